@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import sys
 import typing as t
 from collections import Counter
 from pathlib import Path
@@ -53,9 +54,11 @@ class ActionModule(ActionBase):
             notes = {str(host): str(note) for host, note in options["problems"].items()}
             wanted = _analysis_options(options)
             fleet = self._fleet(path, options["baseline"])
-            seen = self._hosts(path, options["baseline"]) if fleet is None else fleet
             found, missing = self._analysis(path, wanted, fleet)
-            result = self._print(seen, notes, found)
+            # One baseline for all that is printed.
+            baseline = options["baseline"] or (found.answer.baseline if found is not None else "")
+            seen = self._hosts(path, baseline) if fleet is None else fleet
+            result = self._print(seen, notes, found, options["rows"])
             if missing is not None and options["files"]:
                 raise missing
             return result | self._files(path, found, options["files"])
@@ -94,9 +97,10 @@ class ActionModule(ActionBase):
         _require_variant(campaign, baseline)
         return overview.overview_of_files(campaign, baseline)
 
-    def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None) -> dict[str, t.Any]:
+    def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None, rows: int) -> dict[str, t.Any]:
         answer = list(found.answer.sentences) if found is not None else []
-        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer)
+        width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
+        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer, width=width, most_rows=rows)
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,

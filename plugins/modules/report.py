@@ -32,12 +32,12 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.info_module
 options:
   format:
-    description: The output format. V(table) prints plain text for a terminal with 120 columns.
+    description: The output format. V(table) prints plain text in the width of the terminal, or without a limit if the output is not a terminal.
     type: str
     choices: [table]
     default: table
   baseline:
-    description: The variant with which the others are compared. If empty, the variant that was planned first.
+    description: The variant with which the others are compared. If empty, the variant that was measured first.
     type: str
     default: ""
   problems:
@@ -77,6 +77,11 @@ options:
     type: list
     elements: str
     default: []
+    version_added: 0.5.0
+  rows:
+    description: The number of rows to print, 0 for all. The returned C(rows) are always complete.
+    type: int
+    default: 40
     version_added: 0.5.0
   latency_limit_ms:
     description: The latency limit for IOPS in ms. By default a typical limit is used for each workload.
@@ -224,6 +229,7 @@ def argument_spec() -> dict[str, t.Any]:
         "baseline": {"type": "str", "default": ""},
         "problems": {"type": "dict", "default": {}},
         "files": {"type": "list", "elements": "str", "choices": ["html", "markdown", "csv"], "default": []},
+        "rows": {"type": "int", "default": 40},
         "decide_by": {"type": "list", "elements": "str", "default": []},
         "ignore": {"type": "list", "elements": "str", "default": []},
         "host_class": {"type": "list", "elements": "str", "default": []},

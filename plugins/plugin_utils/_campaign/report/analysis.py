@@ -10,8 +10,6 @@
 from __future__ import annotations
 
 import datetime
-import math
-import re
 import typing as t
 from collections import Counter
 from dataclasses import dataclass
@@ -20,9 +18,10 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import comparison_table, costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, loads, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.comparison_table import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
@@ -31,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME, SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
@@ -60,39 +59,6 @@ class Options:
     limit: float | None = None
     prices: tuple[costs.Price, ...] = ()
     currency: str = ""
-
-
-@dataclass(frozen=True)
-class TableCell:
-    """One variant in one line of the comparison: medians over ``hosts``; ``iops_low`` and ``iops_high`` IOPS of them.
-
-    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
-    :param is_best: whether no variant is more than 5 % faster; ``is_best_safe``: of those that lose nothing in a power cut.
-    :param hidden: percentiles that are not known because of too few I/Os."""
-
-    iops: float | None
-    bandwidth: float | None
-    iops_low: float | None
-    iops_high: float | None
-    latency: t.Mapping[str, float | None]
-    hosts: int
-    state: str
-    verdict: str
-    is_best: bool
-    is_best_safe: bool = False
-    hidden: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class TableLine:
-    """One cell on one model of drive in every variant, in the order of the variants; ``None`` where it was not measured."""
-
-    model: str
-    cell: str
-    direction: str
-    workload: str
-    cells: tuple[TableCell | None, ...]
-    is_part: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +120,7 @@ class Analysis:
     variants: tuple[str, ...]
     states: tuple[tuple[str, int], ...]
     answer: Answer
-    table: tuple[TableLine, ...]
+    table: tuple[comparison_table.TableLine, ...]
     sums: tuple[SumLine, ...]
     sum_notes: tuple[str, ...]
     searches: tuple[SearchResult, ...]
@@ -169,6 +135,7 @@ class Analysis:
     kinds: tuple[tuple[str, int], ...]
     outliers: tuple[OutlierHost, ...]
     stacks: tuple[setup.Stack, ...]
+    differences: tuple[setup.Difference, ...]
     problems: tuple[Problem, ...]
     costs: tuple[Cost, ...]
     currency: str
@@ -210,6 +177,7 @@ def analyse(
         ignore=options.ignore,
         facts=options.host_class,
     )
+    stacks = tuple(setup.stacks_of(rows))
     written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
     return Analysis(
         campaign=rows.campaign,
@@ -218,7 +186,7 @@ def analyse(
         variants=tuple(variants),
         states=tuple(Counter(one.state for one in _once(rows)).most_common()),
         answer=answer,
-        table=tuple(_table(points, variants, rows)),
+        table=tuple(comparison_table.lines_of(points, rows, answer, options.ignore)),
         sums=tuple(_sum_lines(rows, variants)),
         sum_notes=tuple(brief_notes_of(rows.aggregates)),
         searches=tuple(_searches(rows)),
@@ -232,7 +200,8 @@ def analyse(
         stalled=sum(bool(one.finding.stalls) for one in named),
         kinds=tuple(Counter(one.finding.kind for one in named).most_common()),
         outliers=out,
-        stacks=tuple(setup.stacks_of(rows)),
+        stacks=stacks,
+        differences=tuple(setup.differences_of(stacks, variants)),
         problems=tuple(problems.problems_of(rows, points, named, out, answer.incomparable)),
         costs=tuple(costs.costs_of(points, variants, options.prices)),
         currency=options.currency,
@@ -244,7 +213,7 @@ def analyse(
     )
 
 
-def percentile_note(table: t.Iterable[TableLine]) -> str:
+def percentile_note(table: t.Iterable[comparison_table.TableLine]) -> str:
     """Why some of the 99th percentiles of a table are not there; nothing if none is hidden."""
     hidden = sum("p99" in cell.hidden for line in table for cell in line.cells if cell is not None)
     if not hidden:
@@ -260,48 +229,6 @@ def _once(rows: Rows) -> list[t.Any]:
     return list({(one.host, one.variant, one.cell, one.repeat): one for one in rows.measurements}.values())
 
 
-def _table(points: t.Sequence[Point], variants: t.Sequence[str], rows: Rows) -> t.Iterator[TableLine]:
-    groups: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
-    cells: dict[tuple[str, str, str], set[str]] = {}
-    for one in points:
-        groups.setdefault((one.cell, one.direction, one.first.model or "unknown model"), {}).setdefault(one.variant, []).append(one)
-        cells.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
-    for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), *item[0][1:])):
-        rates = {variant: value for variant, here in by_variant.items() if (value := median(one.iops for one in here))}
-        verdicts = {variant: _worst_verdict(here) for variant, here in by_variant.items()}
-        best = max(rates.values(), default=math.inf)
-        best_safe = max((rate for variant, rate in rates.items() if verdicts[variant] == "durable"), default=math.inf)
-        line = []
-        for variant in variants:
-            here = by_variant.get(variant)
-            if here is None:
-                line.append(None)
-                continue
-            iops = [one.iops for one in here if one.iops is not None]
-            whole = len(here) == len(cells[variant, cell, direction])
-            added = rows.merged.get((variant, cell, direction), {}) if whole else {}
-            middle = median(iops)
-            latency = {rank.name: added.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
-            line.append(
-                TableCell(
-                    iops=middle,
-                    bandwidth=median(one.bandwidth for one in here),
-                    iops_low=min(iops, default=None),
-                    iops_high=max(iops, default=None),
-                    latency=latency,
-                    hosts=len(here),
-                    state=max((one.state for one in here), key=_badness),
-                    verdict=verdicts[variant],
-                    is_best=len(by_variant) > 1 and rates.get(variant, 0.0) >= 0.95 * best,
-                    is_best_safe=len(by_variant) > 1 and verdicts[variant] == "durable" and rates.get(variant, 0.0) >= 0.95 * best_safe,
-                    hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
-                )
-            )
-        first, *_others = by_variant.values()
-        typical = first[0].first
-        yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
-
-
 def _sum_lines(rows: Rows, variants: t.Sequence[str]) -> list[SumLine]:
     """All hosts first, then groups, then the targets of each host."""
     groups: dict[tuple[str, str, str], dict[str, Row]] = {}
@@ -309,30 +236,11 @@ def _sum_lines(rows: Rows, variants: t.Sequence[str]) -> list[SumLine]:
         if not is_probe(row.cell):
             groups.setdefault((row.host, row.cell, row.direction), {})[row.variant] = row
     found = [SumLine(*key, tuple(by_variant.get(variant) for variant in variants)) for key, by_variant in groups.items()]
-    return sorted(found, key=lambda one: (_breadth(one.who), _natural(one.who), _natural(one.cell), one.direction))
+    return sorted(found, key=lambda one: (_breadth(one.who), natural(one.who), natural(one.cell), one.direction))
 
 
 def _breadth(who: str) -> int:
     return 0 if who.startswith("all ") else 1 if who.startswith("group ") else 2
-
-
-def _load(one: t.Any) -> str:
-    parts = [counted(one.numjobs, "job") if one.numjobs else "", f"queue depth {one.iodepth}" if one.iodepth else ""]
-    return "".join(f", {part}" for part in parts if part)
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """4 before 16."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", name)]
-
-
-def _badness(state: str) -> int:
-    return ("ok", "not_steady", "noisy", "interrupted", "refused", "failed", "missing").index(state)
-
-
-def _worst_verdict(here: t.Sequence[Point]) -> str:
-    reported = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
-    return next((one for one in ("at_risk", "unknown") if one in reported), "durable")
 
 
 def _searches(rows: Rows) -> t.Iterator[SearchResult]:
@@ -365,7 +273,7 @@ def _collection(rows: Rows) -> t.Iterator[CollectionLine]:
     for one in _once(rows):
         if one.measured and one.collection_rate:
             groups.setdefault((one.cell, one.bs or "", one.variant, one.model or "unknown model"), []).append(one)
-    for (cell, block, variant, model), found in sorted(groups.items(), key=lambda item: (_natural(item[0][0]), item[0][1:])):
+    for (cell, block, variant, model), found in sorted(groups.items(), key=lambda item: (natural(item[0][0]), item[0][1:])):
         rates = [one.collection_rate for one in found]
         shown_by = tuple(sorted({one.collection_shown_by or "" for one in found}))
         yield CollectionLine(cell, block, variant, model, len({one.host for one in found}), median(rates), min(rates), max(rates), shown_by)

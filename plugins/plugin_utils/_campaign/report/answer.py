@@ -19,10 +19,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, HostClass, host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES, Safety, safety_by_variant, safety_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS, differences
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS, Metric, differences
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, Comparison, pooled_noise
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -36,6 +37,7 @@ class Result:
 
     :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
     :param repeats: fewest of a host.
+    :param noise: standard deviation by mean of the repeats, of several hosts the median; ``None`` where nothing was repeated.
     :param comparison: with the baseline; ``None`` for the baseline itself, and where ``reason`` says why there is none.
     :param same_hosts: whether it is of hosts that measured both.
     :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
@@ -46,6 +48,7 @@ class Result:
     hosts: tuple[str, ...]
     value: float | None
     repeats: int
+    noise: float | None
     comparison: Comparison | None
     reason: str
     same_hosts: bool
@@ -56,6 +59,10 @@ class Result:
     @property
     def verdict(self) -> str:
         return self.comparison.verdict if self.comparison is not None else "not_comparable" if self.reason else "baseline"
+
+    @property
+    def is_noisy(self) -> bool:
+        return self.noise is not None and self.noise > NOISE_GATE
 
     @property
     def ratio(self) -> float | None:
@@ -186,7 +193,7 @@ def _workload(
     ranked = sorted(better, key=lambda one: (one.ratio or 0.0) if higher else -(one.ratio or 0.0), reverse=True)
     rival = None
     for other in ranked[1:]:
-        duel, _reason, _same = _compared(question, sides[other.variant], sides[ranked[0].variant], keys)
+        duel, _reason, _same = compared(METRICS[question.metric], sides[other.variant], sides[ranked[0].variant], keys)
         if duel is None or duel.verdict != "better":
             rival = other.variant
             break
@@ -205,22 +212,23 @@ def _result(
     own = sides[name]
     comparison, reason, same_hosts = None, "", True
     if name != base:
-        comparison, reason, same_hosts = _compared(question, sides[base], own, keys) if base in sides else (None, f"{base} has no number of it", True)
+        comparison, reason, same_hosts = (
+            compared(METRICS[question.metric], sides[base], own, keys) if base in sides else (None, f"{base} has no number of it", True)
+        )
     first = next(iter(own.values()))[0]
-    needs_no_flush = question.direction in ("write", "mixed", "trim") and not first.synced
-    kept = {variant: safety[variant].acknowledged(needs_no_flush=needs_no_flush) for variant in {name, base} if variant in safety}
+    needs_no_flush = _needs_no_flush(question.direction, first)
     return Result(
         variant=name,
         hosts=tuple(own),
         value=median(median(_values(here, column)) for here in own.values()),
         repeats=min(len(here) for here in own.values()),
+        noise=pooled_noise([finite(_values(here, column), "repeats") for here in own.values()]),
         comparison=comparison,
         reason=reason,
         same_hosts=same_hosts,
         safety=safety[name],
-        acknowledged=kept[name],
-        is_allowed=name == base
-        or (_as_safe(kept[name], kept.get(base, KEEPS)) and _as_safe(safety[name].device_loss, safety[base].device_loss if base in safety else KEEPS)),
+        acknowledged=safety[name].acknowledged(needs_no_flush=needs_no_flush),
+        is_allowed=name == base or base not in safety or _is_allowed(safety[name], safety[base], needs_no_flush),
     )
 
 
@@ -229,11 +237,27 @@ def _as_safe(candidate: str, baseline: str) -> bool:
     return baseline == LOSES or candidate in (KEEPS, baseline)
 
 
-def _compared(
-    question: Question, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]], keys: t.Sequence[str]
+def keeps_as_much(answer: Answer, variant: str, point: Point) -> bool:
+    """Whether a variant keeps what the baseline keeps, over all hosts, for a workload like that of a point."""
+    safety = {one.name: one.safety for one in answer.variants}
+    if answer.baseline not in safety or variant not in safety:
+        return True
+    return _is_allowed(safety[variant], safety[answer.baseline], _needs_no_flush(point.direction, point.first))
+
+
+def _needs_no_flush(direction: str, first: Measurement) -> bool:
+    return direction in ("write", "mixed", "trim") and not first.synced
+
+
+def _is_allowed(candidate: Safety, baseline: Safety, needs_no_flush: bool) -> bool:
+    kept, required = (one.acknowledged(needs_no_flush=needs_no_flush) for one in (candidate, baseline))
+    return _as_safe(kept, required) and _as_safe(candidate.device_loss, baseline.device_loss)
+
+
+def compared(
+    metric: Metric, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]], keys: t.Sequence[str]
 ) -> tuple[Comparison | None, str, bool]:
-    """The comparison, or why there is none, and whether it is of hosts that measured both."""
-    metric = METRICS[question.metric]
+    """The comparison of measurements by host, or why there is none, and whether it is of hosts that measured both."""
     both = [host for host in old if host in new]
     pairs = [(host, old[host], new[host]) for host in both]
     if not both:
@@ -248,7 +272,7 @@ def _compared(
         elif all(values):
             usable[host] = values
     if not usable:
-        reason = "; ".join(dict.fromkeys(reasons)) or f"no repeat has I/Os enough for its {question.metric}"
+        reason = "; ".join(dict.fromkeys(reasons)) or f"no repeat has I/Os enough for its {metric.column.removesuffix('_ns')}"
         return None, reason, bool(both)
     return compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100).overall, "", bool(both)
 

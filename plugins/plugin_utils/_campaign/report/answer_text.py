@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, duration, figure, listed, percent, span
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import FEWEST_REPEATS, PRACTICAL
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import FEWEST_REPEATS, NOISE_GATE, PRACTICAL
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
@@ -41,7 +41,7 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str,
     for one in ordered:
         where = [one.host_class.label] if classes > 1 else []
         where += [workload_name(one)] if cells > 1 else []
-        said = " ".join(filter(None, (_who(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")))
+        said = " ".join(filter(None, (_who(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")))
         found.append(f"{', '.join(where)}: {said}" if where else said)
     return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
 
@@ -100,6 +100,12 @@ def _who(one: WorkloadAnswer) -> str:
         slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times that"
         return f"Keep {one.baseline}: {_amount(one, base and base.value)}; {slower}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
+
+
+def _noise(one: WorkloadAnswer) -> str:
+    """Which variants are noisier than a comparison should be."""
+    noisy = [f"{result.variant} ({result.noise:.0%})" for result in one.results if result.is_noisy]
+    return f"Noisy: repeats of {listed(noisy)} vary by more than {NOISE_GATE:.0%}; repeat more often on idle hosts." if noisy else ""
 
 
 def _best(one: WorkloadAnswer, verdict: str) -> Result:

@@ -22,7 +22,26 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 
 #: Of one host only, or different at every look: no part of a setting.
-_NOT_SET = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "uuid", "verdict", "unflushed", "device_loss"})
+_NOT_SET = frozenset({
+    "serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "uuid", "verdict", "unflushed", "device_loss", "device",
+    "device_name", "origin", "origin_name", "cache_devices", "cache_device_names", "used", "counters", "histogram", "problem", "said", "raw",
+})  # fmt: skip
+
+#: What a setting is called where its layer and key do not say it.
+LABELS = {
+    "queue scheduler": "scheduler",
+    "queue write cache": "write cache as the kernel sees it",
+    "drive drive": "drive write cache",
+    "drive kernel": "drive write cache as the kernel sees it",
+    "block cache type": "SSD cache",
+    "block cache mode": "SSD cache mode",
+    "network mtu": "MTU",
+    "network payload": "bytes in a frame",
+}
+
+#: Settings that the one line of a variant is made of, the most telling first.
+_TELLING = ("SSD cache", "SSD cache mode", "controller write", "drive write cache", "controller drive cache", "scheduler", "MTU")
+_MOST_TOLD = 4
 
 _LONGEST_JOB = 8192
 _MOST_JOBS = 200
@@ -41,6 +60,16 @@ class Stack:
     reason: str
     settings: tuple[tuple[str, str, str], ...]
     changed: tuple[tuple[str, str, str, str], ...]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting that is not the same in all variants.
+
+    :param values: by variant, in their order, each value once; ``-`` where it has none."""
+
+    label: str
+    values: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -79,6 +108,31 @@ def stacks_of(rows: Rows) -> list[Stack]:
     found = [Stack(variant, tuple(sorted(hosts)), *rest) for (variant, *rest), hosts in ((key, value) for key, value in groups.items())]
     order = {name: place for place, name in enumerate(rows.variants)}
     return sorted(found, key=lambda one: (order.get(one.variant, 0), -len(one.hosts), one.hosts))
+
+
+def label_of(layer: str, key: str) -> str:
+    """What a setting is called."""
+    name = f"{layer} {key}".replace("_", " ")
+    return LABELS.get(name, name)
+
+
+def differences_of(stacks: t.Sequence[Stack], variants: t.Sequence[str]) -> list[Difference]:
+    """What was set differently in the variants, over all hosts at their first measurement; the most telling first."""
+    values: dict[str, dict[str, dict[str, None]]] = {}
+    for one in stacks:
+        for layer, key, value in one.settings:
+            values.setdefault(label_of(layer, key), {}).setdefault(one.variant, {})[value] = None
+    found = []
+    for label, by_variant in values.items():
+        if len({frozenset(by_variant.get(variant, ())) for variant in variants}) > 1:
+            found.append(Difference(label, tuple("; ".join(by_variant.get(variant, {})) or "-" for variant in variants)))
+    return sorted(found, key=lambda one: (_TELLING.index(one.label) if one.label in _TELLING else len(_TELLING), one.label))
+
+
+def variant_line(differences: t.Sequence[Difference], place: int) -> str:
+    """What a variant is, in one line: ``SSD cache lvm_cache, SSD cache mode writeback``; nothing where nothing is known to differ."""
+    told = [f"{one.label} {one.values[place]}" for one in differences if one.values[place] != "-"]
+    return ", ".join(told[:_MOST_TOLD])
 
 
 def _summary(settings: t.Iterable[tuple[str, str, str, str]]) -> tuple[dict[tuple[str, str], str], str]:

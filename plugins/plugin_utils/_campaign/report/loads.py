@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import key_of, places
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
@@ -109,16 +110,17 @@ def workload_of(one: Measurement, *, with_block: bool = True) -> str:
 Merged = t.Mapping[t.Tuple[str, str, str], t.Mapping[str, t.Optional[float]]]
 
 
-def curve_sets(points: t.Iterable[Point], variants: t.Sequence[str], merged: Merged, limit: float | None = None) -> list[CurveSet]:
-    """Every workload that was measured at two loads or more.
+def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], merged: Merged, limit: float | None = None) -> list[CurveSet]:
+    """Every workload that was measured at two loads or more, apart for each place (:func:`places.places`).
 
     :param merged: percentiles of the added bins of all hosts, by variant, cell and direction.
     :param limit: ns; without one a usual limit that parts the loads is taken.
     """
+    measured = [one for one in points if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs]
+    name_of = _names(measured)
     groups: dict[tuple[str, str], list[Point]] = {}
-    for one in points:
-        if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs:
-            groups.setdefault((workload_of(one.first), one.direction), []).append(one)
+    for one in measured:
+        groups.setdefault((name_of(one, with_block=True), one.direction), []).append(one)
     found = []
     for (workload, direction), members in groups.items():
         if len({(one.first.numjobs, one.first.iodepth) for one in members}) > 1:
@@ -187,14 +189,15 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
     return f"{workload} ({direction}): {sentence}"
 
 
-def heat_maps(points: t.Iterable[Point], variants: t.Sequence[str]) -> list[HeatMap]:
+def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[HeatMap]:
     """Every workload with two block sizes and two loads or more."""
+    name_of = _names(points)
     groups: dict[tuple[str, str, str], dict[tuple[int, int], list[float]]] = {}
     jobs_of: dict[tuple[str, str, str], set[int]] = {}
     for one in points:
         first = one.first
         if one.direction != "sync" and one.iops and first.bs_bytes and first.numjobs and first.iodepth:
-            key = (workload_of(first, with_block=False), one.direction, one.variant)
+            key = (name_of(one, with_block=False), one.direction, one.variant)
             groups.setdefault(key, {}).setdefault((first.bs_bytes, first.numjobs * first.iodepth), []).append(one.iops)
             jobs_of.setdefault(key, set()).add(first.numjobs)
     found = []
@@ -205,14 +208,35 @@ def heat_maps(points: t.Iterable[Point], variants: t.Sequence[str]) -> list[Heat
         values = {key: median(iops) for key, iops in cells.items()}
         load = "jobs" if len(jobs_of[workload, direction, variant]) == len(loads) else "jobs x queue depth"
         rows = tuple(tuple(values.get((block, here)) for here in loads) for block in blocks)
-        best = best_block_size([(block, iops) for (block, _load), iops in values.items() if iops])
         most = max((iops, key) for key, iops in values.items() if iops)
         title = (
             f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), "
-            f"most bandwidth from {_block(int(best.at))} on ({size(best.most)}/s)"
+            f"most bandwidth {_best_block(values, load)}"
         )
         found.append(HeatMap(workload, direction, variant, load, tuple(blocks), tuple(loads), rows, title))
     return found
+
+
+def _best_block(values: t.Mapping[tuple[int, int], float | None], load: str) -> str:
+    """Where the most bandwidth is, at the load that has it: other loads have a best block size of their own."""
+    widest = max(((iops or 0.0) * block, at) for (block, at), iops in values.items())[1]
+    blocks = [(block, iops) for (block, at), iops in values.items() if at == widest and iops]
+    best = best_block_size(blocks)
+    smallest = int(best.at)
+    where = f"with {_block(smallest)}" if smallest == max(block for block, _iops in blocks) else f"from {_block(smallest)} on"
+    return f"{where} at {load} {widest} ({size(best.most)}/s)"
+
+
+def _names(points: t.Sequence[Point]) -> t.Callable[..., str]:
+    """What a workload is called: with its place, where there are several."""
+    where = places(points)
+    several = len(set(where.values())) > 1
+
+    def name_of(one: Point, *, with_block: bool) -> str:
+        workload = workload_of(one.first, with_block=with_block)
+        return f"{workload} on {where[key_of(one)]}" if several else workload
+
+    return name_of
 
 
 def _block(count: int) -> str:

@@ -18,17 +18,18 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, ratios_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
 if t.TYPE_CHECKING:
@@ -136,19 +137,20 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
 
 
 def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
-    """Each variant against the baseline over the fleet, hosts paired with themselves."""
+    """Each variant against the baseline over the fleet, hosts paired with themselves, where their measurements are comparable."""
     cells = _by_cell(points)
-    sides = {key: {one.host: [run.iops for run in one.runs if run.iops] for one in here} for key, here in cells.items()}
     found = []
-    for variant, cell, direction in cells:
-        first = sides.get((base, cell, direction), {})
-        own = sides[variant, cell, direction]
-        both = {host: (first[host], values) for host, values in own.items() if first.get(host) and values}
-        if variant == base or not both:
+    for (variant, cell, direction), here in cells.items():
+        old = {one.host: one.runs for one in cells.get((base, cell, direction), ())}
+        new = {one.host: one.runs for one in here if one.host in old}
+        if variant == base or not new:
             continue
-        overall = compare_fleet(both).overall
+        overall, reason, _same_hosts = compared(METRICS["iops"], old, new, KEYS_OF_VARIANTS)
+        if overall is None:
+            found.append(Ratio(f"{len(new)} hosts", cell, direction, base, variant, None, f"not comparable: {reason}"))
+            continue
         ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
-        found.append(Ratio(f"{len(both)} hosts", cell, direction, base, variant, ratio, _note(overall)))
+        found.append(Ratio(f"{len(new)} hosts", cell, direction, base, variant, ratio, _note(overall)))
     return found
 
 

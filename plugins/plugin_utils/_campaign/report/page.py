@@ -25,7 +25,7 @@ import jinja2
 from markupsafe import Markup
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, charts, safety, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, charts, conditions, safety, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
@@ -124,6 +124,7 @@ def render(a: Analysis, folder: str) -> str:
         hidden=HIDDEN,
         percentile_note=percentile_note(a.table),
         command=command_of(folder, a),
+        variant_line=conditions.variant_line,
         has_classes=len({one.host_class.label for one in a.answer.workloads}) > 1,
         badges={safety.KEEPS: "durable", safety.LOSES: "at_risk", safety.UNKNOWN: "unknown"},
         safety_words={safety.KEEPS: "survives", safety.LOSES: "can lose data", safety.UNKNOWN: "unknown"},
@@ -200,15 +201,17 @@ def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
 
 
 def _title_of_comparison(a: Analysis) -> str:
-    """Who wins most lines of those that are safe, and who is faster than that and is not."""
+    """What the comparisons of the lines show, of the variant that is better in most of them, and of the one that is better and loses data."""
     whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
     won, risky = (
         Counter(variant for line in whole for variant, cell in zip(a.variants, line.cells) if cell is not None and wins(cell))
-        for wins in (lambda cell: cell.is_best_safe, lambda cell: cell.is_best and not cell.is_best_safe)
+        for wins in (lambda cell: cell.is_better, lambda cell: cell.is_risky)
     )
     lines = text.counted(len(whole), "line")
-    sentences = [f"{name} is the fastest safe variant, or within 5 % of it, in {count} of {lines}" for name, count in won.most_common(1)]
-    sentences += [f"{name} ({_safety(a, name)}) has the most IOPS in {count}" for name, count in risky.most_common(1)]
+    sentences = [f"{name} is shown to be better than {a.answer.baseline} in {count} of {lines}" for name, count in won.most_common(1)]
+    sentences += [f"{name} is in {count}, and can lose what {a.answer.baseline} keeps" for name, count in risky.most_common(1)]
+    if not sentences and len(a.variants) > 1:
+        return f"No variant is shown to be better than {a.answer.baseline} in any of {lines}"
     return "; ".join(sentences) or "What was measured"
 
 

@@ -13,6 +13,7 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import label_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
@@ -24,16 +25,6 @@ if t.TYPE_CHECKING:
 
 #: What is said of a host that is its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
-
-#: What people call a setting, where layer and key do not say it.
-_CALLED = {
-    "queue scheduler": "scheduler",
-    "queue write cache": "write cache as the kernel sees it",
-    "drive drive": "drive write cache",
-    "drive kernel": "drive write cache as the kernel sees it",
-    "network mtu": "MTU",
-    "network payload": "bytes in a frame",
-}
 
 _WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
 
@@ -95,8 +86,7 @@ def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
         for stack in names:
             for _device, layer, key, value in rows.settings.get((host, stack), ()):
                 if key not in _IDENTITY and value:
-                    name = f"{layer} {key}".replace("_", " ")
-                    reported.setdefault(_CALLED.get(name, name), set()).add(value)
+                    reported.setdefault(label_of(layer, key), set()).add(value)
         facts[host].update({name: ", ".join(sorted(values)) for name, values in reported.items()})
     for drive in rows.drives:
         if drive.hottest is not None and drive.host in facts:

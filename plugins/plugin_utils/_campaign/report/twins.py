@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, percent, size, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import spread_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -30,7 +31,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 _COLUMNS = (
     "campaign", "host", "variant", "cell", "direction", "state", "verdict", "model", "firmware", "workload_rw", "bs", "iodepth", "numjobs", "repeats",
     "iops", "bandwidth_bytes_per_second", *(f"{one.name}_ns" for one in SHOWN), "latency_samples",
-    "percentiles_hidden", "outlier",
+    "percentiles_hidden", "outlier", "iops_min", "iops_max", "iops_spread", "iops_ratio", "power_failure", "device_loss",
 )  # fmt: skip
 
 
@@ -39,14 +40,14 @@ def markdown(a: Analysis) -> str:
     parts = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
     states = ", ".join(f"{count} {state}" for state, count in a.states)
     parts += [f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
-    heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "power failure", "device loss"]
+    heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "noise", "power failure", "device loss"]
     parts += ["## Answer", "", *_table(heads, _results(a)), ""]
     lines = [one for one in a.table if not one.is_part]
     note = percentile_note(lines)
     parts += [
         "## IOPS by cell",
         "",
-        *_table(["model", "cell", "direction", *a.variants], ([one.model, one.cell, one.direction, *map(_cell, one.cells)] for one in lines)),
+        *_table(["backing device", "cell", "direction", *a.variants], ([one.model, one.cell, one.direction, *map(_cell, one.cells)] for one in lines)),
         "",
         *([note, ""] if note else []),
     ]
@@ -69,6 +70,9 @@ def markdown(a: Analysis) -> str:
     if a.wear:
         rows = ([one.model, str(one.drives), size(one.written), f"{one.used:.2g} %" if one.used is not None else "-"] for one in a.wear)
         parts += ["", "## Wear", "", *_table(["model", "drives", "written meanwhile", "endurance spent"], rows)]
+    if a.differences:
+        rows = ([one.label, *one.values] for one in a.differences[:_MOST_LINES])
+        parts += ["", "## What was different", "", *_table(["setting", *a.variants], rows)]
     parts += [
         "",
         "## Stacks",
@@ -93,12 +97,30 @@ def csv_text(a: Analysis) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_COLUMNS)
     out = {one.host for one in a.outliers}
+    baseline = {(one.host, one.cell, one.direction): one.iops for one in a.points if one.variant == a.answer.baseline}
+    safety = {one.name: one.safety for one in a.answer.variants}
     for one in a.points:
         first = one.first
         verdict = first.verdict_before if first.verdict_before == first.verdict_after else f"{first.verdict_before}>{first.verdict_after}"
         plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, verdict, first.model, first.firmware, first.rw, first.bs]
         numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[rank.name] for rank in SHOWN), one.samples]
-        writer.writerow([*map(_field, plain), *("" if value is None else value for value in numbers), " ".join(one.hidden), "yes" if one.host in out else "no"])
+        iops = [run.iops for run in one.runs if run.iops is not None]
+        first_iops = baseline.get((one.host, one.cell, one.direction))
+        ratio = one.iops / first_iops if one.iops is not None and first_iops else None
+        more = [min(iops, default=None), max(iops, default=None), spread_of(iops), ratio]
+        kept = safety[one.variant]
+        needs_no_flush = one.direction in ("write", "mixed", "trim") and not first.synced
+        writer.writerow(
+            [
+                *map(_field, plain),
+                *("" if value is None else value for value in numbers),
+                " ".join(one.hidden),
+                "yes" if one.host in out else "no",
+                *("" if value is None else value for value in more),
+                kept.acknowledged(needs_no_flush=needs_no_flush),
+                kept.device_loss,
+            ]
+        )
     return file.getvalue()
 
 
@@ -128,7 +150,9 @@ def _results(a: Analysis) -> t.Iterator[list[str]]:
             name = result.variant + (" (recommended)" if result.variant == one.recommended else "")
             claim = f"not comparable: {result.reason}" if result.reason else result.verdict.replace("_", " ")
             value = answer_text.value_of(one, result)
-            yield [one.host_class.label, answer_text.workload_name(one), name, value, ratio, interval, claim, result.acknowledged, result.safety.device_loss]
+            noise = "-" if result.noise is None else f"{result.noise:.1%}{' noisy' if result.is_noisy else ''}"
+            safety = [result.acknowledged, result.safety.device_loss]
+            yield [one.host_class.label, answer_text.workload_name(one), name, value, ratio, interval, claim, noise, *safety]
 
 
 def _sum(row: t.Any) -> str:
@@ -141,4 +165,5 @@ def _cell(cell: t.Any) -> str:
     if cell is None:
         return "-"
     marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state != "ok" else "") if word)
-    return f"{figure(cell.iops)}{' (best)' if cell.is_best_safe else ''}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{marks}"
+    ratio = f", {times(cell.ratio)} {cell.comparison.verdict.replace('_', ' ')}" if cell.comparison is not None else ""
+    return f"{figure(cell.iops)}{ratio}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{marks}"

@@ -127,7 +127,10 @@ def _recorded(record: CellRecord) -> _Values:
         "decides": " ".join(filter(None, map(optional_text, decides))) if isinstance(decides, list) else None,
         "notes": [text(str(note)) for note in notes] if isinstance(notes, list) else None,
         "synchronised": flag(meta.get("synchronised")),
-        **{name: optional_text(meta.get(name)) for name in ("fio_version", "behaviour_class", "kernel", "stack_sha256", "measurement_sha256")},
+        **{
+            name: optional_text(meta.get(name))
+            for name in ("fio_version", "behaviour_class", "kernel", "stack_sha256", "measurement_sha256", "workload_sha256")
+        },
         **{name: number(meta.get(name)) for name in ("started", "finished", "io_start", "io_end", "asked_runtime")},
         **{name: optional_integer(meta.get(name)) for name in ("bytes_written", "bytes_read")},
         **{name: json.dumps(meta[name], sort_keys=True) if isinstance(meta.get(name), dict) else None for name in ("search", "rounds")},

@@ -47,10 +47,18 @@ class CampaignTables:
 
     @property
     def merged(self) -> dict[tuple[str, str, str], dict[str, float | None]]:
-        """Percentiles in ns of the added bins of all hosts, whenever they measured: the median of the repeats by (variant, cell, direction)."""
+        """Percentiles in ns of the added bins of all hosts, whenever they measured: the median of the repeats by (variant, cell, direction).
+
+        Only where all of them ran the same job: one with another rate would be in the tail of the others.
+        """
+        jobs: dict[tuple[str, str], set[str]] = {}
+        for one in self.measurements:
+            if one.workload_sha256 is not None:
+                jobs.setdefault((one.variant, one.cell), set()).add(one.workload_sha256)
         repeats: dict[tuple[str, str, str], list[Pooled]] = {}
         for (variant, cell, _repeat, direction), pooled in self._pooled.items():
-            repeats.setdefault((variant, cell, direction), []).append(pooled)
+            if len(jobs.get((variant, cell), ())) <= 1:
+                repeats.setdefault((variant, cell, direction), []).append(pooled)
         return {key: {one.name: median_of_all([pooled.shown(one) for pooled in found]) for one in SHOWN} for key, found in repeats.items()}
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:

@@ -116,6 +116,7 @@ class Measurement:
     notes: list[str] | None = _column("VARCHAR[]", "what else is to be known, as sentences")  # noqa: RUF009 - it is a field
     search: str | None = _column("VARCHAR", "JSON: what a search has found")
     rounds: str | None = _column("VARCHAR", "JSON: what rounds have found")
+    workload_sha256: str | None = _column("VARCHAR", "of the job, whatever it runs on")
     decides: str | None = _column(
         "VARCHAR", "metrics by which it answers the question of its suite, separated by blanks; empty for none, NULL where the suite does not say"
     )

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""A campaign as plain text for a terminal of 120 columns. Pure: text in, text out, no colours.
+"""A campaign as plain text for a terminal, or for a file. Pure: text in, text out, no colours.
 
 IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what was not measured.
 """
@@ -24,12 +24,18 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign
 
+#: Columns where the width of the terminal is not known.
 WIDTH = 120
+#: Wide enough for anything.
+UNLIMITED = 10**6
 
 _NOTHING = "-"
 _NARROWEST = 8
 #: Sentences of the answer.
 _MOST_ANSWERS = 12
+#: What is said once where it is the same on all of so many lines or more.
+_DROPPABLE = frozenset({"VARIANT", "RUNS", "SPREAD", "STATE", "VERDICT"})
+_FEWEST_TO_DROP = 3
 _NOTE_WIDTH = 60
 
 
@@ -41,6 +47,9 @@ def render(
     together: t.Sequence[str] = (),
     answers: t.Sequence[str] = (),
     answer: t.Sequence[str] = (),
+    *,
+    width: int = WIDTH,
+    most_rows: int = 0,
 ) -> str:
     """The whole report, the answer first.
 
@@ -48,25 +57,34 @@ def render(
     :param together: what has to be known of the rows of several hosts.
     :param answers: what searches and rounds have found.
     :param answer: what the comparison of variants says, by workload.
+    :param width: columns of the terminal; ``UNLIMITED`` for a file.
+    :param most_rows: rows of the table; 0 for all.
     """
+
+    def wrapped(line: str) -> str:
+        return textwrap.fill(line, width, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+
     blocks = [f"Campaign {campaign.name}"]
     if answer:
         more = [f"and {len(answer) - _MOST_ANSWERS} more workloads, in the report"] if len(answer) > _MOST_ANSWERS else []
-        blocks.append("Answer:\n" + "\n".join(_wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more]))
-    blocks.append(_table(rows))
+        blocks.append("Answer:\n" + "\n".join(wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more]))
+    shown = rows[:most_rows] if most_rows else rows
+    blocks.append(_table(shown, width))
+    if len(shown) < len(rows):
+        blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"
     if any(row.synced for row in rows):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
     if answers:
-        blocks.append("Searches and rounds:\n" + "\n".join(_wrapped(plain(line, 400)) for line in answers))
+        blocks.append("Searches and rounds:\n" + "\n".join(wrapped(plain(line, 400)) for line in answers))
     if together:
-        blocks.append("All at once:\n" + "\n".join(_wrapped(plain(line, 400)) for line in together))
+        blocks.append("All at once:\n" + "\n".join(wrapped(plain(line, 400)) for line in together))
     if ratios:
-        blocks.append(_ratios(ratios))
+        blocks.append(_ratios(ratios[:most_rows] if most_rows else ratios, width))
     trouble = troubles(campaign, notes or {})
     if trouble:
-        blocks.append("Not ok:\n" + "\n".join(map(_wrapped, trouble)))
+        blocks.append("Not ok:\n" + "\n".join(map(wrapped, trouble)))
     if campaign.problems:
-        blocks.append("Left out:\n" + "\n".join(_wrapped(plain(line, 300)) for line in campaign.problems))
+        blocks.append("Left out:\n" + "\n".join(wrapped(plain(line, 300)) for line in campaign.problems))
     blocks.append(f"{count(campaign)}. Results: {campaign.path}")
     return "\n\n".join(blocks)
 
@@ -115,7 +133,7 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def _table(rows: t.Sequence[Row]) -> str:
+def _table(rows: t.Sequence[Row], width: int) -> str:
     if not rows:
         return "Nothing was planned and nothing was measured: no host has fio_benchmark_targets."
     several = _mixed(rows)
@@ -135,7 +153,15 @@ def _table(rows: t.Sequence[Row]) -> str:
         ]
         for row in rows
     ]
-    return _aligned([header, *lines], left={0, 1, 2, len(header) - 2, len(header) - 1}, shrink=(2, 0, 1))
+    left = {"HOST", "VARIANT", "CELL", "STATE", "VERDICT"}
+    same = [column for column, name in enumerate(header) if name in _DROPPABLE and len(lines) >= _FEWEST_TO_DROP and len({line[column] for line in lines}) == 1]
+    kept = [column for column in range(len(header)) if column not in same]
+    note = ", ".join(f"{header[column].lower()} {lines[0][column]}" for column in same if lines[0][column] != _NOTHING)
+    cells = [[line[column] for column in kept] for line in (header, *lines)]
+    places = {header[column]: place for place, column in enumerate(kept)}
+    shrink = [places[name] for name in ("CELL", "HOST", "VARIANT") if name in places]
+    text = _aligned(cells, {place for name, place in places.items() if name in left}, shrink, width)
+    return text + (f"\nOn every line: {note}." if note else "")
 
 
 def _identity(row: Row | Ratio) -> tuple[str, str, str]:
@@ -147,7 +173,7 @@ def _mixed(rows: t.Sequence[Row | Ratio]) -> set[tuple[str, str, str]]:
     return {point for point, lines in Counter(map(_identity, rows)).items() if lines > 1}
 
 
-def _ratios(ratios: t.Sequence[Ratio]) -> str:
+def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
     mixed = _mixed(ratios)
     lines = [["HOST", "CELL", "VARIANT", "RATIO", "NOTE"]]
     for ratio in ratios:
@@ -156,7 +182,7 @@ def _ratios(ratios: t.Sequence[Ratio]) -> str:
         lines.append([plain(ratio.host), cell, plain(ratio.variant), _format_ratio(ratio.ratio), first])
         lines += [["", "", "", "", line] for line in more]
     title = f"IOPS against variant {plain(ratios[0].baseline)} (ratio of the medians)"
-    return title + "\n" + _aligned(lines, left={0, 1, 2, 4}, shrink=(1, 0, 2))
+    return title + "\n" + _aligned(lines, {0, 1, 2, 4}, (1, 0, 2), width)
 
 
 def _format_ratio(ratio: float | None) -> str:
@@ -165,13 +191,13 @@ def _format_ratio(ratio: float | None) -> str:
     return f"{ratio:.2f}x" if ratio < 9.995 else f"{ratio:.1f}x"
 
 
-def _wrapped(line: str) -> str:
-    return textwrap.fill(line, WIDTH, initial_indent="  ", subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
-
-
-def _aligned(lines: list[list[str]], left: t.Container[int], shrink: t.Sequence[int]) -> str:
-    """Columns two spaces apart that fit into a line."""
-    widths = widths_of(lines, shrink, WIDTH)
+def _aligned(lines: list[list[str]], left: t.Container[int], shrink: t.Sequence[int], width: int) -> str:
+    """Columns two spaces apart that fit into a line, unless different names would be cut to the same text."""
+    widths = widths_of(lines, shrink, width)
+    for column in shrink:
+        names = {line[column] for line in lines}
+        while len({cut(name, widths[column]) for name in names}) < len(names):
+            widths[column] += 1
     return "\n".join(
         "  ".join(
             cut(text, width).ljust(width) if column in left else text.rjust(width) for column, (text, width) in enumerate(zip(line, widths, strict=True))

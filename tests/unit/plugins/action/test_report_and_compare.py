@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import re
 import types
 
 import pytest
@@ -52,6 +53,7 @@ def test_files_are_written_on_request(folder):
     assert "<!DOCTYPE html>" in (folder / "reports" / "report.html").read_text()[:300]
     assert printed[0].index("Answer:") < printed[0].index("HOST"), "the answer is first"
     assert result["answer"][0][:60] in printed[0]
+    assert {row["baseline"] for row in result["ratios"]} == {re.search(r" (?:as|than) (\w+)", result["answer"][0])[1]}, "one baseline for all"
     again, _printed = run(report_action, path=str(folder))
     assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
 

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import verdict_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes, read_facts
@@ -68,6 +69,14 @@ def test_an_undecided_comparison_names_no_winner():
     answer = answered(repeats("before", 100, 130, 90, 120) + repeats("after", 110, 95, 140, 125))
     assert answer.sentences[0].startswith("Too close to call between before (110) and after (118) (ratio 0.73 to 1.56, at least 97 %, p = 0.69). Add repeats.")
     assert answer.workloads[0].recommended is None
+
+
+def test_noise_is_named_where_a_comparison_cannot_bear_it():
+    quiet = answered(repeats("before", *SLOW) + repeats("after", *FAST))
+    assert "Noisy" not in quiet.sentences[0]
+    noisy = answered(repeats("before", *SLOW) + repeats("after", 900, 1500, 1100, 1900))
+    assert "Noisy: repeats of after (3" in noisy.sentences[0] and "vary by more than 5%" in noisy.sentences[0]
+    assert [one.is_noisy for one in noisy.workloads[0].results] == [False, True]
 
 
 def test_a_difference_that_does_not_matter_is_none():
@@ -151,6 +160,14 @@ def test_incomparable_measurements_do_not_decide_unless_that_is_ignored():
         "randwrite-4k-fdatasync: after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12. report_ignore allows it.",
     )
     assert answered(measured, ignore=["fio_version", "kernel"]).workloads[0].recommended == "after"
+
+
+def test_the_terminal_for_many_hosts_compares_what_the_answer_compares():
+    measured = repeats("before", *SLOW, kernel="6.1") + repeats("after", *FAST, kernel="6.12")
+    [ratio] = overview._ratios(points_of(measured), "before")
+    assert (ratio.ratio, ratio.note) == (None, "not comparable: kernel 6.1 / 6.12")
+    [ratio] = overview._ratios(points_of(repeats("before", *SLOW) + repeats("after", *FAST)), "before")
+    assert ratio.ratio == pytest.approx(9.46, rel=0.01)
 
 
 def test_another_drive_in_the_stack_is_no_reason_not_to_compare():

@@ -147,6 +147,23 @@ def test_the_table_has_a_line_for_each_model():
     assert [(line.model, line.cells[0].iops) for line in analysed(rows).table] == [("SSD A", 100), ("SSD B", 700)]
 
 
+def test_an_ssd_cache_does_not_move_a_variant_to_another_line():
+    """It adds a drive to what is measured: the line is of the drives that all variants have."""
+    rows = Rows("c", one_variant(100, 101, 99, 100, model="HDD B") + one_variant(300, 301, 299, 300, variant="writethrough", model="HDD B, SSD A"))
+    [line] = analysed(rows).table
+    assert line.model == "HDD B"
+    assert [cell.is_better for cell in line.cells] == [False, True]
+    assert line.cells[1].ratio == pytest.approx(3, rel=0.02)
+
+
+@pytest.mark.parametrize("rates", [(300,), (90, 130, 100, 95)])
+def test_a_star_needs_a_comparison_that_shows_it(rates):
+    rows = Rows("c", one_variant(100, 101, 99, 100) + one_variant(*rates, variant="writethrough"))
+    [line] = analysed(rows).table
+    assert not any(cell.is_better or cell.is_risky for cell in line.cells)
+    assert page.titles_of(analysed(rows))["comparison"] == "No variant is shown to be better than none in any of 1 line"
+
+
 def test_a_missing_number_is_no_zero():
     rows = Rows("c", [*one_variant(100), measurement(cell="other", variant="writethrough")])
     table = analysed(rows).table
@@ -171,11 +188,63 @@ def test_a_heat_map_has_every_block_and_load(six):
     assert all(value for row in heat.iops for value in row)
 
 
+def over_loads(rate, **changes):
+    blocks = {"4k": 4096, "16k": 16384, "1m": 1 << 20}
+    return [
+        measurement(
+            cell=f"{bs}-{jobs}.{changes.get('target', '')[-3:]}", bs=bs, bs_bytes=count, numjobs=jobs, iodepth=1, iops=rate * jobs * 4096 / count, **changes
+        )
+        for bs, count in blocks.items()
+        for jobs in (1, 4)
+    ]
+
+
+@pytest.mark.parametrize("differs", ["target", "model"])
+def test_unlike_targets_have_curves_and_heat_maps_of_their_own(differs):
+    """A median over them would be the figure of neither."""
+    values = {"target": ("/dev/sda", "/dev/sdb"), "model": ("SSD A", "SSD B")}[differs]
+    rows = [one for value, rate in zip(values, (100, 9000)) for one in over_loads(rate, **{differs: value, "host": "node1" if differs == "target" else value})]
+    found = analysed(Rows("c", rows))
+    assert sorted({max(value.iops for value in curve.values) for one in found.curves for curve in one.curves if one.workload.startswith("randwrite 4k")}) == [
+        400,
+        36000,
+    ]
+    assert {one.iops[0][1] for one in found.heat_maps} == {400, 36000}
+    assert all(any(one.workload.endswith(value) for value in values) for one in found.heat_maps)
+
+
+def test_most_bandwidth_is_not_said_to_go_on_beyond_the_largest_block():
+    [flat] = analysed(Rows("c", over_loads(100))).heat_maps
+    assert "most bandwidth from 4 KiB on at jobs 4" in flat.title
+    growing = [dataclasses.replace(one, iops=50.0 * one.numjobs) for one in over_loads(100)]
+    [largest] = analysed(Rows("c", growing)).heat_maps
+    assert "most bandwidth with 1 MiB at jobs 4 (210 MB/s)" in largest.title
+
+
 def test_stacks_of_equal_hosts_are_one(six):
     assert [(one.variant, len(one.hosts), one.verdict_after) for one in six.stacks[:2]] == [("none", 5, "durable"), ("none", 1, "durable")]
 
 
 # --- cost and wear
+
+
+def test_what_was_set_differently_is_one_table_and_one_line_for_each_variant():
+    common = [("sda", "queue", "scheduler", "none"), ("sda", "block_cache", "counters", "7"), ("sda", "device", "model", "HDD B")]
+    settings = {
+        ("node1", "none"): [*common, ("sda", "drive", "drive", "enabled")],
+        ("node1", "writethrough"): [*common[:1], ("sda", "block_cache", "counters", "9"), common[2], ("sda", "drive", "drive", "disabled"),
+                                    ("dm-0", "block_cache", "type", "lvm_cache"), ("dm-0", "block_cache", "mode", "writethrough")],
+    }  # fmt: skip
+    rows = [dataclasses.replace(one, stack_before=one.variant, stack_after=one.variant) for one in one_variant(1) + one_variant(2, variant="writethrough")]
+    found = analysed(Rows("c", rows, settings=settings))
+    assert [(one.label, one.values) for one in found.differences] == [
+        ("SSD cache", ("-", "lvm_cache")),
+        ("SSD cache mode", ("-", "writethrough")),
+        ("drive write cache", ("enabled", "disabled")),
+    ], "neither counters nor what is the same"
+    text = page.render(found, "c")
+    assert "<b>writethrough</b>: SSD cache lvm_cache, SSD cache mode writethrough, drive write cache disabled" in text
+    assert "| drive write cache | enabled | disabled |" in twins.markdown(found)
 
 
 def test_prices_make_cost_by_tb_and_by_iops():
@@ -281,6 +350,12 @@ def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
     rows = list(csv.DictReader(io.StringIO(twins.csv_text(six))))
     assert len(rows) == len(six.points) == 6 * 3 * 18
     assert {row["host"] for row in rows if row["outlier"] == "yes"} == {"node003"}
+    for row in rows:
+        assert float(row["iops_min"]) <= float(row["iops"]) <= float(row["iops_max"])
+        assert 0 < float(row["iops_spread"]) < 0.2
+    assert {row["iops_ratio"] for row in rows if row["variant"] == "none"} == {"1.0"}
+    assert all(1.2 < float(row["iops_ratio"]) < 1.4 for row in rows if row["variant"] == "writethrough")
+    assert {row["power_failure"] for row in rows if row["variant"] == "writeback"} == {"loses"}
     few = analysed(Rows("=c", one_variant(100, p999_ns=None, host="@x")))
     (row,) = csv.DictReader(io.StringIO(twins.csv_text(few)))
     assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
@@ -392,10 +467,10 @@ def test_facts_have_the_names_people_use():
 def test_what_is_fast_and_not_safe_wins_nothing(six):
     for line in six.table:
         if line.direction == "write" and len([cell for cell in line.cells if cell]) == 3:
-            assert [cell.is_best_safe for cell in line.cells] == [False, True, False]
-            assert [cell.is_best for cell in line.cells] == [False, False, True]
+            assert [cell.is_better for cell in line.cells] == [False, True, False]
+            assert [cell.is_risky for cell in line.cells] == [False, False, True]
     titles = page.titles_of(six)
-    assert titles["comparison"].startswith("writethrough is the fastest safe variant, or within 5 % of it, in 18 of 18 lines; writeback (at_risk) has the most")
+    assert titles["comparison"] == "writethrough is shown to be better than none in 18 of 18 lines; writeback is in 18, and can lose what none keeps"
     assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16 in writethrough: 8,")
     assert (page.render(six, "c").count('"n best"'), page.render(six, "c").count('"n risky"')) == (18, 18)
 

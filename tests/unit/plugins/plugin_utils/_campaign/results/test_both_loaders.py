@@ -205,3 +205,18 @@ def test_series_and_histograms_of_every_set(files, tables):
         assert known.keys() == other.rates.keys(), key
         for place, rates in known.items():
             assert all(map(near, rates, other.rates[place])), key
+
+
+def test_percentiles_are_merged_only_of_hosts_with_one_job(tmp_path):
+    """A host with another rate_iops would be in the tail of the others."""
+    made = write_campaign(tmp_path / "c", 2, cells=4, seconds=2)
+    cells = sorted(path.name for path in (made / "host0000/writeback").iterdir() if path.is_dir())
+    for repeat in sorted((made / "host0001/writeback" / cells[0]).iterdir()):
+        change(made, f"host0001/writeback/{cells[0]}/{repeat.name}", workload_sha256="5" * 64)
+    ingest(made, workers=1)
+    database = open_tables(made)
+    try:
+        merged = {cell for variant, cell, _direction in CampaignTables(database).merged if variant == "writeback"}
+    finally:
+        database.close()
+    assert merged == set(cells[1:])

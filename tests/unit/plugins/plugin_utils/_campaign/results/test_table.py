@@ -101,6 +101,35 @@ def test_long_names_are_cut_in_the_middle_and_lines_stay_short(campaign, tmp_pat
     assert "~" in row
 
 
+def test_the_width_is_that_of_the_terminal_and_a_file_has_none(campaign, tmp_path):
+    host = "storage-rack-17-node-042.example.org"
+    bring(campaign, tmp_path, host, "before", *(cell(f"randwrite-4k-iodepth-{depth}", host=host) for depth in (1, 2)))
+    table_of = lambda text: [line for line in text.splitlines() if line.startswith(("HOST", "stor"))]  # noqa: E731
+    assert max(map(len, table_of(rendered(campaign, width=100)))) <= 100
+    assert all(line.startswith(host) for line in table_of(rendered(campaign, width=table.UNLIMITED))[1:])
+
+
+def test_different_names_are_never_cut_to_the_same_text(campaign, tmp_path):
+    names = [f"randwrite-4k-fdatasync-iodepth-{depth:02d}-numjobs-on-the-whole-device" for depth in range(4)]
+    bring(campaign, tmp_path, "node1", "before", *map(cell, names))
+    shown = [line.split()[1] for line in rendered(campaign, width=60).splitlines() if line.startswith("node1")]
+    assert len(set(shown)) == 4, shown
+
+
+def test_what_is_the_same_on_every_line_is_said_once(campaign, tmp_path):
+    bring(campaign, tmp_path, "node1", "before", *(cell(f"c{number}") for number in range(3)))
+    text = rendered(campaign)
+    assert "VARIANT" not in text and "STATE" not in text
+    assert "On every line: variant before, runs 1/1, state ok, verdict durable." in text
+
+
+def test_only_so_many_rows_are_printed_and_the_rest_is_counted(campaign, tmp_path):
+    bring(campaign, tmp_path, "node1", "before", *(cell(f"c{number}") for number in range(5)))
+    text = rendered(campaign, most_rows=2)
+    assert sum(line.startswith("node1") for line in text.splitlines()) == 2
+    assert "and 3 more rows: -e report_rows=all prints them" in text
+
+
 def test_escape_sequences_of_a_host_do_not_reach_the_terminal(campaign, tmp_path):
     evil = cell(state="failed", reason="\x1b[2J\x1b]0;owned\x07gone\nokay", verdict=("\x1b[31mdurable", "durable"), numbers={})
     bring(campaign, tmp_path, "node1", "before", evil)

@@ -1,0 +1,138 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The table of all cells: a line for each cell on each backing device, with every variant beside the baseline and what their comparison shows."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared, keeps_as_much
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """One variant in one line: medians over ``hosts``; ``iops_low`` and ``iops_high`` of them.
+
+    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
+    :param hidden: percentiles that are not known because of too few I/Os.
+    :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` says why there is none.
+    :param is_better: whether it is shown to be better, on the same hosts, and keeps what the baseline keeps.
+    :param is_risky: whether it is shown to be better and can lose what the baseline keeps."""
+
+    iops: float | None
+    bandwidth: float | None
+    iops_low: float | None
+    iops_high: float | None
+    latency: t.Mapping[str, float | None]
+    hosts: int
+    state: str
+    verdict: str
+    hidden: tuple[str, ...] = ()
+    comparison: Comparison | None = None
+    reason: str = ""
+    is_better: bool = False
+    is_risky: bool = False
+
+    @property
+    def ratio(self) -> float | None:
+        found = self.comparison
+        return None if found is None else found.ratio if found.ratio is not None else found.ratio_of_medians
+
+
+@dataclass(frozen=True)
+class TableLine:
+    """One cell on one backing device in every variant, in the order of the variants; ``None`` where it was not measured."""
+
+    model: str
+    cell: str
+    direction: str
+    workload: str
+    cells: tuple[TableCell | None, ...]
+    is_part: bool = False
+
+
+def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Sequence[str] = ()) -> t.Iterator[TableLine]:
+    """Every line, cells in natural order."""
+    models = backing_models(points)
+    groups: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
+    hosts: dict[tuple[str, str, str], set[str]] = {}
+    for one in points:
+        model = models[key_of(one)]
+        groups.setdefault((one.cell, one.direction, model), {}).setdefault(one.variant, []).append(one)
+        hosts.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
+    keys = [key for key in KEYS_OF_VARIANTS if key not in ignore]
+    for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (natural(item[0][0]), *item[0][1:])):
+        line = []
+        for variant in rows.variants:
+            here = by_variant.get(variant)
+            whole = here is not None and len(here) == len(hosts[variant, cell, direction])
+            merged = rows.merged.get((variant, cell, direction), {}) if whole else {}
+            line.append(None if here is None else _cell(here, by_variant.get(answer.baseline), merged, answer, keys))
+        first, *_others = by_variant.values()
+        typical = first[0].first
+        yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
+
+
+def _cell(
+    here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], answer: Answer, keys: t.Sequence[str]
+) -> TableCell:
+    iops = [one.iops for one in here if one.iops is not None]
+    latency = {rank.name: merged.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
+    variant = here[0].variant
+    comparison, reason, better, keeps = None, "", False, True
+    if baseline is not None and variant != answer.baseline:
+        old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
+        comparison, reason, same_hosts = compared(METRICS["iops"], old, new, keys)
+        better = comparison is not None and same_hosts and comparison.verdict == "better"
+        keeps = keeps_as_much(answer, variant, here[0])
+    return TableCell(
+        iops=median(iops),
+        bandwidth=median(one.bandwidth for one in here),
+        iops_low=min(iops, default=None),
+        iops_high=max(iops, default=None),
+        latency=latency,
+        hosts=len(here),
+        state=max((one.state for one in here), key=STATES.index),
+        verdict=_worst_verdict(here),
+        hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
+        comparison=comparison,
+        reason=reason,
+        is_better=better and keeps,
+        is_risky=better and not keeps,
+    )
+
+
+def _worst_verdict(here: t.Sequence[Point]) -> str:
+    verdicts = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
+    return next((one for one in ("at_risk", "unknown") if one in verdicts), "durable")
+
+
+def _load(one: t.Any) -> str:
+    parts = [counted(one.numjobs, "job") if one.numjobs else "", f"queue depth {one.iodepth}" if one.iodepth else ""]
+    return "".join(f", {part}" for part in parts if part)
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """4 before 16."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", name)]

@@ -104,9 +104,9 @@ def test_long_names_are_cut_in_the_middle_and_lines_stay_short(campaign, tmp_pat
 def test_the_width_is_that_of_the_terminal_and_a_file_has_none(campaign, tmp_path):
     host = "storage-rack-17-node-042.example.org"
     bring(campaign, tmp_path, host, "before", *(cell(f"randwrite-4k-iodepth-{depth}", host=host) for depth in (1, 2)))
-    table_of = lambda text: [line for line in text.splitlines() if line.startswith(("HOST", "stor"))]  # noqa: E731
-    assert max(map(len, table_of(rendered(campaign, width=100)))) <= 100
-    assert all(line.startswith(host) for line in table_of(rendered(campaign, width=table.UNLIMITED))[1:])
+    narrow, wide = ([line for line in rendered(campaign, width=width).splitlines() if line.startswith(("HOST", "stor"))] for width in (100, table.UNLIMITED))
+    assert max(map(len, narrow)) <= 100
+    assert all(line.startswith(host) for line in wide[1:])
 
 
 def test_different_names_are_never_cut_to_the_same_text(campaign, tmp_path):

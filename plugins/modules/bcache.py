@@ -265,18 +265,9 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import MODES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import CACHE_OPTIONS, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-
-CACHE_OPTIONS = {
-    **COMMON_OPTIONS,
-    "kind": {"type": "str", "choices": ["bcache"], "default": "bcache"},
-    "mode": {"type": "str", "choices": list(MODES), "default": "writethrough"},
-    "bucket_size": {"type": "str"},
-    "block_size": {"type": "str"},
-}
 
 
 def main() -> None:

@@ -290,59 +290,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
-
-_PATTERNS = {"type": "list", "elements": "str"}
-TRANSPORTS = ["sata", "sas", "scsi", "fc", "iscsi", "nvme", "nvme_fabrics", "virtio", "usb", "raid", "aoe", "nbd", "rbd", "virtual", "unknown"]
-KINDS = ["disk", "multipath", "lvm", "crypt", "dm", "md", "bcache", "loop", "zram", "ram", "aoe", "nbd", "rbd"]
-MATCH_OPTIONS = {
-    "rotational": {"type": "bool"},
-    "transport": {"type": "list", "elements": "str", "choices": TRANSPORTS},
-    "kind": {"type": "list", "elements": "str", "choices": KINDS},
-    "driver": _PATTERNS,
-    "model": _PATTERNS,
-    "vendor": _PATTERNS,
-    "serial": _PATTERNS,
-    "wwn": _PATTERNS,
-    "size_min": {"type": "str"},
-    "size_max": {"type": "str"},
-}
-DEVICE_OPTIONS = {
-    "device": {"type": "str"},
-    "match": {"type": "dict", "options": MATCH_OPTIONS},
-    "members": {"type": "bool", "default": False},
-    "profile": {"type": "str", "choices": ["flash_array", "hdd", "ssd", "nvme"]},
-    "scheduler": {"type": "str"},
-    "nr_requests": {"type": "int"},
-    "nomerges": {"type": "int", "choices": [0, 1, 2]},
-    "read_ahead_kb": {"type": "int"},
-    "rq_affinity": {"type": "int", "choices": [0, 1, 2]},
-    "max_sectors_kb": {"type": "int"},
-    "wbt_lat_usec": {"type": "int"},
-    "queue_depth": {"type": "int"},
-    "rotational": {"type": "bool"},
-    "add_random": {"type": "bool"},
-    "persistent": {"type": "bool", "default": True},
-}
-MODULE_OPTIONS = {"module": {"type": "str", "required": True}, "options": {"type": "dict", "default": {}}}
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import argument_spec, read_specs
 
 
 def main() -> None:
-    module = AnsibleModule(
-        argument_spec={
-            "devices": {
-                "type": "list",
-                "elements": "dict",
-                "default": [],
-                "options": DEVICE_OPTIONS,
-                "required_one_of": [("device", "match")],
-                "mutually_exclusive": [("device", "match")],
-            },
-            "module_options": {"type": "list", "elements": "dict", "default": [], "options": MODULE_OPTIONS},
-            "exclusive": {"type": "bool", "default": False},
-        },
-        supports_check_mode=True,
-    )
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
     run_layer(module, lambda: BlockQueueLayer(Runner(), _read_spec(module.params)))
 
 

@@ -224,16 +224,9 @@ item:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import CACHE_OPTIONS, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-
-CACHE_OPTIONS = {
-    **COMMON_OPTIONS,
-    "kind": {"type": "str", "choices": ["cache", "writecache"], "default": "cache"},
-    "mode": {"type": "str", "choices": ["writethrough", "writeback", "passthrough"]},
-}
 
 
 def main() -> None:

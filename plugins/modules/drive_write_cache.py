@@ -137,15 +137,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
-
-DRIVE_OPTIONS = {
-    "device": {"type": "str", "required": True},
-    "write_cache": {"type": "str", "required": True, "choices": ["enabled", "disabled"]},
-    "provider": {"type": "str", "default": "auto", "choices": ["auto", "ata", "scsi", "nvme", "virtio"]},
-    "persistent": {"type": "bool", "default": True},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
-}
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DRIVE_OPTIONS, read_specs
 
 
 def main() -> None:
@@ -153,12 +146,7 @@ def main() -> None:
         argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
         supports_check_mode=True,
     )
-    run_layer(module, lambda: DriveWriteCacheLayer(Runner(), _read_spec(module.params)))
-
-
-def _read_spec(params):
-    # A former name of an option stays in the parameters beside the one it stands for.
-    return [DriveSpec(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in params["drives"]]
+    run_layer(module, lambda: DriveWriteCacheLayer(Runner(), read_specs(module.params["drives"])))
 
 
 if __name__ == "__main__":

@@ -236,19 +236,12 @@ problems:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import MODES, POLICIES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, TOOL_DIRS_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import CACHE_OPTIONS, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
-
-CACHE_OPTIONS = {
-    **COMMON_OPTIONS,
-    "mode": {"type": "str", "choices": list(MODES), "default": "writethrough"},
-    "policy": {"type": "str", "choices": list(POLICIES)},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
-}
 
 
 def main() -> None:

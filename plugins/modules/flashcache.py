@@ -247,22 +247,12 @@ item:
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, TOOL_DIRS_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import CACHE_OPTIONS, read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
-
-CACHE_OPTIONS = {
-    **COMMON_OPTIONS,
-    "mode": {"type": "str", "choices": ["writethrough", "writeback", "writearound"], "default": "writethrough"},
-    "write_only": {"type": "bool", "default": False},
-    "metadata_block_size": {"type": "str"},
-    "associativity": {"type": "int", "default": 512},
-    "disk_associativity": {"type": "str"},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
-}
 
 
 def main() -> None:

@@ -289,15 +289,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import KINDS, MODES, read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import CACHE_OPTIONS, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
-
-CACHE_OPTIONS = {
-    **COMMON_OPTIONS,
-    "kind": {"type": "str", "choices": list(KINDS), "default": "cachepool"},
-    "mode": {"type": "str", "choices": list(MODES)},
-}
 
 
 def main() -> None:

@@ -263,34 +263,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import CONTROLLER_OPTIONS, VOLUME_OPTIONS, parse_controllers
-
-
-def _choice_of(attributes):
-    """An option for each attribute that has a list of values."""
-    return {name.rpartition(".")[2]: {"type": "str", "choices": list(values)} for name, values in attributes.items() if values}
-
-
-def argument_spec():
-    """The options as documented; values come from the one vocabulary that every provider speaks."""
-    drive_cache = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name.startswith("drive_cache.")}
-    plain = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name not in drive_cache}
-    permission = {"allow_unprotected": {"type": "bool", "default": False}}
-    volume = {**VOLUME_OPTIONS, **_choice_of(VOLUME_ATTRIBUTES), **permission}
-    drive = {"address": {"type": "str", "required": True}, **_choice_of(DRIVE_ATTRIBUTES), **permission}
-    controller = {
-        **CONTROLLER_OPTIONS,
-        "volumes": {"type": "list", "elements": "dict", "default": [], "options": volume},
-        "drives": {"type": "list", "elements": "dict", "default": [], "options": drive},
-        "drive_cache": {"type": "dict", "options": _choice_of(drive_cache)},
-        "cache_ratio": {"type": "int"},
-        **_choice_of(plain),
-        **permission,
-        "require_effective": {"type": "bool", "default": True},
-    }
-    return {"controllers": {"type": "list", "elements": "dict", "required": True, "options": controller}}
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import argument_spec, parse_controllers
 
 
 def main():

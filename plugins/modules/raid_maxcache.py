@@ -289,35 +289,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import CONTROLLER_OPTIONS, VOLUME_OPTIONS
-
-CACHE_VOLUME = {
-    "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
-    "drives": {"type": "list", "elements": "str", "default": []},
-    "raid_level": {"type": "str", "choices": ["simple", "0", "1", "1E", "5", "10"]},
-    "size": {"type": "str", "default": "max"},
-    "data_volume": {"type": "str"},
-    "line_size": {"type": "int", "choices": [64, 256]},
-    "write": {"type": "str", "choices": ["writethrough", "writeback"]},
-}
-VOLUME = {
-    **VOLUME_OPTIONS,
-    "read": {"type": "bool"},
-    "write": {"type": "str", "choices": ["disabled", "writethrough", "writeback", "instant_writeback"]},
-    "allow_unprotected": {"type": "bool", "default": False},
-}
-CONTROLLER = {
-    **CONTROLLER_OPTIONS,
-    "cache_volumes": {"type": "list", "elements": "dict", "default": [], "options": CACHE_VOLUME},
-    "pool_drives": {"type": "list", "elements": "str", "default": []},
-    "flush_and_fetch_rate": {"type": "int"},
-    "dirty_page_threshold": {"type": "int"},
-    "read_write_balance": {"type": "dict", "options": {"read": {"type": "int", "required": True}, "write": {"type": "int", "required": True}}},
-    "volumes": {"type": "list", "elements": "dict", "default": [], "options": VOLUME},
-    "flush_timeout": {"type": "int"},
-    "allow_unprotected": {"type": "bool", "default": False},
-}
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CONTROLLER, parse_controllers
 
 
 def main():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS, is_twin
 
 if t.TYPE_CHECKING:
@@ -31,6 +31,31 @@ TOOL_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 }
 CONTROLLER_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}
 VOLUME_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {name: {"type": "str"} for name in ("id", "name", "wwn")}
+
+
+def _choice_of(attributes: t.Mapping[str, t.Sequence[str] | None]) -> dict[str, t.Any]:
+    """An option for each attribute that has a list of values."""
+    return {name.rpartition(".")[2]: {"type": "str", "choices": list(values)} for name, values in attributes.items() if values}
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options of the module ``raid_cache``; values come from the one vocabulary that every provider speaks."""
+    drive_cache = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name.startswith("drive_cache.")}
+    plain = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name not in drive_cache}
+    permission = {"allow_unprotected": {"type": "bool", "default": False}}
+    volume = {**VOLUME_OPTIONS, **_choice_of(VOLUME_ATTRIBUTES), **permission}
+    drive = {"address": {"type": "str", "required": True}, **_choice_of(DRIVE_ATTRIBUTES), **permission}
+    controller = {
+        **CONTROLLER_OPTIONS,
+        "volumes": {"type": "list", "elements": "dict", "default": [], "options": volume},
+        "drives": {"type": "list", "elements": "dict", "default": [], "options": drive},
+        "drive_cache": {"type": "dict", "options": _choice_of(drive_cache)},
+        "cache_ratio": {"type": "int"},
+        **_choice_of(plain),
+        **permission,
+        "require_effective": {"type": "bool", "default": True},
+    }
+    return {"controllers": {"type": "list", "elements": "dict", "required": True, "options": controller}}
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,14 @@ LABEL = 32
 #: make-bcache keeps both in 16 bits of sectors, as powers of two; the kernel takes no bucket below a page.
 LEAST_BLOCK, LARGEST_BLOCK = 512, 4 * KIB
 LEAST_BUCKET, LARGEST_BUCKET = 4 * KIB, 8 * MIB
+#: Options of one cache, as a module takes them.
+CACHE_OPTIONS: t.Mapping[str, t.Any] = {
+    **common.COMMON_OPTIONS,
+    "kind": {"type": "str", "choices": ["bcache"], "default": "bcache"},
+    "mode": {"type": "str", "choices": list(MODES), "default": "writethrough"},
+    "bucket_size": {"type": "str"},
+    "block_size": {"type": "str"},
+}
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE, METADATA_ONLY, WRITECACHE_MODES, read_options
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, read_common, read_mode, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, CacheSpec, read_common, read_mode, require_unique
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 KINDS = (tables.CACHE, tables.WRITECACHE)
@@ -24,6 +24,12 @@ MODES = (tables.WRITETHROUGH, tables.WRITEBACK, tables.PASSTHROUGH)
 _LONGEST_NAME = 100
 #: device-mapper's own entry in /dev/mapper, and what no folder can hold.
 _RESERVED = frozenset({"control", ".", ".."})
+#: Options of one cache, as a module takes them.
+CACHE_OPTIONS: t.Mapping[str, t.Any] = {
+    **COMMON_OPTIONS,
+    "kind": {"type": "str", "choices": ["cache", "writecache"], "default": "cache"},
+    "mode": {"type": "str", "choices": ["writethrough", "writeback", "passthrough"]},
+}
 
 
 @dataclass(frozen=True)

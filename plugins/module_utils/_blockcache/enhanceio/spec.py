@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.settings import VOCABULARY
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import read_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import (
+    COMMON_OPTIONS,
     CacheSpec,
     mode_of_settings,
     read_common,
@@ -37,6 +38,13 @@ POLICIES = ("lru", "fifo", "rand")
 _NAME = re.compile(r"^[A-Za-z0-9_]{1,31}\Z")
 #: What can stand in a udev rule as it is; eio_cli cuts a path at a blank, and the driver keeps 127 bytes.
 _PATH = re.compile(r"^/dev/[0-9A-Za-z_.:+=@,/-]{1,122}\Z")
+#: Options of one cache, as a module takes them.
+CACHE_OPTIONS: t.Mapping[str, t.Any] = {
+    **COMMON_OPTIONS,
+    "mode": {"type": "str", "choices": list(MODES), "default": "writethrough"},
+    "policy": {"type": "str", "choices": list(POLICIES)},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+}
 
 
 @dataclass(frozen=True)

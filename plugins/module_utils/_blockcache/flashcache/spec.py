@@ -18,7 +18,14 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import read_numbers
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec, mode_of_settings, read_common, read_mode, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import (
+    COMMON_OPTIONS,
+    CacheSpec,
+    mode_of_settings,
+    read_common,
+    read_mode,
+    require_unique,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, format_size, parse_size
 
@@ -33,6 +40,16 @@ METADATA_SLOT = 16
 
 #: The tools put paths into a command line of a shell.
 _PATH = re.compile(r"^/dev/[A-Za-z0-9_./:+@=,-]+$")
+#: Options of one cache, as a module takes them.
+CACHE_OPTIONS: t.Mapping[str, t.Any] = {
+    **COMMON_OPTIONS,
+    "mode": {"type": "str", "choices": ["writethrough", "writeback", "writearound"], "default": "writethrough"},
+    "write_only": {"type": "bool", "default": False},
+    "metadata_block_size": {"type": "str"},
+    "associativity": {"type": "int", "default": 512},
+    "disk_associativity": {"type": "str"},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+}
 
 
 @dataclass(frozen=True)

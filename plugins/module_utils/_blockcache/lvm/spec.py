@@ -22,6 +22,12 @@ _NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$")
 
 KINDS = ("cachepool", "cachevol", KIND_WRITECACHE)
 MODES = ("writethrough", "writeback", "passthrough")
+#: Options of one cache, as a module takes them.
+CACHE_OPTIONS: t.Mapping[str, t.Any] = {
+    **common.COMMON_OPTIONS,
+    "kind": {"type": "str", "choices": list(KINDS), "default": "cachepool"},
+    "mode": {"type": "str", "choices": list(MODES)},
+}
 
 
 @dataclass(frozen=True)

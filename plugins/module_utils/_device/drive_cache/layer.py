@@ -33,6 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     kernel_agrees,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, query_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DriveSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:
@@ -40,17 +41,6 @@ if t.TYPE_CHECKING:
 
 #: Seconds that a device may take to answer what is on its way, before it gets its table again.
 _PATIENCE = 600.0
-
-
-@dataclass(frozen=True)
-class DriveSpec:
-    """What is wanted of one drive; the options of one list entry."""
-
-    device: str
-    write_cache: str
-    provider: str = "auto"
-    persistent: bool = True
-    allow_ignored_flushes: bool = False
 
 
 @dataclass(frozen=True)

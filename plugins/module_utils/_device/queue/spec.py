@@ -20,6 +20,50 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.s
 
 #: Disks of a network are named by their transport; a match without it means the disks of this host.
 _NETWORK_DISKS = ("aoe", "nbd", "rbd")
+_PATTERNS: t.Mapping[str, t.Any] = {"type": "list", "elements": "str"}
+TRANSPORTS = ["sata", "sas", "scsi", "fc", "iscsi", "nvme", "nvme_fabrics", "virtio", "usb", "raid", "aoe", "nbd", "rbd", "virtual", "unknown"]
+KINDS = ["disk", "multipath", "lvm", "crypt", "dm", "md", "bcache", "loop", "zram", "ram", "aoe", "nbd", "rbd"]
+MATCH_OPTIONS: t.Mapping[str, t.Any] = {
+    "rotational": {"type": "bool"},
+    "transport": {"type": "list", "elements": "str", "choices": TRANSPORTS},
+    "kind": {"type": "list", "elements": "str", "choices": KINDS},
+    "driver": _PATTERNS,
+    "model": _PATTERNS,
+    "vendor": _PATTERNS,
+    "serial": _PATTERNS,
+    "wwn": _PATTERNS,
+    "size_min": {"type": "str"},
+    "size_max": {"type": "str"},
+}
+DEVICE_OPTIONS: t.Mapping[str, t.Any] = {
+    "device": {"type": "str"},
+    "match": {"type": "dict", "options": MATCH_OPTIONS},
+    "members": {"type": "bool", "default": False},
+    "profile": {"type": "str", "choices": ["flash_array", "hdd", "ssd", "nvme"]},
+    "scheduler": {"type": "str"},
+    "nr_requests": {"type": "int"},
+    "nomerges": {"type": "int", "choices": [0, 1, 2]},
+    "read_ahead_kb": {"type": "int"},
+    "rq_affinity": {"type": "int", "choices": [0, 1, 2]},
+    "max_sectors_kb": {"type": "int"},
+    "wbt_lat_usec": {"type": "int"},
+    "queue_depth": {"type": "int"},
+    "rotational": {"type": "bool"},
+    "add_random": {"type": "bool"},
+    "persistent": {"type": "bool", "default": True},
+}
+MODULE_OPTIONS: t.Mapping[str, t.Any] = {"module": {"type": "str", "required": True}, "options": {"type": "dict", "default": {}}}
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options of the module ``block_queue``."""
+    either = [("device", "match")]
+    devices = {"type": "list", "elements": "dict", "default": [], "options": DEVICE_OPTIONS, "required_one_of": either, "mutually_exclusive": either}
+    return {
+        "devices": devices,
+        "module_options": {"type": "list", "elements": "dict", "default": [], "options": MODULE_OPTIONS},
+        "exclusive": {"type": "bool", "default": False},
+    }
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,15 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ALL, AUTO, ControllerSpec, ItemSpec, plain_address
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import (
+    ALL,
+    AUTO,
+    CONTROLLER_OPTIONS,
+    VOLUME_OPTIONS,
+    ControllerSpec,
+    ItemSpec,
+    plain_address,
+)
 
 PRESENT, ABSENT = "present", "absent"
 #: A cache volume of one SSD.
@@ -27,6 +35,33 @@ WITHOUT_MAXCACHE: t.Mapping[str, str] = {
     **dict.fromkeys(("storcli", "perccli"), "its controllers have no maxCache; their own SSD cache (CacheCade) is not managed here"),
     **dict.fromkeys(("storcli2", "perccli2"), "its controllers have no SSD cache at all"),
     "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is managed with arcconf",
+}
+#: Options of a cache volume, a volume and a controller, as the module takes them.
+CACHE_VOLUME: t.Mapping[str, t.Any] = {
+    "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
+    "drives": {"type": "list", "elements": "str", "default": []},
+    "raid_level": {"type": "str", "choices": ["simple", "0", "1", "1E", "5", "10"]},
+    "size": {"type": "str", "default": "max"},
+    "data_volume": {"type": "str"},
+    "line_size": {"type": "int", "choices": [64, 256]},
+    "write": {"type": "str", "choices": ["writethrough", "writeback"]},
+}
+VOLUME: t.Mapping[str, t.Any] = {
+    **VOLUME_OPTIONS,
+    "read": {"type": "bool"},
+    "write": {"type": "str", "choices": ["disabled", "writethrough", "writeback", "instant_writeback"]},
+    "allow_unprotected": {"type": "bool", "default": False},
+}
+CONTROLLER: t.Mapping[str, t.Any] = {
+    **CONTROLLER_OPTIONS,
+    "cache_volumes": {"type": "list", "elements": "dict", "default": [], "options": CACHE_VOLUME},
+    "pool_drives": {"type": "list", "elements": "str", "default": []},
+    "flush_and_fetch_rate": {"type": "int"},
+    "dirty_page_threshold": {"type": "int"},
+    "read_write_balance": {"type": "dict", "options": {"read": {"type": "int", "required": True}, "write": {"type": "int", "required": True}}},
+    "volumes": {"type": "list", "elements": "dict", "default": [], "options": VOLUME},
+    "flush_timeout": {"type": "int"},
+    "allow_unprotected": {"type": "bool", "default": False},
 }
 
 

@@ -17,6 +17,7 @@ from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import layer as maxcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import spec as maxcache_spec
 from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
@@ -137,8 +138,8 @@ def test_everything_that_the_role_takes_of_ssd_caches_reaches_the_module(role):
     controller = _filled(role)
     controller["volumes"][0]["maxcache"]["allow_unprotected"] = "the one of maxcache"
     (handed,) = raid_settings([controller], "ssd_cache")
-    assert set(handed) == set(raid_maxcache.CONTROLLER)
-    assert set(handed["volumes"][0]) == set(raid_maxcache.VOLUME)
+    assert set(handed) == set(maxcache_spec.CONTROLLER)
+    assert set(handed["volumes"][0]) == set(maxcache_spec.VOLUME)
     # What a power cut may lose is allowed in one place, what an SSD may lose in the other.
     assert handed["volumes"][0]["allow_unprotected"] == "the one of maxcache"
     assert handed["allow_unprotected"] == controller["maxcache"]["allow_unprotected"]

@@ -1,0 +1,39 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What users ask of the write caches of drives."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+#: Options of one drive, as a module takes them.
+DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
+    "device": {"type": "str", "required": True},
+    "write_cache": {"type": "str", "required": True, "choices": ["enabled", "disabled"]},
+    "provider": {"type": "str", "default": "auto", "choices": ["auto", "ata", "scsi", "nvme", "virtio"]},
+    "persistent": {"type": "bool", "default": True},
+    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+}
+
+
+@dataclass(frozen=True)
+class DriveSpec:
+    """What is wanted of one drive; the options of one list entry."""
+
+    device: str
+    write_cache: str
+    provider: str = "auto"
+    persistent: bool = True
+    allow_ignored_flushes: bool = False
+
+
+def read_specs(drives: t.Sequence[t.Mapping[str, t.Any]]) -> list[DriveSpec]:
+    """The parameter ``drives`` of a module."""
+    # A former name of an option stays in the parameters beside the one it stands for.
+    return [DriveSpec(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in drives]

@@ -11,10 +11,9 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
+
 PARTS = ("removed", "rest")
-#: What the role knows and no module does.
-_OF_THE_ROLE = ("type", "migrate")
 
 Items = t.List[t.Dict[str, t.Any]]
 
@@ -26,11 +25,7 @@ def block_caches(caches: t.Any, kind: str, part: str) -> Items:
         raise AnsibleFilterError(f"block_caches: there is no type {kind}: use {', '.join(TYPES)}.")
     if part not in PARTS:
         raise AnsibleFilterError(f"block_caches: there is no part {part}: use {', '.join(PARTS)}.")
-    mine = [item for item in items if item.get("type") == kind]
-    others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
-    first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
-    chosen = first if part == "removed" else [item for item in mine if item not in first]
-    return [{name: value for name, value in item.items() if name not in _OF_THE_ROLE} for item in chosen]
+    return divide(items, kind)[PARTS.index(part)]
 
 
 def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:

@@ -190,13 +190,19 @@ def converge(layer: Layer[State, Spec], *, check_mode: bool) -> Outcome:
     if check_mode and steps:
         layer.check_planned(state)
     elif steps:
-        state = _apply(layer, steps)
+        state = apply_steps(layer, steps)
     else:
         layer.check_settled(state)
     return Outcome(steps, state, layer.warned)
 
 
-def _apply(layer: Layer[State, Spec], steps: t.Sequence[Step]) -> State:
+def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_reading: t.Callable[[], None] = lambda: None) -> State:
+    """Carry steps out, read back and compare.
+
+    :param before_reading: called once nothing is changed any more.
+    :raises StorageError: with ``changed``, ``actions`` (what was done) and ``broke_off`` (what failed) in its facts.
+    :raises NotEffective: if the state read back is not the specified one.
+    """
     done: list[Step] = []
     current: Step | None = None
     try:
@@ -204,6 +210,7 @@ def _apply(layer: Layer[State, Spec], steps: t.Sequence[Step]) -> State:
             layer.apply(current)
             done.append(current)
         current = None
+        before_reading()
         state = layer.read()
         differences = layer.verify(state)
         if not differences:

@@ -21,6 +21,7 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import read_shared
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import IDENTIFYING, BlockDevice, Devices, Signature, node_of
@@ -60,6 +61,10 @@ def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = T
 
     :param dm_targets: whether to ask ``dmsetup``; without it nothing tells what kind of mapping a device is.
     """
+    return read_shared(runner, ("devices", root, dm_targets), lambda: _read_devices(runner, root, dm_targets=dm_targets))
+
+
+def _read_devices(runner: Runner, root: Path, *, dm_targets: bool) -> Devices:
     folder = root / "sys/class/block"
     # The paths behind an NVMe namespace (nvme0c0n1) are in sysfs and have no device node.
     names = sorted(name for name in os.listdir(folder) if (folder / name / "dev").exists()) if folder.is_dir() else []

@@ -9,9 +9,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_aoe_device, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache
@@ -50,9 +52,21 @@ def read_drives(devices: Devices, runner: Runner, root: Path, protected: t.Seque
     for name, cache in read_drive_caches(runner, drives, root, transports).items():
         device = devices.get(name)
         if device is not None:
-            yield name, drive_facts(device, cache)
+            yield name, _as_expected(drive_facts(device, cache), expected_of(runner, "drive_write_cache").get(name))
     if behind.problems:
         raise StorageError(" ".join(behind.problems))
+
+
+def _as_expected(facts: LayerFacts, planned: str | None) -> LayerFacts:
+    """The facts of a drive once steps that are planned have been carried out; what lies elsewhere stays unknown.
+
+    :param planned: ``enabled`` or ``disabled``; ``None`` if no step is planned for the drive.
+    """
+    if planned is None or facts.volatile is None or facts.state.get("drive") == planned:
+        return facts
+    on = planned == "enabled"
+    why = "will have its volatile write cache on, as drive_write_cache requires" if on else "will have its write cache off"
+    return dataclasses.replace(facts, state={**facts.state, "drive": planned}, volatile=on, why=why)
 
 
 def drive_facts(device: BlockDevice, cache: DriveCache) -> LayerFacts:

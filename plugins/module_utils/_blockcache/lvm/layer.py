@@ -18,7 +18,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import WITHIN, Attach
@@ -82,8 +81,9 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     def apply(self, step: Step) -> None:
         if not isinstance(step.operation, WITHIN):
             self._examined = None
-            if isinstance(self.runner, LvmRunner):
-                self.runner.forget_devices()
+            forget_devices = getattr(self.runner, "forget_devices", None)
+            if forget_devices is not None:
+                forget_devices()
         super().apply(step)
 
     def facts(self, state: LvmState) -> dict[str, t.Any]:

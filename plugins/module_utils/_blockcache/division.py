@@ -1,0 +1,34 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A list of SSD caches of several types, divided into what the layer of each type gets."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+Item = t.Dict[str, t.Any]
+
+TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
+#: What is in a list of several types, and is no option of a type.
+_OF_THE_LIST = ("type", "migrate")
+
+
+def divide(items: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> tuple[list[Item], list[Item]]:
+    """The caches of one type: those that are removed before caches of other types are created, and the rest.
+
+    Devices of the first may be needed by caches of other types; where no other type stays, one plan is made for all.
+    """
+    mine = [item for item in items if item.get("type") == kind]
+    others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
+    first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
+    rest = [item for item in mine if item not in first]
+    return _without_type(first), _without_type(rest)
+
+
+def _without_type(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Item]:
+    return [{name: value for name, value in item.items() if name not in _OF_THE_LIST} for item in items]

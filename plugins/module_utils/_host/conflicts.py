@@ -1,0 +1,148 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Lists of layers that contradict each other, found before anything is changed."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import path_of_origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+ORIGIN, CACHE_DEVICE = "the origin", "a cache device"
+#: Types that several caches of may share a cache device: parts of one volume group, or one set of caches.
+_SHARING = ("lvm_cache", "bcache")
+#: Types whose cached device is another one than the origin, and is at ``/dev/mapper/NAME``.
+_MAPPED = ("dm_cache", "flashcache")
+
+
+@dataclass(frozen=True)
+class Use:
+    """A device that a cache needs.
+
+    :param device: its kernel name, or the path itself if there is no device now.
+    :param role: the origin, or a cache device.
+    """
+
+    name: str
+    kind: str
+    path: str
+    device: str
+    role: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.name} ({self.kind})"
+
+
+def check(request: HostRequest, devices: Devices) -> None:
+    """Whether the lists of a host can be met together.
+
+    :raises BadInput: for a device that two lists, or two entries of different types, use in ways that exclude each other.
+    :raises Refused: for a write cache that is switched on below something that passes no flushes on.
+    """
+    uses = list(_uses(request, devices))
+    for number, use in enumerate(uses):
+        for other in uses[:number]:
+            _check_pair(other, use)
+    _check_queues(request, devices)
+    _check_targets(request, uses, devices)
+    _check_drives(request, uses, devices)
+
+
+def _uses(request: HostRequest, devices: Devices) -> t.Iterator[Use]:
+    for kind, item in request.all_caches():
+        if item["state"] == "absent":
+            continue
+        for path in item["cache_devices"]:
+            yield Use(item["name"], kind, path, _identity(devices, path), CACHE_DEVICE)
+        origin = path_of_origin(item["origin"])
+        yield Use(item["name"], kind, item["origin"], _identity(devices, origin), ORIGIN)
+
+
+def _identity(devices: Devices, path: str) -> str:
+    try:
+        return devices.resolve(path).name
+    except DeviceMissing:
+        return path
+
+
+def _check_pair(one: Use, other: Use) -> None:
+    same_cache = (one.name, one.kind) == (other.name, other.kind)
+    if one.device != other.device or same_cache:
+        return
+    if one.role == other.role == CACHE_DEVICE and (one.kind != other.kind or one.kind not in _SHARING):
+        text = f"{other.path} is a cache device of both {one.label} and {other.label}: remove it from one of them."
+    elif one.role == other.role == ORIGIN:
+        text = f"{other.path} is the origin of both {one.label} and {other.label}: keep one of these caches."
+    elif one.role != other.role:
+        text = f"{other.path} is {one.role} of {one.label} and {other.role} of {other.label}: name another device in one of them."
+    else:
+        return
+    raise BadInput(text, item=other.name)
+
+
+def _check_queues(request: HostRequest, devices: Devices) -> None:
+    """An entry that names the device of a cache that is removed."""
+    leaving = {_identity(devices, path): (kind, item) for kind, item in request.all_caches() if item["state"] == "absent" for path in _made_by(kind, item)}
+    for entry in request.queues["devices"] if request.queues else ():
+        found = leaving.get(_identity(devices, entry["device"])) if entry.get("device") else None
+        if found is not None:
+            raise BadInput(
+                f"{entry['device']} is listed for block_queue and is the device of the cache {found[1]['name']} ({found[0]}), which is removed"
+                " (state: absent): remove the entry, or keep the cache.",
+                item=entry["device"],
+            )
+
+
+def _made_by(kind: str, item: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+    """The paths of a cached device that is gone once its cache is."""
+    if kind in _MAPPED:
+        return (f"/dev/mapper/{item['name']}",)
+    return (f"/dev/bcache/by-label/{item['name']}",) if kind == "bcache" else ()
+
+
+def _check_targets(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:
+    """A device that is served although a cache is made of it: initiators would read and write past the cache."""
+    for target in request.network["aoe_targets"] if request.network else ():
+        path = target.get("device")
+        if not path or target.get("state") == "absent":
+            continue
+        use = next((use for use in uses if use.device == _identity(devices, path) and _is_below(use)), None)
+        if use is not None:
+            instead = f"serve /dev/mapper/{use.name} instead" if use.kind in _MAPPED and use.role == ORIGIN else "serve the cached device instead"
+            raise BadInput(f"{path} is served over AoE (storage_network) and is {use.role} of the cache {use.label}: {instead}.", item=path)
+
+
+def _is_below(use: Use) -> bool:
+    """Whether the device that a cache uses is another one than the cached device."""
+    return use.role == CACHE_DEVICE or use.kind in (*_MAPPED, "bcache")
+
+
+def _check_drives(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:
+    """flashcache passes no flushes on, so that what is synced waits in the write cache of a drive below it."""
+    for drive in request.drives:
+        if drive["write_cache"] != "enabled" or drive["allow_ignored_flushes"]:
+            continue
+        use = next((use for use in uses if use.kind == "flashcache" and _lies_on(devices, use.device, drive["device"])), None)
+        if use is not None:
+            raise Refused(
+                f"{drive['device']} has write_cache: enabled (drive_write_cache) and is below {use.label}, which passes no flushes on to it: set write_cache:"
+                " disabled, or allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
+                item=drive["device"],
+            )
+
+
+def _lies_on(devices: Devices, upper: str, path: str) -> bool:
+    lower, device = _identity(devices, path), devices.get(upper)
+    return lower == upper or (device is not None and any(one.name == lower for one in devices.parents(device)))

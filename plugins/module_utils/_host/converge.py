@@ -1,0 +1,230 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All layers of one host: read once, planned together, applied in their order, read back."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, apply_steps, diff_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, NETWORK, Host, Stage, stages_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, HostRequest, read_request
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
+
+if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
+
+@dataclass
+class HostOutcome:
+    """What was found and done on a host.
+
+    :param steps: of all layers, in the order in which they were carried out or are predicted.
+    :param facts: the return values of each layer about the state it leaves behind.
+    :param pending: the roles that the play has to run; ``waiting``: the groups of layers that come after them, for another call.
+    :param done: layers that are as specified; in check mode those whose steps are known.
+    :param left_out: why nothing was done of a layer; ``undetermined``: why check mode cannot say what would be done. By layer.
+    """
+
+    steps: list[Step] = field(default_factory=list)
+    facts: dict[str, dict[str, t.Any]] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    pending: list[str] = field(default_factory=list)
+    waiting: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    left_out: dict[str, StorageError] = field(default_factory=dict)
+    undetermined: dict[str, str] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, t.Any]:
+        """For the result of the module; the diff has the items of each layer below its name."""
+        layers = list(dict.fromkeys(step.layer for step in self.steps))
+        diffs = {layer: diff_of([step for step in self.steps if step.layer == layer]) for layer in layers}
+        return {
+            "changed": bool(self.steps),
+            "actions": [step.action for step in self.steps],
+            "diff": {side: {layer: diff[side] for layer, diff in diffs.items()} for side in ("before", "after")},
+            "pending": self.pending,
+            "waiting": self.waiting,
+            "done": self.done,
+            "left_out": {layer: error.message for layer, error in self.left_out.items()},
+            "undetermined": self.undetermined,
+            "layers": self.facts,
+        }
+
+    def warn(self, texts: t.Iterable[str]) -> None:
+        """Keep warnings, each once."""
+        self.warnings += [text for text in dict.fromkeys(texts) if text not in self.warnings]
+
+
+class HostConvergence:
+    """Brings all layers of a host to their specification.
+
+    :param groups: what the call is limited to.
+    """
+
+    def __init__(self, host: Host, request: HostRequest, *, check_mode: bool, groups: t.Collection[str] = GROUPS) -> None:
+        self.host = host
+        self.check_mode = check_mode
+        self.planner = Planner(host, request, check_mode=check_mode)
+        self.stages = [stage for stage in stages_of(request) if stage.group in groups]
+        self.outcome = HostOutcome()
+        self._finished: list[Stage] = []
+
+    def run(self) -> HostOutcome:
+        """Read, plan, apply and read back.
+
+        :raises StorageError: with ``changed``, ``actions``, ``done``, ``not_done`` and, if a step failed, ``broke_off`` and ``layer`` in its facts.
+        """
+        if not self.stages:
+            return self.outcome
+        plans = self.planner.make(self.stages)
+        with self._locks(plans):
+            try:
+                plans = self.planner.plan(plans).stages
+                for one in plans:
+                    self._take_turn(one)
+            except StorageError as error:
+                self._explain(error)
+                raise
+            finally:
+                self.outcome.warn(text for one in plans if one.layer is not None for text in one.layer.warned)
+        self._sum_up()
+        return self.outcome
+
+    @contextlib.contextmanager
+    def _locks(self, plans: t.Sequence[StagePlan]) -> t.Iterator[None]:
+        """Those of every layer that runs alone, always in the same order: two calls cannot wait for each other."""
+        names = sorted({one.stage.layer for one in plans if one.layer is not None and one.layer.one_at_a_time and one.stage.layer != NETWORK})
+        with contextlib.ExitStack() as stack:
+            for name in () if self.check_mode else names:
+                stack.enter_context(exclusive(name, self.host.root))
+            yield
+
+    def _take_turn(self, one: StagePlan) -> None:
+        if one.left_out is not None:
+            self.outcome.left_out[one.stage.layer] = one.left_out
+        elif one.waits_for == BLOCK_CACHE or (NETWORK in self.outcome.pending and not self.check_mode):
+            self._wait(one)
+        elif one.deferred is not None and self.check_mode:
+            self._report_undetermined(one, one.deferred)
+        elif one.stage.layer == NETWORK:
+            self._report_network(one)
+        elif self.check_mode:
+            self._predict(one)
+        else:
+            self._converge(one)
+
+    def _wait(self, one: StagePlan) -> None:
+        """For a role of the play: its own, or that of a layer before it."""
+        own = one.waits_for == BLOCK_CACHE == one.stage.group or (one.stage.layer == NETWORK and bool(one.steps))
+        groups = self.outcome.pending if own else self.outcome.waiting
+        if one.stage.group not in (*self.outcome.pending, *self.outcome.waiting):
+            groups.append(one.stage.group)
+
+    def _report_network(self, one: StagePlan) -> None:
+        """Its steps have an order over several hosts, so that they are only planned here."""
+        self._plan_again(one)
+        layer = t.cast("t.Any", one.layer)
+        self.outcome.facts[NETWORK] = {**layer.facts(one.state), "directions": layer.directions(one.state)}
+        if one.steps and not self.check_mode:
+            self.outcome.pending.append(NETWORK)
+            return
+        self.outcome.steps += one.steps
+        self.outcome.done.append(NETWORK)
+
+    def _report_undetermined(self, one: StagePlan, reason: StorageError) -> None:
+        self.outcome.undetermined[one.stage.layer] = reason.message
+        self.outcome.warn([f"{one.stage.layer}: its steps can be predicted only after those of the layers before it: {reason.message}"])
+
+    def _predict(self, one: StagePlan) -> None:
+        layer = t.cast("t.Any", one.layer)
+        (layer.check_planned if one.steps else layer.check_settled)(one.state)
+        self._keep(one)
+
+    def _plan_again(self, one: StagePlan) -> None:
+        """What layers before it have changed may matter to its plan."""
+        if self.check_mode or not (self.outcome.steps or one.deferred):
+            return
+        self.host.runner.shared.expected.clear()
+        self.host.runner.shared.forget()
+        fresh = self.planner.again(one)
+        one.layer, one.state, one.steps, one.deferred = fresh.layer, fresh.state, fresh.steps, None
+
+    def _converge(self, one: StagePlan) -> None:
+        self._plan_again(one)
+        layer = t.cast("t.Any", one.layer)
+        try:
+            if one.steps:
+                self.host.runner.shared.forget(remember=False)
+                one.state = apply_steps(layer, one.steps, self.host.runner.shared.forget)
+            else:
+                layer.check_settled(one.state)
+        except StorageError as error:
+            error.facts.setdefault("layer", one.stage.layer)
+            raise
+        self._keep(one)
+
+    def _keep(self, one: StagePlan) -> None:
+        layer = t.cast("t.Any", one.layer)
+        self.outcome.steps += one.steps
+        self.outcome.facts[one.stage.layer] = layer.facts(one.state)
+        self._finished.append(one.stage)
+        if all(stage in self._finished for stage in self.stages if stage.layer == one.stage.layer):
+            self.outcome.done.append(one.stage.layer)
+
+    def _explain(self, error: StorageError) -> None:
+        """Add what was done by layers before the one that failed."""
+        earlier = [step.action for step in self.outcome.steps]
+        error.facts["actions"] = [*earlier, *error.facts.get("actions", [])]
+        error.facts["changed"] = bool(error.facts.get("changed")) or (bool(earlier) and not self.check_mode)
+        error.facts["done"] = self.outcome.done
+        error.facts["not_done"] = list(dict.fromkeys(stage.layer for stage in self.stages if stage.layer not in self.outcome.done))
+
+    def _sum_up(self) -> None:
+        """
+        :raises StorageError: if a layer was left out; the first one, with everything that was done in its facts.
+        """
+        if not self.outcome.left_out:
+            return
+        error = next(iter(self.outcome.left_out.values()))
+        reasons = "; ".join(f"{layer} was left out: {one.message.rstrip('.')}" for layer, one in self.outcome.left_out.items())
+        others = f" {'Planned' if self.check_mode else 'Done'} without it: {', '.join(self.outcome.done)}." if self.outcome.done else ""
+        result = {name: value for name, value in self.outcome.to_dict().items() if name != "msg"}
+        not_done = list(dict.fromkeys(stage.layer for stage in self.stages if stage.layer not in self.outcome.done))
+        raise type(error)(f"{reasons}.{others}", item=error.item, completed=error.completed, **result, not_done=not_done)
+
+
+def run_host(module: AnsibleModule) -> t.NoReturn:
+    """The body of the module: converge all layers of the host and exit with the result."""
+    convergence: HostConvergence | None = None
+    try:
+        request = read_request(module.params)
+        host = Host(_runner_for(request), log=module.log)
+        convergence = HostConvergence(host, request, check_mode=module.check_mode, groups=module.params["layers"] or GROUPS)
+        outcome = convergence.run()
+    except StorageError as error:
+        for warning in convergence.outcome.warnings if convergence else ():
+            module.warn(warning)
+        module.fail_json(**error.to_dict())
+    for warning in outcome.warnings:
+        module.warn(warning)
+    module.exit_json(**outcome.to_dict())
+
+
+def _runner_for(request: HostRequest) -> HostRunner:
+    if "lvm_cache" not in request.caches:
+        return HostRunner(Runner())
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
+
+    return HostRunner(LvmRunner())

@@ -1,0 +1,213 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The layers of one host in their order, and how each is made from its parameters. A layer is imported when it is made."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest, Params
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import Transaction
+
+AnyLayer = Layer[t.Any, t.Any]
+NETWORK = "storage_network"
+BLOCK_CACHE = "block_cache"
+
+
+@dataclass(frozen=True)
+class Host:
+    """Where the layers are.
+
+    :param log: takes lines of progress.
+    :param sleep: waits for a number of seconds.
+    """
+
+    runner: HostRunner
+    root: Path = Path("/")
+    log: t.Callable[[str], None] | None = None
+    sleep: t.Callable[[float], None] = time.sleep
+
+    def wait(self, seconds: float) -> None:
+        """Wait for something to change: what was read before is read again."""
+        self.sleep(seconds)
+        self.runner.shared.forget(remember=self.runner.shared.remembering)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One layer at its place in the order of a host. A layer of which something is removed first has two stages.
+
+    :param layer: the name of the layer, which is that of its module.
+    :param group: the role that a call can be limited to.
+    :param make: the layer over a host, made anew each time; it raises what is wrong with the parameters.
+    :param paths: the devices that its parameters name.
+    :param touches_raid: whether it changes volumes of RAID controllers, which are not named by paths.
+    :param needs_only_presence: whether it depends on other layers only for devices that they create.
+    """
+
+    layer: str
+    group: str
+    make: t.Callable[[Host], AnyLayer]
+    paths: tuple[str, ...] = ()
+    touches_raid: bool = False
+    needs_only_presence: bool = False
+
+    def layer_on(self, host: Host) -> AnyLayer:
+        """The layer over a host, made anew.
+
+        :raises BadInput: for parameters that are invalid.
+        :raises ToolMissing: if a tool is missing without which the layer cannot be made.
+        """
+        layer = self.make(host)
+        layer.sleep = host.wait
+        return layer
+
+
+def stages_of(request: HostRequest) -> list[Stage]:
+    """The layers of a host in their order.
+
+    What is removed comes first. Then from the media up: a cache is created after the drives below it are configured. A target
+    serves its caches, so they precede its network; an initiator has its devices only after its network is configured.
+    """
+    removed = [_cache_stage(request, kind, removed=True) for kind in TYPES if kind in request.caches and request.caches[kind].removed]
+    created = [_cache_stage(request, kind, removed=False) for kind in TYPES if kind in request.caches and request.caches[kind].rest]
+    network = [_network_stage(request.network)] if request.network else []
+    return [
+        *removed,
+        *_raid_stages(request, removed=True),
+        *_drive_stages(request),
+        *_raid_stages(request, removed=False),
+        *([*created, *network] if request.serves else [*network, *created]),
+        *_queue_stages(request),
+    ]
+
+
+def _drive_stages(request: HostRequest) -> list[Stage]:
+    def make(host: Host) -> AnyLayer:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import read_specs
+
+        return DriveWriteCacheLayer(host.runner, read_specs(request.drives), host.root)
+
+    if not request.drives:
+        return []
+    return [Stage("drive_write_cache", "drive_write_cache", make, tuple(drive["device"] for drive in request.drives))]
+
+
+def _raid_stages(request: HostRequest, *, removed: bool) -> list[Stage]:
+    def make_policies(host: Host) -> AnyLayer:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
+
+        return RaidCacheLayer.with_tools(host.runner, parse_controllers(request.policies))
+
+    def make_ssd_caches(host: Host) -> AnyLayer:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
+
+        return RaidMaxCacheLayer.with_tools(host.runner, parse_controllers(ssd_caches), host.log)
+
+    ssd_caches = request.removed_ssd_caches if removed else request.ssd_caches
+    stages = [Stage("raid_cache", "raid_cache", make_policies, touches_raid=True)] if request.policies and not removed else []
+    return [*stages, *([Stage("raid_maxcache", "raid_cache", make_ssd_caches, touches_raid=True)] if ssd_caches else [])]
+
+
+def _cache_stage(request: HostRequest, kind: str, *, removed: bool) -> Stage:
+    lists = request.caches[kind]
+    items = lists.removed if removed else lists.rest
+    tools = request.tools.get(kind, {})
+    paths = tuple(path for item in items for path in (*item["cache_devices"], path_of_origin(item["origin"])))
+    return Stage(kind, BLOCK_CACHE, lambda host: _make_cache_layer(host, kind, items, tools), paths)
+
+
+def path_of_origin(origin: str) -> str:
+    """The path of an origin, which for LVM is ``vg/lv``."""
+    return origin if origin.startswith("/") else f"/dev/{origin}"
+
+
+def _make_cache_layer(host: Host, kind: str, items: t.Sequence[Params], tools: Params) -> AnyLayer:
+    # Imported by name: Ansible sends to a host only what it finds in import statements.
+    if kind == "lvm_cache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items as read_lvm
+
+        return LvmCacheLayer(host.runner, read_lvm(items), host.root)
+    if kind == "dm_cache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items as read_dm
+
+        return DmCacheLayer(host.runner, read_dm(items), host.root)
+    if kind == "bcache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import read_items as read_bcache
+
+        return BcacheLayer(host.runner, read_bcache(items), host.root)
+    return _make_ignoring_layer(dataclasses.replace(host, runner=host.runner.with_folders(tools["tool_dirs"])), kind, items, tools)
+
+
+def _make_ignoring_layer(host: Host, kind: str, items: t.Sequence[Params], tools: Params) -> AnyLayer:
+    """A layer that passes no flushes down: what is volatile below it is read."""
+    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
+
+    below = VolatileBelow(host.runner, tools["protected_drives"], host.root)
+    if kind == "flashcache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items as read_flashcache
+
+        return FlashcacheLayer(host.runner, read_flashcache(items), host.root, volatile_below=below, kernel_module=tools["kernel_module"])
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import read_items as read_enhanceio
+
+    return EnhanceIOLayer(host.runner, read_enhanceio(items), host.root, module=tools["kernel_module"], volatile_below=below)
+
+
+def _network_stage(network: Params) -> Stage:
+    def make(host: Host) -> AnyLayer:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.spec import read_spec
+        from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import StorageNetworkLayer
+
+        return StorageNetworkLayer(host.runner, read_spec(host.runner, network, None), host.root)
+
+    return Stage(NETWORK, NETWORK, make, tuple(target["device"] for target in network["aoe_targets"] if target.get("device")))
+
+
+def transaction_of(layer: AnyLayer, host: Host, revert_after: int) -> Transaction:
+    """What predicts the steps of a storage network."""
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import RollbackTimer
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import Transaction
+
+    return Transaction(t.cast("t.Any", layer), RollbackTimer(host.runner), revert_after, host.root)
+
+
+def _queue_stages(request: HostRequest) -> list[Stage]:
+    queues = request.queues
+
+    def make(host: Host) -> AnyLayer:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_specs
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs
+
+        values = queues or {}
+        return BlockQueueLayer(
+            host.runner, QueuesSpec(read_specs(values["devices"]), read_module_specs(values["module_options"]), values["exclusive"]), host.root
+        )
+
+    if queues is None:
+        return []
+    paths = tuple(entry["device"] for entry in queues["devices"] if entry.get("device"))
+    return [Stage("block_queue", "block_queue", make, paths, needs_only_presence=True)]

@@ -1,0 +1,187 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is specified for all layers of one host: the lists of the module ``cache_layers``, checked with the options of each layer."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+Entry = t.Dict[str, t.Any]
+Params = t.Mapping[str, t.Any]
+
+#: What a call can be limited to: the names of the roles.
+GROUPS = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "block_queue")
+#: Parameters of the network that leave nothing to do if all of them are empty.
+_NETWORK = ("links", "aoe_initiator", "aoe_targets")
+
+
+@dataclass(frozen=True)
+class CacheLists:
+    """The caches of one type: what is removed before anything else, and the rest."""
+
+    removed: t.Sequence[Entry] = ()
+    rest: t.Sequence[Entry] = ()
+
+
+@dataclass(frozen=True)
+class HostRequest:
+    """Everything that is specified for a host, checked against the options of the module of each layer.
+
+    :param policies: of RAID controllers; ``ssd_caches`` of the same controllers, ``removed_ssd_caches`` what is removed of them.
+    :param caches: by type; only types that are in the list.
+    :param tools: ``tool_dirs``, ``kernel_module`` and ``protected_drives``, by type.
+    :param migrating: the caches that may replace one of another type.
+    :param queues: the parameters of ``block_queue``; ``network`` those of ``storage_network``. ``None`` if there is nothing to do.
+    """
+
+    drives: t.Sequence[Entry] = ()
+    policies: t.Sequence[Entry] = ()
+    removed_ssd_caches: t.Sequence[Entry] = ()
+    ssd_caches: t.Sequence[Entry] = ()
+    caches: t.Mapping[str, CacheLists] = field(default_factory=dict)
+    tools: t.Mapping[str, Params] = field(default_factory=dict)
+    migrating: t.Sequence[Entry] = ()
+    queues: Params | None = None
+    network: Params | None = None
+
+    @property
+    def serves(self) -> bool:
+        """Whether the host is an AoE target: its caches then come before its network."""
+        return bool(self.network and self.network["aoe_targets"])
+
+    def all_caches(self) -> t.Iterator[tuple[str, Entry]]:
+        """Every cache with its type."""
+        for kind, lists in self.caches.items():
+            yield from ((kind, item) for item in (*lists.removed, *lists.rest))
+
+
+def read_request(params: Params) -> HostRequest:
+    """The parameters of the module ``cache_layers``; only what the lists of this host need is imported.
+
+    :raises BadInput: naming the list and the option.
+    """
+    caches = _types_of(params["caches"])
+    policies, removed, kept = _controllers(params["controllers"])
+    return HostRequest(
+        drives=_drives(params["drives"]),
+        policies=policies,
+        removed_ssd_caches=removed,
+        ssd_caches=kept,
+        caches={kind: _cache_lists(kind, caches) for kind in TYPES if any(item["type"] == kind for item in caches)},
+        tools={kind: _tools(kind, params) for kind in ("flashcache", "enhanceio")},
+        migrating=[item for item in caches if item.get("migrate") and item.get("state") != "absent"],
+        queues=_queues(params),
+        network=_network(params["network"]),
+    )
+
+
+def checked(option: str, argument_spec: Params, values: Params) -> dict[str, t.Any]:
+    """Values as a module would get them: with types, defaults and aliases.
+
+    :raises BadInput: with the reasons that a module would give.
+    """
+    result = ArgumentSpecValidator(dict(argument_spec)).validate(dict(values))
+    if result.error_messages:
+        raise BadInput(f"{option}: {'; '.join(result.error_messages)}.", item=option)
+    return dict(result.validated_parameters)
+
+
+def _checked_list(option: str, name: str, options: Params, entries: t.Sequence[Params]) -> list[Entry]:
+    spec = {name: {"type": "list", "elements": "dict", "options": options}}
+    return list(checked(option, spec, {name: list(entries)})[name])
+
+
+def _drives(entries: t.Sequence[Params]) -> list[Entry]:
+    if not entries:
+        return []
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DRIVE_OPTIONS
+
+    return _checked_list("drives", "drives", DRIVE_OPTIONS, entries)
+
+
+def _controllers(entries: t.Sequence[Params]) -> tuple[list[Entry], list[Entry], list[Entry]]:
+    if not entries:
+        return [], [], []
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.division import policies, ssd_caches
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import argument_spec
+
+    parts = [checked("controllers", argument_spec(), {"controllers": policies(entries)})["controllers"]]
+    for removed in (True, False):
+        found = ssd_caches(entries, removed=removed)
+        parts.append(_checked_ssd_caches(found) if found else [])
+    return parts[0], parts[1], parts[2]
+
+
+def _checked_ssd_caches(entries: t.Sequence[Params]) -> list[Entry]:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CONTROLLER
+
+    return _checked_list("controllers.maxcache", "controllers", CONTROLLER, entries)
+
+
+def _types_of(entries: t.Sequence[Params]) -> list[Entry]:
+    for entry in entries:
+        if entry.get("type") not in TYPES:
+            name = entry.get("name", "an entry without a name")
+            raise BadInput(f"caches: the type {entry.get('type')} of {name} is not supported: set type to one of {', '.join(TYPES)}.", item=str(name))
+    return [dict(entry) for entry in entries]
+
+
+def _cache_lists(kind: str, caches: t.Sequence[Entry]) -> CacheLists:
+    removed, rest = divide(caches, kind)
+    if not any(item.get("state") != "absent" for item in rest):
+        # Nothing of this type stays: what goes comes before all other layers.
+        removed, rest = [*removed, *rest], []
+    options = _cache_options(kind)
+    return CacheLists(*(_checked_list(f"caches of type {kind}", "caches", options, items) if items else [] for items in (removed, rest)))
+
+
+def _cache_options(kind: str) -> Params:
+    # Imported by name: Ansible sends to a host only what it finds in import statements.
+    if kind == "lvm_cache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import CACHE_OPTIONS
+    elif kind == "dm_cache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import CACHE_OPTIONS
+    elif kind == "bcache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import CACHE_OPTIONS
+    elif kind == "flashcache":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import CACHE_OPTIONS
+    else:
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import CACHE_OPTIONS
+    return CACHE_OPTIONS
+
+
+def _tools(kind: str, params: Params) -> Entry:
+    given = params[kind] or {}
+    return {
+        "tool_dirs": given.get("tool_dirs") or [],
+        "kernel_module": given.get("kernel_module") or kind,
+        "protected_drives": params["protected_drives"],
+    }
+
+
+def _queues(params: Params) -> Params | None:
+    values = {"devices": params["queues"], "module_options": params["queue_module_options"], "exclusive": params["queues_exclusive"]}
+    if not any(values.values()):
+        return None
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import argument_spec
+
+    return checked("queues", argument_spec(), values)
+
+
+def _network(values: Params | None) -> Params | None:
+    if not values or not any(values.get(name) for name in _NETWORK):
+        return None
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.spec import argument_spec
+
+    return checked("network", argument_spec(), values)

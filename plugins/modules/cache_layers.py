@@ -1,0 +1,238 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: cache_layers
+short_description: Configure all cache layers of a host in one call
+version_added: 0.5.0
+description:
+  - Reads a host once, plans the steps of all its cache layers together, applies them in the order of the layers, reads each layer back, and
+    returns one diff and one list of actions.
+  - The order is from the media up. Caches that are removed precede everything else. An AoE target has its caches configured before its
+    storage network is planned, every other host after it. Block queues are last.
+  - Lists that contradict each other are an error before anything is changed, such as a device that two caches use, or an entry for the
+    queue of a device that is removed.
+  - The plan of a layer takes into account what the layers before it will have changed, such as write caches of drives below a cache
+    that ignores flushes. A layer is read and planned again if a layer before it was changed.
+  - The storage network is only planned, because its steps have an order over several hosts. If it has to be changed, RV(pending) names it,
+    and the layers after it are configured by a second call. The playbook C(cachefleet.storage.site) does this.
+  - If a tool of a layer is missing, the layers that do not depend on that layer are configured, and the module fails with a message that names
+    both.
+  - The entries of all lists have the options of the module of their layer. The modules of the layers produce the same steps.
+options:
+  drives:
+    description:
+      - The write caches of drives, with the suboptions of O(cachefleet.storage.drive_write_cache#module:drives).
+    type: list
+    elements: dict
+    default: []
+  controllers:
+    description:
+      - The RAID controllers, with the suboptions of O(cachefleet.storage.raid_cache#module:controllers).
+      - C(maxcache) of a controller and of a volume has the suboptions of O(cachefleet.storage.raid_maxcache#module:controllers), as in the
+        variable C(raid_cache_controllers) of the role P(cachefleet.storage.raid_cache#role).
+    type: list
+    elements: dict
+    default: []
+  caches:
+    description:
+      - The SSD caches. C(type) is V(lvm_cache), V(dm_cache), V(bcache), V(flashcache) or V(enhanceio), and the other suboptions are those of the
+        module of this name.
+      - With C(migrate=true), the cache may replace a cache of another type. If there is one, RV(pending) contains V(block_cache), and no SSD cache
+        is changed.
+    type: list
+    elements: dict
+    default: []
+  flashcache:
+    description:
+      - The tools of flashcache.
+    type: dict
+    suboptions:
+      tool_dirs:
+        description:
+          - Directories that are searched for the tools before the default directories.
+        type: list
+        elements: path
+        default: []
+      kernel_module:
+        description:
+          - The name of the kernel module.
+        type: str
+        default: flashcache
+  enhanceio:
+    description:
+      - The tools of EnhanceIO.
+    type: dict
+    suboptions:
+      tool_dirs:
+        description:
+          - Directories that are searched for the tools before the default directories.
+        type: list
+        elements: path
+        default: []
+      kernel_module:
+        description:
+          - The name of the kernel module.
+        type: str
+        default: enhanceio
+  queues:
+    description:
+      - The block queues, with the suboptions of O(cachefleet.storage.block_queue#module:devices).
+    type: list
+    elements: dict
+    default: []
+  queue_module_options:
+    description:
+      - Options of kernel modules, with the suboptions of O(cachefleet.storage.block_queue#module:module_options).
+    type: list
+    elements: dict
+    default: []
+  queues_exclusive:
+    description:
+      - The same as O(cachefleet.storage.block_queue#module:exclusive).
+    type: bool
+    default: false
+  network:
+    description:
+      - The storage network, with the options of M(cachefleet.storage.storage_network). It is planned and not changed.
+    type: dict
+  layers:
+    description:
+      - The layers to configure, by the names of their roles. The lists of all layers are checked for contradictions.
+      - By default, all layers are configured.
+    type: list
+    elements: str
+    choices: [drive_write_cache, raid_cache, block_cache, storage_network, block_queue]
+    default: []
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._attributes.layer
+  - cachefleet.storage._options.protected_drives
+seealso:
+  - module: cachefleet.storage.drive_write_cache
+  - module: cachefleet.storage.raid_cache
+  - module: cachefleet.storage.raid_maxcache
+  - module: cachefleet.storage.lvm_cache
+  - module: cachefleet.storage.block_queue
+  - module: cachefleet.storage.storage_network
+author:
+  - the cachefleet.storage authors (@cachefleet)
+"""
+
+EXAMPLES = r"""
+- name: Configure all cache layers
+  cachefleet.storage.cache_layers:
+    drives:
+      - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A
+        write_cache: disabled
+    caches:
+      - name: images
+        type: lvm_cache
+        origin: vg0/images
+        cache_devices: [/dev/disk/by-id/nvme-SAMSUNG_MZQL2960HCJR_S64F]
+    queues:
+      - match: {rotational: false}
+        profile: ssd
+"""
+
+RETURN = r"""
+actions:
+  description:
+    - The actions that were performed, or would be performed in check mode, one sentence each, in the order of the layers.
+    - The steps of the storage network are in this list in check mode only.
+  type: list
+  elements: str
+  returned: always
+  sample: ["Switch the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) off, provider ata"]
+pending:
+  description:
+    - The roles whose tasks have to be run for this host before this module is called again, V(block_cache) for a cache that
+      replaces one of another type, and V(storage_network).
+    - Always empty for a host that is configured as described.
+  type: list
+  elements: str
+  returned: success
+  sample: [storage_network]
+waiting:
+  description: The layers that come after those of RV(pending) and were not changed, by the names of their roles.
+  type: list
+  elements: str
+  returned: success
+  sample: [block_queue]
+done:
+  description: The layers that are configured as described, by the names of their modules. In check mode, those whose steps are known.
+  type: list
+  elements: str
+  returned: always
+  sample: [drive_write_cache, lvm_cache, block_queue]
+not_done:
+  description: The layers that are not configured, by the names of their modules.
+  type: list
+  elements: str
+  returned: failure
+layer:
+  description: The layer that failed.
+  type: str
+  returned: failure of one layer
+broke_off:
+  description: The action that failed.
+  type: str
+  returned: failure of a step
+left_out:
+  description: The reason for each layer that was left out because a tool is missing, by the name of the module.
+  type: dict
+  returned: success, or failure because of a missing tool
+undetermined:
+  description: The reason for each layer whose steps check mode cannot predict, because they depend on those of layers before it.
+  type: dict
+  returned: success
+layers:
+  description:
+    - The return values of each layer, by the name of its module, except V(actions), V(changed) and V(diff).
+  type: dict
+  returned: success
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import run_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
+
+
+def _tools(kernel_module):
+    return {
+        "type": "dict",
+        "options": {"tool_dirs": {"type": "list", "elements": "path", "default": []}, "kernel_module": {"type": "str", "default": kernel_module}},
+    }
+
+
+def argument_spec():
+    """The options; entries are checked with the options of the module of their layer, which is imported only if there are entries."""
+    entries = {"type": "list", "elements": "dict", "default": []}
+    return {
+        "drives": entries,
+        "controllers": entries,
+        "caches": entries,
+        "flashcache": _tools("flashcache"),
+        "enhanceio": _tools("enhanceio"),
+        "protected_drives": {"type": "list", "elements": "str", "default": []},
+        "queues": entries,
+        "queue_module_options": entries,
+        "queues_exclusive": {"type": "bool", "default": False},
+        "network": {"type": "dict"},
+        "layers": {"type": "list", "elements": "str", "choices": list(GROUPS), "default": []},
+    }
+
+
+def main():
+    run_host(AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""All layers of a host in one call, on a host that lives in files and memory."""
+
+from __future__ import annotations
+
+import collections
+import pathlib
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import read_specs as read_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs as read_queues
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import FakeLvm
+from ansible_collections.cachefleet.storage.tests.unit.support.host_rig import CACHES, DRIVES, HDD, QUEUES, SPARE, SSD, HostRig
+
+ALL = {"drives": DRIVES, "caches": CACHES, "queues": QUEUES}
+
+
+@pytest.fixture
+def rig(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> HostRig:
+    return HostRig(tmp_path, monkeypatch)
+
+
+def test_empty_lists_read_nothing(rig):
+    outcome = rig.converge()
+    assert (outcome.to_dict()["changed"], outcome.done, rig.calls) == (False, [], [])
+
+
+def test_check_mode_predicts_run_and_second_run_changes_nothing(rig):
+    predicted = rig.converge(check_mode=True, **ALL).to_dict()
+    assert rig.changes == []
+    done = rig.converge(**ALL).to_dict()
+    assert done["actions"] == predicted["actions"]
+    assert done["diff"] == predicted["diff"]
+    assert set(done["diff"]["after"]) == {"drive_write_cache", "lvm_cache", "block_queue"}
+    assert done["done"] == predicted["done"] == ["drive_write_cache", "lvm_cache", "block_queue"]
+    again = rig.converge(**ALL).to_dict()
+    assert (again["changed"], again["actions"], again["pending"], again["waiting"]) == (False, [], [], [])
+
+
+def test_a_converged_host_runs_every_reading_command_once(rig):
+    rig.converge(**ALL)
+    rig.calls.clear()
+    rig.converge(**ALL)
+    assert max(collections.Counter(rig.calls).values()) == 1
+    assert collections.Counter(words[0] for words in rig.calls) == {"udevadm": 1, "lvm": 1, "dmsetup": 1, "hdparm": 1}
+
+
+def test_single_layers_read_block_devices_once_each(rig):
+    """What sharing saves: the same host by the layers alone."""
+    rig.converge(**ALL)
+    rig.calls.clear()
+    for params in ({"drives": DRIVES}, {"caches": CACHES}, {"queues": QUEUES}):
+        rig.converge(**params)
+    assert collections.Counter(words[0] for words in rig.calls)["udevadm"] == 3
+
+
+def test_a_call_that_is_limited_changes_only_these_layers(rig):
+    assert rig.converge(groups=["block_queue"], **ALL).done == ["block_queue"]
+    assert rig.lvm.changes == []
+
+
+def test_bad_input_of_the_last_layer_is_found_before_the_first_changes(rig):
+    with pytest.raises(BadInput):
+        rig.converge(**{**ALL, "queues": [{"device": SPARE, "scheduler": "nonsense", "persistent": False}]})
+    assert rig.changes == []
+
+
+def test_a_device_that_no_layer_creates_is_missing_before_anything_changes(rig):
+    with pytest.raises(DeviceMissing):
+        rig.converge(drives=DRIVES, queues=[{"device": "/dev/disk/by-id/ata-NONE", "scheduler": "none", "persistent": False}])
+    assert rig.changes == []
+
+
+def test_unknown_options_and_types_are_one_sentence(rig):
+    with pytest.raises(BadInput, match=r"drives: .*write_cach\b.*\."):
+        rig.converge(drives=[{"device": HDD, "write_cach": "disabled"}])
+    with pytest.raises(BadInput, match="caches: the type zcache of images is not supported"):
+        rig.converge(caches=[{**CACHES[0], "type": "zcache"}])
+
+
+def test_a_missing_tool_leaves_out_its_layer_and_the_others_are_done(tmp_path, monkeypatch):
+    rig = HostRig(tmp_path, monkeypatch, missing=("lvm",))
+    with pytest.raises(ToolMissing) as failure:
+        rig.converge(**ALL)
+    facts = failure.value.to_dict()
+    assert facts["msg"].startswith("lvm_cache was left out: The command lvm is missing on this host")
+    assert facts["msg"].endswith("Done without it: drive_write_cache, block_queue.")
+    assert (facts["done"], facts["not_done"], facts["changed"]) == (["drive_write_cache", "block_queue"], ["lvm_cache"], True)
+    assert set(facts["diff"]["after"]) == {"drive_write_cache", "block_queue"}
+
+
+def test_what_depends_on_a_layer_without_its_tool_is_left_out_too(tmp_path, monkeypatch):
+    rig = HostRig(tmp_path, monkeypatch, missing=("lvm",))
+    queue = {"device": "/dev/mapper/made-by-lvm", "scheduler": "none", "persistent": False}
+    with pytest.raises(ToolMissing, match="block_queue was left out: it depends on lvm_cache"):
+        rig.converge(**{**ALL, "queues": [queue]})
+    assert rig.queues.writes == []
+
+
+def test_a_failed_step_names_what_was_done_and_what_was_not(rig):
+    rig.lvm.lies = {"lvcreate": (5, False)}
+    with pytest.raises(CommandFailed) as failure:
+        rig.converge(**ALL)
+    facts = failure.value.facts
+    assert (facts["layer"], facts["done"], facts["not_done"]) == ("lvm_cache", ["drive_write_cache"], ["lvm_cache", "block_queue"])
+    assert facts["changed"]
+    assert facts["actions"][0].startswith(f"Switch the write cache of {HDD}")
+    assert facts["broke_off"]
+    assert rig.queues.writes == []
+
+
+def test_a_setting_without_effect_names_the_layer(rig):
+    rig.queues.deaf.add("sdc")
+    with pytest.raises(NotEffective) as failure:
+        rig.converge(**ALL)
+    assert (failure.value.facts["layer"], failure.value.facts["done"]) == ("block_queue", ["drive_write_cache", "lvm_cache"])
+
+
+def test_the_stack_is_what_it_will_be_after_the_drives(rig):
+    """A cache that passes no flushes on is planned over drives as they will be, so that check mode predicts it."""
+    runner = HostRunner(rig)
+    assert VolatileBelow(runner, root=rig.root)(HDD) == ["/dev/sda has its volatile write cache on"]
+    runner.shared.expected["drive_write_cache"] = {"sda": "disabled"}
+    assert VolatileBelow(runner, root=rig.root)(HDD) == []
+    runner.shared.expected["drive_write_cache"] = {"sda": "enabled"}
+    rig.machine.drives["sda"].on = False
+    runner.shared.forget()
+    assert VolatileBelow(runner, root=rig.root)(HDD) == ["/dev/sda will have its volatile write cache on, as drive_write_cache requires"]
+
+
+def _alone(rig, drives, caches, queues):
+    """The same lists by the layers of the single modules, one after the other."""
+    steps = []
+    request = rig.request(drives=drives, caches=caches, queues=queues)
+    removed = [item for lists in request.caches.values() for item in lists.removed]
+    rest = [item for lists in request.caches.values() for item in lists.rest]
+    runs = [
+        (removed, lambda: LvmCacheLayer(rig, read_items(removed), rig.root, sleep=lambda seconds: None)),
+        (drives, lambda: DriveWriteCacheLayer(rig, read_drives(request.drives), rig.root)),
+        (rest, lambda: LvmCacheLayer(rig, read_items(rest), rig.root, sleep=lambda seconds: None)),
+        (queues, lambda: BlockQueueLayer(rig, QueuesSpec(read_queues(request.queues["devices"])), rig.root)),
+    ]
+    for asked, make in runs:
+        if asked:
+            steps += converge(make(), check_mode=False).steps
+    return [(step.layer, step.item, step.attribute, step.before, step.after, step.action) for step in steps]
+
+
+_DRIVES = st.dictionaries(st.sampled_from([HDD, SSD, SPARE]), st.sampled_from(["enabled", "disabled"]))
+_CACHES = st.lists(
+    st.fixed_dictionaries({"mode": st.sampled_from(["writethrough", "writeback"]), "state": st.sampled_from(["present", "flushed", "absent"])}), max_size=1
+)
+_QUEUES = st.dictionaries(st.sampled_from([HDD, SSD, SPARE]), st.fixed_dictionaries({"scheduler": st.sampled_from(["none", "kyber"])}))
+
+
+@given(drives=_DRIVES, caches=_CACHES, queues=_QUEUES, cached=st.booleans())
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_one_call_takes_the_same_steps_as_the_single_modules(tmp_path_factory, drives, caches, queues, cached):
+    lists = (
+        [{"device": device, "write_cache": value} for device, value in drives.items()],
+        [{**CACHES[0], **more, "allow_unmirrored_writeback": True} for more in caches],
+        [{"device": device, "persistent": False, **more} for device, more in queues.items()],
+    )
+    with pytest.MonkeyPatch.context() as patch:
+        alone = _alone(HostRig(tmp_path_factory.mktemp("alone"), patch, lvm=FakeLvm(fast="cachepool" if cached else None)), *lists)
+    with pytest.MonkeyPatch.context() as patch:
+        rig = HostRig(tmp_path_factory.mktemp("together"), patch, lvm=FakeLvm(fast="cachepool" if cached else None))
+        outcome = rig.converge(**dict(zip(("drives", "caches", "queues"), lists)))
+        assert [(step.layer, step.item, step.attribute, step.before, step.after, step.action) for step in outcome.steps] == alone
+        assert rig.converge(**dict(zip(("drives", "caches", "queues"), lists))).steps == []

@@ -1,0 +1,239 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The order of the layers, what of them waits, and what is imported."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import pathlib
+import subprocess
+import sys
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import SharedReading
+from ansible_collections.cachefleet.storage.plugins.module_utils._host import converge as host_converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._host import plan as host_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, Stage, stages_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import read_request
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
+from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import argument_spec
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+HDD, SSD = "/dev/disk/by-id/ata-HDD", "/dev/disk/by-id/ata-SSD"
+LISTS: dict[str, t.Any] = {
+    "drives": [{"device": HDD, "write_cache": "disabled"}],
+    "controllers": [{"provider": "arcconf", "id": "1", "maxcache": {"cache_volumes": [{"state": "absent", "data_volume": "a"}], "dirty_page_threshold": 5}}],
+    "caches": [
+        {"type": "bcache", "name": "a", "origin": HDD, "cache_devices": [SSD], "state": "absent"},
+        {"type": "lvm_cache", "name": "b", "origin": "vg/data", "cache_devices": [SSD]},
+    ],
+    "queues": [{"match": {"rotational": False}, "scheduler": "none"}],
+    "network": {"links": [{"interface": "eth1", "mtu": 9000}]},
+}
+TARGET = {"shelf": 1, "slot": 1, "interface": "eth1", "device": HDD}
+
+
+def request_of(**params):
+    return read_request({**{name: option.get("default") for name, option in argument_spec().items()}, **params})
+
+
+def order(**params):
+    return [stage.layer for stage in stages_of(request_of(**params))]
+
+
+def test_what_goes_comes_first_then_the_layers_from_the_media_up():
+    assert order(**LISTS) == ["bcache", "raid_maxcache", "drive_write_cache", "raid_cache", "raid_maxcache", "storage_network", "lvm_cache", "block_queue"]
+
+
+def test_a_target_has_its_caches_before_its_network():
+    served = {**LISTS, "network": {"aoe_targets": [TARGET]}}
+    assert order(**served)[-3:] == ["lvm_cache", "storage_network", "block_queue"]
+
+
+def test_empty_lists_are_no_layers():
+    assert order() == []
+    assert order(controllers=[{"id": "1"}]) == ["raid_cache"]
+    assert order(network={"links": [], "revert_after": 60}) == []
+
+
+def test_only_the_layers_of_the_lists_are_imported():
+    """Importing is most of a call on a slow host: what is packed and not needed must not be loaded."""
+    script = (
+        "import sys\n"
+        "from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import stages_of\n"
+        "from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import read_request\n"
+        "from ansible_collections.cachefleet.storage.plugins.modules import cache_layers\n"
+        "empty = {name: option.get('default') for name, option in cache_layers.argument_spec().items()}\n"
+        f"request = read_request({{**empty, 'drives': {LISTS['drives']!r}, 'queues': {LISTS['queues']!r}}})\n"
+        "[stage.make(type('Host', (), {'runner': None, 'root': None})()) for stage in stages_of(request)]\n"
+        "print(' '.join(name.partition('module_utils.')[2] for name in sys.modules if '.module_utils._' in name and 'cachefleet' in name))\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    answer = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=environment).stdout.split()
+    assert {"_device.drive_cache.layer", "_device.queue.layer"} <= set(answer)
+    assert {name.split(".")[0] for name in answer} == {"_core", "_device", "_host", "_blockcache"}
+    assert [name for name in answer if name.startswith("_blockcache.")] == ["_blockcache.division"]
+
+
+# -- layers that are played
+
+
+@dataclasses.dataclass(frozen=True)
+class Set(Operation):
+    name: str
+
+
+class Played(Layer[t.Any, t.Any]):
+    """A layer that sets a flag of a shared world, if it is not set; ``spec`` has the world, its name, and what its plan refuses."""
+
+    def __init__(self, name, world, refusal=None, root=pathlib.Path("/")):
+        super().__init__(t.cast("t.Any", None), None, root)
+        self.name, self.world, self.refusal = name, world, refusal
+
+    def read(self):
+        self.world["reads"].append(self.name)
+        return self.name in self.world["set"]
+
+    def plan(self, state):
+        if self.refusal is not None:
+            error = self.refusal(self.world)
+            if error is not None:
+                raise error
+        return [] if state else [Step(self.name, "item", "flag", False, True, f"Set {self.name}", Set(self.name))]
+
+    def carry_out(self, operation, step):
+        self.world["set"].append(operation.name)
+
+
+class Network(Played):
+    def directions(self, state):
+        return [] if state else ["raise"]
+
+
+class Prediction:
+    def __init__(self, layer):
+        self.layer = layer
+
+    def predict(self):
+        state = self.layer.read()
+        return type("Report", (), {"state": state, "steps": tuple(self.layer.plan(state))})()
+
+
+@pytest.fixture
+def play(monkeypatch, tmp_path):
+    world: dict[str, list[str]] = {"set": [], "reads": []}
+
+    def converge(*names, refusals=None, check_mode=False, migrating=False):
+        refusals = refusals or {}
+        groups = {"lvm_cache": "block_cache", "bcache": "block_cache"}
+
+        def make(name):
+            kind = Network if name == "storage_network" else Played
+            return lambda host: kind(name, world, refusals.get(name))
+
+        stages = [Stage(name, groups.get(name, name), make(name), (HDD,)) for name in names]
+        monkeypatch.setattr(host_converge, "stages_of", lambda request: stages)
+        monkeypatch.setattr(host_plan, "transaction_of", lambda layer, host, revert_after: Prediction(layer))
+        monkeypatch.setattr(host_plan, "_without_removed", lambda drives, before: drives)
+        monkeypatch.setattr(host_plan.Planner, "_expect_drives", lambda self, one: None)
+        monkeypatch.setattr(host_plan.Planner, "_migrating", lambda self, devices: migrating)
+        host = Host(HostRunner(t.cast("t.Any", ScriptedRunner({("udevadm", "info"): Reply()}))), tmp_path)
+        return HostConvergence(host, request_of(), check_mode=check_mode).run()
+
+    converge.world = world
+    return converge
+
+
+ALL = ("bcache", "drive_write_cache", "storage_network", "lvm_cache", "block_queue")
+
+
+def test_a_network_that_changes_is_left_to_the_play_and_what_comes_after_it_waits(play):
+    outcome = play(*ALL)
+    assert play.world["set"] == ["bcache", "drive_write_cache"]
+    assert (outcome.pending, outcome.waiting) == (["storage_network"], ["block_cache", "block_queue"])
+    play.world["set"].append("storage_network")
+    outcome = play(*ALL)
+    assert (outcome.pending, outcome.waiting) == ([], [])
+    assert play.world["set"] == [*ALL[:2], "storage_network", "lvm_cache", "block_queue"]
+    assert play(*ALL).steps == []
+
+
+def test_check_mode_predicts_the_network_and_what_comes_after_it(play):
+    outcome = play(*ALL, check_mode=True)
+    assert [step.layer for step in outcome.steps] == list(ALL)
+    assert (outcome.pending, outcome.waiting, play.world["set"]) == ([], [], [])
+
+
+def test_a_migration_is_left_to_the_play_also_in_check_mode(play):
+    outcome = play("drive_write_cache", "lvm_cache", "block_queue", migrating=True)
+    assert (outcome.pending, outcome.waiting) == (["block_cache"], ["block_queue"])
+    assert play.world["set"] == ["drive_write_cache"]
+    play.world["set"].clear()
+    outcome = play("drive_write_cache", "lvm_cache", "block_queue", migrating=True, check_mode=True)
+    assert (outcome.pending, [step.layer for step in outcome.steps]) == (["block_cache"], ["drive_write_cache", "block_queue"])
+
+
+def test_a_risk_that_a_layer_before_removes_is_planned_again_after_it(play):
+    def refusal(world):
+        return None if "drive_write_cache" in world["set"] else Refused("b: the cache of sda is on.", item="b")
+
+    predicted = play("drive_write_cache", "lvm_cache", refusals={"lvm_cache": refusal}, check_mode=True)
+    assert predicted.undetermined == {"lvm_cache": "b: the cache of sda is on."}
+    assert "its steps can be predicted only after those of the layers before it" in predicted.warnings[0]
+    # Nothing relates the two without a device that both are about.
+    with pytest.raises(Refused):
+        play("lvm_cache", refusals={"lvm_cache": refusal})
+    assert play.world["set"] == []
+
+
+def test_a_device_that_a_layer_before_creates_is_waited_for(play):
+    def missing(world):
+        return None if "bcache" in world["set"] else DeviceMissing("/dev/bcache0 does not exist on this host.", item="/dev/bcache0")
+
+    outcome = play("bcache", "block_queue", refusals={"block_queue": missing})
+    assert (outcome.done, play.world["set"]) == (["bcache", "block_queue"], ["bcache", "block_queue"])
+
+
+def test_a_layer_is_read_again_only_after_a_change(play):
+    play("drive_write_cache", "block_queue")
+    # Read for the plan, read back, read again before its turn, read back.
+    assert play.world["reads"] == ["drive_write_cache", "block_queue", "drive_write_cache", "block_queue", "block_queue"]
+    play.world["reads"].clear()
+    play("drive_write_cache", "block_queue")
+    assert play.world["reads"] == ["drive_write_cache", "block_queue"]
+
+
+def test_a_shared_runner_runs_a_command_once_until_something_changes():
+    inner = ScriptedRunner({("lvm",): Reply("a"), ("dmsetup",): Reply("b")})
+    runner = HostRunner(t.cast("t.Any", inner))
+    other = HostRunner(t.cast("t.Any", inner), runner.shared)
+    assert [runner.run(["lvm", "fullreport"]).stdout, other.run(["lvm", "fullreport"]).stdout] == ["a", "a"]
+    assert inner.calls == [("lvm", "fullreport")]
+    runner.shared.forget(remember=False)
+    runner.run(["dmsetup", "resume", "x"])
+    runner.run(["dmsetup", "resume", "x"])
+    assert inner.calls[1:] == [("dmsetup", "resume", "x")] * 2
+    runner.shared.forget()
+    runner.run(["lvm", "fullreport"])
+    assert len(inner.calls) == 4
+
+
+def test_waiting_forgets_what_was_read_and_keeps_what_is_being_changed():
+    shared = SharedReading()
+    runner = HostRunner(t.cast("t.Any", ScriptedRunner({})), shared)
+    host = Host(runner, sleep=lambda seconds: None)
+    assert shared.recall("key", lambda: 1) == 1
+    host.wait(1.0)
+    assert shared.recall("key", lambda: 2) == 2
+    shared.forget(remember=False)
+    host.wait(1.0)
+    assert not shared.remembering

@@ -83,12 +83,11 @@ def test_a_check_predicts_exactly_what_the_first_run_changes(host, name):
     mine = {key: value for key, value in done.items() if key[0] == name}
     assert mine == {key: value for key, value in predicted.items() if key[0] == name}
     assert {module.rsplit(".", 1)[-1]: changed for (_host, module), (changed, _actions, _diff) in mine.items()} == {
-        "drive_write_cache": True,
-        "lvm_cache": True,
+        "cache_layers": True,
     }
 
 
-def test_a_second_run_changes_nothing_and_costs_one_module_call_for_each_role(host, name):
+def test_a_second_run_changes_nothing_and_costs_one_module_call(host, name):
     second = [result for result in _records("converge", False)[1] if result["host"] == name]
     assert not [result for result in second if result["changed"] or result["state"] != "ok"]
     calls = {}
@@ -96,10 +95,7 @@ def test_a_second_run_changes_nothing_and_costs_one_module_call_for_each_role(ho
         # Tasks that the controller answers by itself cost the host nothing.
         if result["module"] not in ("ansible.builtin.validate_argument_spec", "ansible.builtin.include_tasks"):
             calls.setdefault(result["role"], []).append(result["module"])
-    assert calls == {
-        "cachefleet.storage.drive_write_cache": ["cachefleet.storage.drive_write_cache"],
-        "cachefleet.storage.block_cache": ["cachefleet.storage.lvm_cache"],
-    }
+    assert calls == {None: ["cachefleet.storage.cache_layers"]}
 
 
 def test_the_other_ansible_core_finds_nothing_to_change_either():

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The playbook site: what roles take reaches the one call, tags select layers, and empty lists cost no call."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import argument_spec
+
+TOP = pathlib.Path(__file__).resolve().parents[3]
+SITE = TOP / "playbooks/site.yml"
+ROLES = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "block_queue")
+#: Variables of the roles that site leaves to them: they are for steps that only a role has.
+OF_ROLES = re.compile(r"block_cache_(replace|flush)_\w+|storage_network_(prove_peers|side)")
+
+
+def play():
+    (found,) = yaml.safe_load(SITE.read_text())
+    return found
+
+
+def test_a_converged_host_has_one_call_in_at_most_six_tasks():
+    tasks = play()["tasks"]
+    assert len(tasks) <= 6
+    assert [task for task in tasks if "cachefleet.storage.cache_layers" in task and "pending" not in str(task["when"])] == [tasks[1]]
+
+
+def test_every_variable_of_the_roles_reaches_the_call_and_none_is_invented():
+    variables = {
+        name for role in ROLES for name in yaml.safe_load((TOP / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    }
+    used = set(re.findall(r"(?<!\w)(?:drive_write_cache|raid_cache|block_cache|storage_network|block_queue)_\w+", SITE.read_text()))
+    unknown = {name for name in used - variables if not name.endswith(("_configure", "_prove"))}
+    assert unknown == set()
+    assert {name for name in variables - used if not OF_ROLES.fullmatch(name)} == set()
+
+
+def test_every_option_of_the_module_is_set():
+    assert set(play()["module_defaults"]["cachefleet.storage.cache_layers"]) == set(argument_spec())
+
+
+def _run(tmp_path, *arguments, **variables):
+    """Play site on this machine in check mode; the layers that the call was limited to, or ``None`` if there was no call."""
+    environment = {
+        **os.environ,
+        "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
+        "ANSIBLE_LOCAL_TEMP": str(tmp_path),
+        "ANSIBLE_CONFIG": str(TOP / "ansible.cfg"),
+    }
+    command = [str(pathlib.Path(sys.executable).with_name("ansible-playbook")), "-i", "here,", "-c", "local", str(SITE), "--check", "-vvv"]
+    extra = {"ansible_become": False, "ansible_python_interpreter": sys.executable, **variables}
+    played = subprocess.run([*command, "-e", json.dumps(extra), *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    report = json.loads(played.stdout[played.stdout.index("{") :])
+    assert played.returncode == 0, report
+    results = {task["task"]["name"]: task["hosts"]["here"] for one in report["plays"] for task in one["tasks"]}
+    call = results["Configure the cache layers"]
+    return None if call.get("skipped") else call["invocation"]["module_args"]["layers"]
+
+
+NOTHING = {"block_queue_devices": [{"match": {"serial": ["no drive has this serial"]}, "scheduler": "none"}]}
+
+
+def test_empty_lists_cost_no_call(tmp_path):
+    assert _run(tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "layers"),
+    [
+        ((), list(ROLES)),
+        (("--tags", "block_queue"), ["block_queue"]),
+        (("--tags", "block_queue_configure,drive_write_cache"), ["drive_write_cache", "block_queue"]),
+        (("--skip-tags", "block_cache"), ["drive_write_cache", "raid_cache", "storage_network", "block_queue"]),
+        (("--tags", "something_else"), None),
+    ],
+)
+def test_tags_select_layers(tmp_path, arguments, layers):
+    assert _run(tmp_path, *arguments, **NOTHING) == layers

@@ -215,7 +215,7 @@ def test_stored_results_are_reported(stored, tmp_path_factory, number):
     assert {record.host for record in campaign.cells} == {"host0000", "host0001"}
     files = CampaignFiles(campaign)
     rows = rows_of(files.measurements)
-    ratios = compare.ratios_of(campaign, rows)
+    ratios = compare.ratios_of(campaign.variants, rows, files.measurements)
     moments = aggregate.aggregates_of(files)
     rows += aggregate.rows_of(moments)
     found, _answered = answers.answers_of(campaign)

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared, keeps_as_much
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import keeps_as_much
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
@@ -103,8 +104,9 @@ def _cell(
     comparison, reason, better, keeps = None, "", False, True
     if baseline is not None and variant != answer.baseline:
         old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
-        comparison, reason, same_hosts = compared(METRICS["iops"], old, new, keys)
-        better = comparison is not None and same_hosts and comparison.verdict == "better"
+        found = pair(METRICS["iops"], old, new, keys)
+        comparison, reason = found.comparison, found.reason
+        better = found.same_hosts and found.verdict == "better"
         keeps = keeps_as_much(answer, variant, here[0])
     return TableCell(
         iops=median(iops),

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
@@ -67,7 +67,7 @@ def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
     """Every host, from the files of a campaign."""
     files = CampaignFiles(campaign)
     rows = rows_of(files.measurements)
-    ratios = ratios_of(campaign, rows, baseline)
+    ratios = ratios_of(campaign.variants, rows, files.measurements, baseline)
     aggregates = aggregates_of(files)
     rows += aggregate.rows_of(aggregates)
     answers, answered = answers_of(campaign)
@@ -145,12 +145,9 @@ def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
         new = {one.host: one.runs for one in here if one.host in old}
         if variant == base or not new:
             continue
-        overall, reason, _same_hosts = compared(METRICS["iops"], old, new, KEYS_OF_VARIANTS)
-        if overall is None:
-            found.append(Ratio(f"{len(new)} hosts", cell, direction, base, variant, None, f"not comparable: {reason}"))
-            continue
-        ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
-        found.append(Ratio(f"{len(new)} hosts", cell, direction, base, variant, ratio, _note(overall)))
+        both = pair(METRICS["iops"], old, new, KEYS_OF_VARIANTS)
+        note = f"not comparable: {both.reason}" if both.comparison is None else _note(both.comparison)
+        found.append(Ratio(counted(len(new), "host"), cell, direction, base, variant, both.ratio, note))
     return found
 
 

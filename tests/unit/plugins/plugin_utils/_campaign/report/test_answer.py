@@ -81,7 +81,7 @@ def test_noise_is_named_where_a_comparison_cannot_bear_it():
 
 def test_a_difference_that_does_not_matter_is_none():
     answer = answered(repeats("before", 1420, 1418, 1422, 1421) + repeats("after", 1421, 1419, 1423, 1420))
-    assert answer.sentences[0].startswith("No difference that matters: after is within 5% of before")
+    assert answer.sentences[0].startswith("No difference that matters: after is within 5 % of before")
 
 
 def test_a_slower_variant_keeps_the_baseline():
@@ -157,9 +157,68 @@ def test_incomparable_measurements_do_not_decide_unless_that_is_ignored():
     assert answer.sentences[0].startswith("after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12.")
     assert answer.workloads[0].recommended is None
     assert answer.incomparable == (
-        "randwrite-4k-fdatasync: after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12. report_ignore allows it.",
+        "randwrite-4k-fdatasync: after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12."
+        " report_ignore: [fio_version, kernel] compares them all the same.",
     )
     assert answered(measured, ignore=["fio_version", "kernel"]).workloads[0].recommended == "after"
+
+
+def test_hosts_that_cannot_be_compared_are_reported_and_the_others_decide():
+    measured = repeats("before", *SLOW) + repeats("after", *FAST)
+    measured += repeats("before", *SLOW, host="node2", fio_version="fio-3.33") + repeats("after", *SLOW, host="node2", fio_version="fio-3.41")
+    answer = answered(measured)
+    assert answer.sentences[0].startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+    assert answer.incomparable == (
+        "randwrite-4k-fdatasync: after and before are not comparable: on node2: fio version fio-3.33 / fio-3.41."
+        " report_ignore: [fio_version] compares them all the same.",
+    )
+
+
+def test_too_few_ios_for_a_percentile_are_nothing_that_can_be_ignored():
+    measured = [dataclasses.replace(one, decides="p99.9", p999_ns=None) for one in repeats("before", *SLOW) + repeats("after", *FAST)]
+    [said] = answered(measured).incomparable
+    assert said.endswith("after and before are not comparable: there are too few I/Os for its p999.")
+
+
+def test_jobs_that_differ_in_any_option_are_not_compared():
+    measured = repeats("before", *SLOW, workload_sha256="a") + repeats("after", *FAST, workload_sha256="b")
+    assert answered(measured).sentences[0].startswith("after and before are not comparable: other options of the job (workload sha256).")
+    assert answered(measured, ignore=["workload_sha256"]).workloads[0].recommended == "after"
+
+
+def test_hosts_on_which_the_recommended_variant_is_slower_are_named():
+    measured = []
+    for number in range(1, 9):
+        measured += repeats("before", *SLOW, host=f"node{number}")
+        measured += repeats("after", *(tuple(rate / 20 for rate in FAST) if number == 8 else FAST), host=f"node{number}")
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after:") and "Not on node8 (0.473 times)." in said
+
+
+def test_a_variant_on_other_hosts_does_not_hide_those_that_were_compared():
+    measured = repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", *FAST, host="node2")
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after:") and "Not compared, because measured on other hosts: other." in said
+
+
+def test_values_of_the_sentence_are_those_of_the_compared_hosts():
+    measured = repeats("before", *SLOW) + repeats("after", *FAST)
+    for host in ("node2", "node3"):
+        measured += repeats("before", *(rate * 30 for rate in SLOW), host=host)
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+
+
+def test_without_the_baseline_values_are_given_and_nothing_is_compared():
+    measured = repeats("after", *FAST) + repeats("other", *SLOW)
+    [said] = answered(measured, baseline="before").sentences
+    assert said.startswith("before was not measured, so nothing is compared with it: after 1,420 durable")
+
+
+def test_the_difference_that_matters_is_that_of_the_metric():
+    rows = repeats("before", *SLOW) + repeats("after", *SLOW)
+    [said] = answered([dataclasses.replace(one, decides="p99", p99_ns=9_000_000 + one.repeat) for one in rows]).sentences
+    assert said.startswith("No difference that matters: after is within 10 % of before")
 
 
 def test_the_terminal_for_many_hosts_compares_what_the_answer_compares():

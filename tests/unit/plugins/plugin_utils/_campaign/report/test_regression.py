@@ -72,9 +72,10 @@ def test_what_the_candidate_lacks_is_missing_and_what_it_has_besides_is_reported
 
 @pytest.mark.parametrize("key", [key for key in regression.KEYS if key not in ("rw", "bs")])
 def test_what_differs_is_not_compared_unless_it_may(key):
-    usual = getattr(measurement(stack_sha256="a", rwmixread=50), key)
+    common = {"stack_sha256": "a", "workload_sha256": "a", "rwmixread": 50}
+    usual = getattr(measurement(**common), key)
     other = (not usual) if isinstance(usual, bool) else usual + 1 if isinstance(usual, int) else "other"
-    old, new = runs(stack_sha256="a", rwmixread=50), runs(0.5, **{"stack_sha256": "a", "rwmixread": 50, key: other})
+    old, new = runs(**common), runs(0.5, **{**common, key: other})
     found = compared(old, new)
     assert found.rc == 2
     assert key.replace("_", " ") in found.lines[0].reason

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
 
-META = {"behaviour_class": "sync-in-submitter", "fio_version": "3.33", "kernel": "6.1.0"}
+META = {"behaviour_class": "sync-in-submitter", "fio_version": "3.33", "kernel": "6.1.0", "workload_sha256": "a"}
 JOB = {"rw": "randwrite", "bs": "4k", "filename": "/dev/vdb"}
 
 
@@ -37,9 +37,14 @@ def only_row(*records):
     return row
 
 
-def only_ratio(*records):
+def ratios_of(*records, baseline=""):
     measured = campaign(*records)
-    (ratio,) = compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements))
+    measurements = CampaignFiles(measured).measurements
+    return compare.ratios_of(measured.variants, rows_of(measurements), measurements, baseline)
+
+
+def only_ratio(*records):
+    (ratio,) = ratios_of(*records)
     return ratio
 
 
@@ -137,12 +142,13 @@ def test_enough_repeats_report_whether_the_values_lie_apart(other, words):
 @pytest.mark.parametrize(
     ("meta", "job", "why"),
     [
-        ({"behaviour_class": "sync-queued"}, JOB, "not comparable: fio behaviour sync-in-submitter / sync-queued"),
-        ({"fio_version": "3.41"}, JOB, "not comparable: fio 3.33 / 3.41"),
+        ({"behaviour_class": "sync-queued"}, JOB, "not comparable: behaviour class sync-in-submitter / sync-queued"),
+        ({"fio_version": "3.41"}, JOB, "not comparable: fio version 3.33 / 3.41"),
         ({"kernel": "6.12.0"}, JOB, "not comparable: kernel 6.1.0 / 6.12.0"),
         ({}, {**JOB, "bs": "8k"}, "not comparable: bs 4k / 8k"),
-        ({}, {**JOB, "fdatasync": "1"}, "not comparable: fdatasync unset / 1"),
-        ({}, {"rw": "randwrite"}, "not comparable: bs 4k / unset"),
+        ({}, {**JOB, "fdatasync": "1"}, "not comparable: fdatasync 0 / 1"),
+        ({"workload_sha256": "b"}, JOB, "not comparable: other options of the job (workload sha256)"),
+        ({"workload_sha256": "b"}, {**JOB, "bs": "8k"}, "not comparable: bs 4k / 8k"),
     ],
 )
 def test_what_differs_is_named_and_not_compared(meta, job, why):
@@ -156,16 +162,13 @@ def test_another_device_name_alone_can_be_compared():
 
 def test_a_variant_without_numbers_is_not_compared():
     assert only_ratio(record(state="failed"), record(variant="after")).note == "no number of before"
-    measured = campaign(record(), record(variant="after", state="missing"))
-    assert compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements)) == []
+    assert ratios_of(record(), record(variant="after", state="missing")) == []
 
 
 def test_another_baseline_can_be_named():
-    measured = campaign(record(100.0), record(50.0, variant="after"))
-    (ratio,) = compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements), "after")
+    (ratio,) = ratios_of(record(100.0), record(50.0, variant="after"), baseline="after")
     assert (ratio.variant, ratio.ratio) == ("before", 2.0)
 
 
 def test_one_variant_is_compared_with_nothing():
-    measured = campaign(record())
-    assert compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements)) == []
+    assert ratios_of(record()) == []

@@ -24,8 +24,9 @@ DURABLE_JOB = JOB.replace("direct=1", "direct=1\nfdatasync=1")
 
 def rendered(campaign, **options):
     loaded = store.load_campaign(campaign)
-    rows = rows_of(CampaignFiles(loaded).measurements)
-    return table.render(loaded, rows, compare.ratios_of(loaded, rows), **options)
+    measurements = CampaignFiles(loaded).measurements
+    rows = rows_of(measurements)
+    return table.render(loaded, rows, compare.ratios_of(loaded.variants, rows, measurements), **options)
 
 
 def bring(campaign, tmp_path, host, variant, *cells, planned=(), later=0):

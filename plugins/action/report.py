@@ -71,7 +71,7 @@ class ActionModule(ActionBase):
     def _analysis(
         self, path: Path, wanted: analysis.Options, fleet: overview.Overview | None
     ) -> tuple[analysis.Analysis | None, LibraryMissing | ResultsError | None]:
-        """What the tables say, or why they cannot; neither in check mode. The table of results is printed in any case."""
+        """The contents of the tables, or why they cannot be read; neither in check mode. The table of results is printed in any case."""
         if self._task.check_mode:
             return None, None
         try:

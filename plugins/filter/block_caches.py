@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 
 TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
 PARTS = ("removed", "rest")
-#: What the role knows and no module does.
+#: Options of the role that no module has.
 _OF_THE_ROLE = ("type", "migrate")
 
 Items = t.List[t.Dict[str, t.Any]]

@@ -274,7 +274,7 @@ def _choice_of(attributes):
 
 
 def argument_spec():
-    """The options as documented; values come from the one vocabulary that every provider speaks."""
+    """The options as documented; values come from the one vocabulary of all providers."""
     drive_cache = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name.startswith("drive_cache.")}
     plain = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name not in drive_cache}
     permission = {"allow_unprotected": {"type": "bool", "default": False}}

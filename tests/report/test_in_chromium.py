@@ -87,7 +87,7 @@ def opened(browser, reports):
 
 
 @pytest.mark.parametrize("hosts", [1, 6, 200])
-def test_everything_is_drawn_without_a_network_and_without_an_error(opened, hosts):
+def test_everything_is_drawn_without_network_access_and_errors(opened, hosts):
     one = opened(hosts)
     one.see_all()
     assert one.reported == []
@@ -111,13 +111,13 @@ def test_no_text_overflows(opened, width, scheme, hosts):
     assert one.page.evaluate(CUT) == []
 
 
-def test_it_is_light_or_dark_as_the_reader_likes(opened):
+def test_color_scheme_follows_the_browser_preference(opened):
     background = "getComputedStyle(document.body).backgroundColor"
     assert opened(scheme="light").page.evaluate(background) == "rgb(255, 255, 255)"
     assert opened(scheme="dark").page.evaluate(background) == "rgb(20, 23, 27)"
 
 
-def test_names_of_hosts_are_text_in_tables_and_charts(opened):
+def test_host_names_are_escaped_in_tables_and_charts(opened):
     one = opened()
     one.see_all()
     assert one.page.evaluate("window.broken") is None
@@ -126,7 +126,7 @@ def test_names_of_hosts_are_text_in_tables_and_charts(opened):
     assert one.page.evaluate("document.querySelectorAll('script').length") == 3
 
 
-def test_the_answer_comes_first(opened):
+def test_answer_is_at_the_top(opened):
     one = opened()
     lines = one.page.locator(".answer p")
     assert "writethrough is shown to be better in 16 of 16 workloads" in lines.first.inner_text()
@@ -139,7 +139,7 @@ def test_the_answer_comes_first(opened):
     assert one.page.locator("#answer th.best").count() == 16
 
 
-def test_filters_of_the_table_work(opened):
+def test_table_filters_work(opened):
     one = opened()
     shown = one.page.locator("#comparison-table tbody tr:visible")
     assert shown.count() == 18
@@ -165,7 +165,7 @@ def test_hosts_are_drawn_by_cell_and_by_name(opened):
     assert one.page.inner_text("#strips-title") != before
 
 
-def test_the_list_of_hosts_is_searched(opened):
+def test_host_list_can_be_searched(opened):
     one = opened(200)
     one.page.locator("summary", has_text="All hosts").click()
     one.page.locator("#host-find").scroll_into_view_if_needed()
@@ -175,14 +175,14 @@ def test_the_list_of_hosts_is_searched(opened):
     wait_for(one.page, "document.querySelectorAll('#host-rows tr').length === 10")
 
 
-def test_another_cell_along_its_run_is_drawn(opened):
+def test_selected_cell_is_drawn_over_its_run(opened):
     one = opened()
     one.page.locator("#bands").scroll_into_view_if_needed()
     wait_for(one.page, "document.getElementById('bands').dataset.drawn === 'yes'")
     assert "randwrite-4k-1 (write)" in one.page.inner_text("#bands-title")
 
 
-def test_it_prints(opened):
+def test_page_is_printable(opened):
     one = opened()
     one.page.emulate_media(media="print", color_scheme="dark")
     assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"

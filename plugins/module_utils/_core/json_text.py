@@ -110,7 +110,7 @@ def _is_deeper(outside: str, limit: int) -> bool:
 def hooks(text: str) -> dict[str, t.Any]:
     """Arguments for the parser, so that every number of ``text`` is one that the rest of the program can compute with."""
     found: dict[str, t.Any] = {"parse_constant": _nothing}
-    # They make the parser slower, and no honest text needs them.
+    # They make the parser slower, and no valid text needs them.
     if _EXTREME_NUMBER.search(text):
         found.update(parse_int=_integer, parse_float=_finite)
     return found

@@ -129,7 +129,7 @@ class Job:
     """One entry of the report: a thread, or a group of them under group_reporting.
 
     :param options: as fio echoes them, those of the global section below its own. Flags are missing before 3.39, and one of two
-        equal keys is lost: what was really asked is in the job file that was sent.
+        equal keys is lost: what was really requested is in the job file that was sent.
     :param elapsed: seconds, with ramp and layout; ``None`` before 2.2.9.
     :param host: in client mode the name that the client was given for the server, and its port.
     """

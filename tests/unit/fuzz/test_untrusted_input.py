@@ -106,7 +106,7 @@ def fio_objects(request):
 
 
 @inputs(0.15)
-def test_archives(campaign, honest_archive, number):
+def test_mutated_archives(campaign, honest_archive, number):
     rng = random.Random(number)
     path = campaign.parent.parent / "mutated.tar"
     if rng.random() < 0.7:
@@ -130,7 +130,7 @@ def test_archives(campaign, honest_archive, number):
 
 
 @inputs(0.3)
-def test_output_of_fio(fio_objects, tmp_path_factory, number):
+def test_mutated_fio_output(fio_objects, tmp_path_factory, number):
     rng = random.Random(number)
     folder = tmp_path_factory.getbasetemp() / "fio-output"
     folder.mkdir(exist_ok=True)
@@ -160,7 +160,7 @@ STATUS = {
 
 
 @inputs(0.53)
-def test_status_of_a_runner(number):
+def test_mutated_runner_status(number):
     rng = random.Random(number)
     try:
         status = read_status(mutations.json_text(STATUS, rng))
@@ -209,7 +209,7 @@ def mutated(stored, folder, rng):
 
 
 @inputs(0.019)
-def test_stored_results_are_reported(stored, tmp_path_factory, number):
+def test_mutated_stored_results_are_reported(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "reported", random.Random(number))
     campaign = store.load_campaign(folder, contents=True)
     assert {record.host for record in campaign.cells} == {"host0000", "host0001"}
@@ -234,7 +234,7 @@ POINT = re.compile(rf"fio_[a-z]+(?:,[a-z]+={TAG})+ [a-z0-9_]+=-?[0-9][0-9.e+-]*i
 
 
 @inputs(0.001)
-def test_stored_results_become_tables_exports_and_a_report(stored, tmp_path_factory, number):
+def test_mutated_stored_results_become_tables_exports_and_a_report(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "exported", random.Random(number))
     ingest(folder, workers=1)
     database = open_tables(folder)

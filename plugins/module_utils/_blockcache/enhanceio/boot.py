@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 
 LAYER = "enhanceio"
-#: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) look at what is on a device.
+#: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) read what is on a device.
 RULE = "etc/udev/rules.d/62-cachefleet-enhanceio-{name}.rules"
 #: What eio_cli writes.
 FOREIGN_RULE = "etc/udev/rules.d/94-enhanceio-{name}.rules"
@@ -97,7 +97,7 @@ def needed_files(
     enable = [tools["eio_cli"], "enable", "-d", origin, "-s", fast, "-m", MODE_WORDS[mode], "-p", policy, "-b", str(block_size), "-c", name]
     start: list[list[str]] = [[tools["modprobe"], module], enable]
     if not hides:
-        # Nothing tells what was written to the origin while the cache was away: it is taken down without a word and begins empty.
+        # Nothing records what was written to the origin while the cache was away: it is stopped silently and begins empty.
         start += [[tools["sysctl"], "-w", sysctl(name, "control", FAST_REMOVE_ON)], [tools["eio_cli"], "disable", "-c", name], enable]
     start.append([tools["test"], "-d", f"/proc/enhanceio/{name}"])
     start += [[tools["sysctl"], "-w", sysctl(name, key, value)] for key, value in settings.items()]

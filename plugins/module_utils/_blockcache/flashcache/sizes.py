@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 
 #: Bytes of memory for every block of a cache that runs.
 MEMORY_PER_BLOCK = 22
-#: The part of the main memory beyond which flashcache_create asks whether that is meant.
+#: The part of the main memory beyond which flashcache_create prompts for confirmation.
 MEMORY_SHARE = 0.25
 
 

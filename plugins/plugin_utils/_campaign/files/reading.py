@@ -112,7 +112,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def file_problems(folder: Path, meta: t.Mapping[str, t.Any]) -> list[str]:
-    """How the files of a cell differ from what its ``meta.json`` says of them."""
+    """How the files of a cell differ from its ``meta.json``."""
     recorded = meta.get("files")
     if not isinstance(recorded, dict):
         return [f"its {META_FILE} names no files"]

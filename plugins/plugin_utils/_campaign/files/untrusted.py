@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 #: Lines of the logs of one cell together: those of 19 days with three logs, or of one day with 19 threads.
 MOST_LINES = 5_000_000
 
-#: What may be raised where a value of a host is of another kind than in any honest file. It makes one cell failed.
+#: What may be raised where a value of a host is of another kind than in any valid file. It makes one cell failed.
 CELL_TROUBLE = (StorageError, AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError, MemoryError)
 
 #: Bytes that are unpacked at once.

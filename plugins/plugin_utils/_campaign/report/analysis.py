@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Everything that a report says, as plain data. What draws it decides nothing."""
+"""Everything in a report, as plain data. What draws it decides nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 #: Marks a percentile that too few I/Os were measured for.
 HIDDEN = "†"
 
-#: Series that are looked at one by one: those that vary most.
+#: Series that are analysed one by one: those that vary most.
 MOST_SERIES = 1500
 
 #: Series that are drawn one by one, and of one kind in one cell.
@@ -48,8 +48,8 @@ _MOST_ALIKE = 2
 
 @dataclass(frozen=True)
 class Options:
-    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for what the suite says.
-    :param ignore: what may differ between variants that are compared. :param host_class: what hosts are told apart by.
+    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for the suite's choice.
+    :param ignore: what may differ between variants that are compared. :param host_class: what distinguishes hosts.
     :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices."""
 
     baseline: str = ""
@@ -112,7 +112,7 @@ class CollectionLine:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One campaign. ``points`` is all of it; the rest says what is in it."""
+    """One campaign. ``points`` is all of it; the rest describes it."""
 
     campaign: str
     made: str
@@ -156,7 +156,7 @@ def analyse(
     now: datetime.datetime | None = None,
     points: t.Sequence[Point] | None = None,
 ) -> Analysis:
-    """All that can be said of a campaign.
+    """The whole analysis of a campaign.
 
     :param total: series that there are; ``series`` are those of them that vary most.
     :param points: of the rows, where they were put together already.
@@ -268,7 +268,7 @@ def _number(value: t.Any) -> float | None:
 
 
 def _collection(rows: Rows) -> t.Iterator[CollectionLine]:
-    """Where cells have shown garbage collection; those that were to measure it and did not say so in their notes."""
+    """Where cells have shown garbage collection; those that were to measure it and did not record it in their notes."""
     groups: dict[tuple[str, str, str, str], list[t.Any]] = {}
     for one in _once(rows):
         if one.measured and one.collection_rate:
@@ -280,7 +280,7 @@ def _collection(rows: Rows) -> t.Iterator[CollectionLine]:
 
 
 def _to_draw(named: t.Sequence[problems.NamedSeries]) -> t.Iterator[problems.NamedSeries]:
-    """Those to look at first: cliffs, swings, decays, drifts, steps, and then steady ones, a few of each cell; with stalls before those without."""
+    """The most important first: cliffs, swings, decays, drifts, steps, and then steady ones, a few of each cell; with stalls before those without."""
     drawn: Counter[tuple[str, ...]] = Counter()
     stalled_first = sorted(named, key=lambda one: not one.finding.stalls)
     for kind in WORST_FIRST:

@@ -63,7 +63,7 @@ class Result:
 
     @property
     def comparison(self) -> Comparison | None:
-        """``None`` for the baseline, and where ``reason`` says why there is none."""
+        """``None`` for the baseline, and where ``reason`` is why there is none."""
         return None if self.pairing is None else self.pairing.comparison
 
     @property
@@ -91,7 +91,7 @@ class Result:
 
 @dataclass(frozen=True)
 class WorkloadAnswer:
-    """What is said of one workload on one class of hosts.
+    """The answer for one workload on one class of hosts.
 
     :param first: a measurement of it, for its job.
     :param results: the baseline first, if it was measured, then the others in their order.
@@ -113,7 +113,7 @@ class WorkloadAnswer:
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant over all hosts. :param safety: the worst of what was said of it."""
+    """One variant over all hosts. :param safety: the worst of its verdicts."""
 
     name: str
     hosts: int
@@ -153,10 +153,10 @@ def answer_of(
     ignore: t.Sequence[str] = (),
     facts: t.Sequence[str] = USUAL_FACTS,
 ) -> Answer:
-    """:param decide_by: patterns of cells; none for what the suite says.
+    """:param decide_by: patterns of cells; none for the suite's choice.
     :param doubtful: cells and directions whose mean depends on how long was measured.
     :param ignore: what may differ between variants, of ``KEYS_OF_VARIANTS``.
-    :param facts: what classes of hosts are told apart by.
+    :param facts: what distinguishes classes of hosts.
     """
     names = rows.variants
     base = baseline or (names[0] if names else "")

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""The answer in sentences: each says what its comparison shows, and no more. Pure."""
+"""The answer in sentences: each states what its comparison shows, and no more. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 #: What an engineer acts on first.
 _ORDER = ("better", "different_hosts", "not_enough_repeats", "undecided", "worse", "same", "not_comparable", "baseline")
 
-#: With more workloads than this a sentence says first in how many of them each variant is better.
+#: With more workloads than this a sentence states first in how many of them each variant is better.
 _FEW = 3
 
 _KINDS = {"read": "read", "write": "write", "trim": "discard", "mixed": "I/O"}
@@ -59,7 +59,7 @@ def _summary(workloads: t.Sequence[WorkloadAnswer], classes: int) -> list[str]:
 
 
 def verdict_of(one: WorkloadAnswer) -> str:
-    """What the comparisons of a workload say together, of those variants that may be recommended."""
+    """The combined result of the comparisons of a workload, of those variants that may be recommended."""
     if one.recommended is not None:
         return "better"
     others = [result for result in one.results if result.is_allowed and result.variant != one.baseline]

@@ -21,16 +21,16 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import CurveSet, LoadValue
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band
 
-#: Told apart by most people who see colours in another way, on white and on black (Okabe and Ito 2008, the light ones darker).
+#: Distinguishable with most kinds of colour blindness, on white and on black (Okabe and Ito 2008, the light ones darker).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8f8412", "#4d9fd6", "#b8860b", "#7f7f7f", "#9467bd", "#e41a1c")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
-#: Points of one line: more than a screen is wide helps nobody.
+#: Points of one line: more than the width of a screen is not useful.
 _MOST_POINTS = 600
 
 _SIGNIFICANT = 4
 
-#: A smaller change from beginning to end is none to speak of.
+#: A smaller change from beginning to end is not reported.
 _NOTICED = 0.05
 
 

@@ -37,7 +37,7 @@ class TableCell:
 
     :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
     :param hidden: percentiles that are not known because of too few I/Os.
-    :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` says why there is none.
+    :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` is why there is none.
     :param is_better: whether it is shown to be better, on the same hosts, and keeps what the baseline keeps.
     :param is_risky: whether it is shown to be better and can lose what the baseline keeps."""
 

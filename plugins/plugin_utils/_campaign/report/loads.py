@@ -95,7 +95,7 @@ class HeatMap:
 
 
 def workload_of(one: Measurement, *, with_block: bool = True) -> str:
-    """What was asked of the storage, without how much of it at once: ``randwrite 4k, fdatasync, libaio``."""
+    """The workload of the storage, without how much of it at once: ``randwrite 4k, fdatasync, libaio``."""
     parts = [f"{one.rw or '?'} {one.bs or '?'}" if with_block else str(one.rw or "?")]
     if one.rwmixread is not None:
         parts.append(f"{one.rwmixread} % reads")

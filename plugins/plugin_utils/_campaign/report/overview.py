@@ -7,7 +7,7 @@
 
 """What the terminal shows of a campaign: each host of a few, from the files; of many hosts what all of them did, from the tables.
 
-A line for each of many hosts would be read by nobody, and reading every file of a thousand takes minutes. Their files are not read again:
+A line for each of many hosts would not be readable, and reading every file of a thousand takes minutes. Their files are not read again:
 their hashes were checked when the tables were made, and a table is made again when a result changes.
 """
 
@@ -164,7 +164,7 @@ def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:
 
 
 def brief_notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
-    """What has to be known of the sums of a fleet: how many are concerned, for names of hosts would fill the page."""
+    """The notes on the sums of a fleet: how many are concerned, for names of hosts would fill the page."""
     running = [one for one in aggregates if one.iops is not None]
     notes = [window_note(running)] if running else []
     estimated = max((len(one.pro_rata) for one in running), default=0)

@@ -24,9 +24,9 @@ if t.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pairing:
-    """What may be said of a variant beside the baseline.
+    """The comparison of a variant with the baseline.
 
-    :param comparison: ``None`` where ``reason`` says why there is none.
+    :param comparison: ``None`` where ``reason`` is why there is none.
     :param reason: a clause; empty where there is a comparison.
     :param same_hosts: whether hosts are compared with themselves; else one side's hosts with the other's.
     :param values: medians over the compared hosts of baseline and variant, in the unit of the column of the metric.
@@ -89,5 +89,5 @@ def _without_numbers(metric: Metric, old: t.Mapping[str, list[Measurement]], new
 
 
 def values_of(runs: t.Iterable[Measurement], column: str) -> list[float]:
-    """What is known of a column."""
+    """The description of a column."""
     return [value for one in runs if (value := getattr(one, column))]

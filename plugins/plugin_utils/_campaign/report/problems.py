@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
-#: What is said of a host that is its own and no reason for a speed.
+#: The facts of a host that are its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
 
 _WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
@@ -71,7 +71,7 @@ def doubtful_cells(series: t.Iterable[NamedSeries]) -> set[tuple[str, str]]:
 
 
 def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
-    """What is known of each host by which it may differ from others: versions, firmware, settings of layers, temperature."""
+    """The facts of each host by which it may differ from others: versions, firmware, settings of layers, temperature."""
     facts: dict[str, dict[str, t.Any]] = {}
     stacks: dict[str, set[str]] = {}
     for one in rows.measurements:
@@ -182,7 +182,7 @@ def _kind_sentence(finding: SeriesFinding) -> str:
 
 
 def _approach_sentence(approach: Approach, seconds: float) -> str:
-    """Where a decay goes to, and how long it must be measured, or left out, until its mean says so."""
+    """Where a decay goes to, and how long it must be measured, or left out, until its mean is that."""
     moved = "falls" if approach.level < approach.start else "rises"
     sentence = f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {approach.time_constant:.0f} s"
     if approach.bandwidth is not None:

@@ -31,7 +31,7 @@ FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report.csv"}
 
 
 def write_report(campaign: Path, found: analysis.Analysis, formats: t.Sequence[str] = tuple(FORMATS)) -> dict[str, str]:
-    """Write what an analysis says; the files by format.
+    """Write an analysis; the files by format.
 
     :raises ResultsError: if a file cannot be written.
     :raises LibraryMissing: without plotly.
@@ -63,7 +63,7 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
 def analysed(
     campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: Overview | None = None, *, fresh: bool = False
 ) -> analysis.Analysis:
-    """What the tables of a campaign say.
+    """The contents of the tables of a campaign.
 
     :param known: what was read already.
     :param fresh: bring the tables up to date first.

@@ -59,7 +59,7 @@ def read_ignored(ignore: t.Sequence[str]) -> tuple[str, ...]:
 
 
 def differing_keys(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> list[str]:
-    """The keys of which both sides know values, and not the same. What one side does not know (an older collection) is not a difference."""
+    """The keys for which both sides have values, and not the same. A value missing on one side (an older collection) is not a difference."""
     return list(_different_values(old, new, keys))
 
 

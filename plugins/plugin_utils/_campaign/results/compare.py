@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What may be said of two variants on one host: ratios of the medians of their repeats, where the two are comparable. Pure."""
+"""The comparison of two variants on one host: ratios of the medians of their repeats, where the two are comparable. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ REPEATS_FOR_A_CLAIM = 4
 class Ratio:
     """One point of one host in one variant against the baseline.
 
-    :param ratio: median IOPS against the baseline's; ``None`` if it cannot be said, and ``note`` says why.
+    :param ratio: median IOPS against the baseline's; ``None`` if not comparable, and ``note`` is why.
     """
 
     host: str

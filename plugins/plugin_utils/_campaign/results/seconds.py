@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-#: fio averages over one second: the collection asks for log_avg_msec=1000.
+#: fio averages over one second: the collection sets log_avg_msec=1000.
 _STEP_MS = 1000.0
 
 #: Times above this are ms since 1970; below, since the job began to count.

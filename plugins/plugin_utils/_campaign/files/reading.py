@@ -49,9 +49,12 @@ def file_sha256(path: Path | str) -> str:
     """The SHA-256 of a file in hexadecimal digits."""
     # Most are a few KiB: file_digest would first fill a large buffer with zeros for each of them.
     found = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while block := os.read(descriptor, _BLOCK):
             found.update(block)
+    finally:
+        os.close(descriptor)
     return found.hexdigest()
 
 

@@ -40,9 +40,11 @@ def read_limited(path: Path, largest: int) -> bytes:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb", buffering=0) as file:
+        try:
             # Not read(largest): that allocates as much. The file may grow meanwhile, readall() would follow it.
-            content = file.read(min(os.fstat(descriptor).st_size, largest) + 1) or b""
+            content = os.read(descriptor, min(os.fstat(descriptor).st_size, largest) + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise ResultsError(f"{path.name} could not be read ({error.strerror})") from None
     if len(content) > largest:

@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, HostClass, host_classes
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.pairing import Pairing, pair, values_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
     KEEPS,
     LOSES,
@@ -28,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
     safety_of,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing, pair, values_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, pooled_noise

@@ -17,10 +17,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import keeps_as_much
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 

@@ -19,7 +19,6 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
@@ -28,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, ratios_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables

@@ -119,12 +119,25 @@ def objection_of(make_layer: t.Callable[[], Layer[t.Any, t.Any]], state: t.Any) 
     return Objection(f"a run would change it: {steps[0].action}.") if steps else None
 
 
-def prove(candidates: t.Iterable[Candidate], check: Check) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
-    """The entries that leave the host as it is, all together, and a sentence for each item or value that cannot be described."""
+def prove(candidates: t.Iterable[Candidate], check: Check, *, alone: bool = False) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """The entries that leave the host as it is, all together, and a sentence for each item or value that cannot be described.
+
+    :param alone: whether items hardly depend on each other: each is proven alone, and all of them once at the end. A plan with n entries
+        can take n squared, and hosts have hundreds of disks.
+    """
+    candidates = list(candidates)
+    if alone:
+        entries, notes = _prove_each(candidates, check, together=False)
+        if check([one.values for one in entries]) is None:
+            return entries, notes
+    return _prove_each(candidates, check, together=True)
+
+
+def _prove_each(candidates: t.Sequence[Candidate], check: Check, *, together: bool) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
     entries: list[Entry] = []
     notes: list[str] = []
     for candidate in candidates:
-        entry, left_out = _prove_one(candidate, [one.values for one in entries], check)
+        entry, left_out = _prove_one(candidate, [one.values for one in entries] if together else [], check)
         entries += [entry] if entry is not None else []
         notes += left_out
     return tuple(entries), tuple(notes)

@@ -74,7 +74,7 @@ def describe_controller(host: RaidHost, controller: Controller, *, every: bool =
     for key, items, candidate_of in (("volumes", controller.volumes, _volume), ("drives", controller.drives, _drive)):
         candidates = [candidate for item in items for candidate in [candidate_of(controller, item, every)] if candidate is not None]
         # What is stored and not in effect is a matter of the whole entry.
-        entries, left_out = prove(candidates, functools.partial(_check_items, host, {**who, "require_effective": False}, key))
+        entries, left_out = prove(candidates, functools.partial(_check_items, host, {**who, "require_effective": False}, key), alone=True)
         whole.update({key: [dict(entry.values) for entry in entries]} if entries else {})
         remarks += _remarks(key[:-1], entries)
         notes += left_out if len(left_out) <= _MOST_NOTES else [left_out[0], f"{len(left_out) - 1} more {key} of {controller.label} have such values."]

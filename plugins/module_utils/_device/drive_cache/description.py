@@ -58,7 +58,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/")) -> Variab
             notes.append(f"{name} is not described: it has no path that still names it after a reboot; its write cache is {cache.drive}.")
         elif cache.drive != ABSENT:
             candidates.append(_candidate(t.cast(str, path), cache))
-    entries, left_out = prove(candidates, _checker(runner, candidates, root))
+    entries, left_out = prove(candidates, _checker(runner, candidates, root), alone=True)
     return Variable(VARIABLE, entries, notes=(*notes, *left_out))
 
 

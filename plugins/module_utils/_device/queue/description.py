@@ -53,7 +53,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every:
             notes.append(f"{queue.path} is not described: it has no path that still names it after a reboot.")
         elif in_rule or live:
             candidates.append(_candidate(queue, in_rule, live))
-    entries, left_out = prove(candidates, _checker(runner, candidates, root))
+    entries, left_out = prove(candidates, _checker(runner, candidates, root), alone=True)
     kept = [{"module": module, "options": options} for module, options in sorted(queue_boot.read_options(root).items())]
     options, refused = prove([Candidate(str(one["module"]), (one,)) for one in kept], _module_checker(runner, kept, root))
     return [Variable(DEVICES, entries, notes=(*notes, *left_out)), Variable(MODULES, options, notes=refused)]

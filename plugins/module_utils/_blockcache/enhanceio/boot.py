@@ -40,6 +40,8 @@ TOOLS = ("modprobe", "eio_cli", "test", "sysctl", "udevadm", "systemctl")
 FAST_REMOVE_ON = 6
 _ENABLE = re.compile(r" enable ((?:-[a-z] \S+ ?)+)")
 _OPTION = re.compile(r"-([a-z]) (\S+)")
+#: As :func:`sysctl` writes it; ``control`` is no setting.
+_SETTING = re.compile(r"dev\.enhanceio\.\w+\.(?!control=)(\w+)=")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class AtBoot:
         """The options by which the unit starts the cache, by their letters; empty if there is no unit."""
         match = _ENABLE.search(self.unit)
         return dict(_OPTION.findall(match.group(1))) if match else {}
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that the unit makes, in its order."""
+        return tuple(_SETTING.findall(self.unit))
 
     @property
     def fast(self) -> str:

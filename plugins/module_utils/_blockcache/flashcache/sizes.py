@@ -35,3 +35,11 @@ def blocks_of(size: int, block_size: int, associativity: int, metadata_block_siz
 def memory_of(size: int, block_size: int) -> int:
     """Bytes of main memory that flashcache_create expects of a cache on ``size`` bytes."""
     return size // block_size * MEMORY_PER_BLOCK
+
+
+def size_of(blocks: int, block_size: int, associativity: int, metadata_block_size: int | None) -> int:
+    """A size on which flashcache makes so many blocks: what :func:`blocks_of` counts, the other way around."""
+    size = blocks * block_size
+    while blocks_of(size, block_size, associativity, metadata_block_size) < blocks:
+        size += max(block_size, metadata_block_size or 0)
+    return size

@@ -154,15 +154,16 @@ class _Found:
 
 
 def _prove_one(candidate: Candidate, before: t.Sequence[Values], check: Check) -> tuple[Entry | None, list[str]]:
-    first: Objection | None = None
+    objection: Objection | None = None
     for form in candidate.forms:
         base = {**form, **{one.option: True for one in candidate.required}}
         found, objection = _prove_form(base, candidate, before, check)
         if found is not None and (candidate.bare or found.extras):
             notes = (*candidate.notes, *(one.note for one in (*candidate.required, *found.permissions)))
             return Entry(found.values, notes), _left_out(candidate, found)
-        first = first or objection or (found.objection if found is not None else None)
-    return None, [f"{candidate.item} is not described: {first.reason if first else 'there is nothing to set.'}"]
+        objection = objection or (found.objection if found is not None else None)
+    # The last form asks for the least, so that what speaks against it speaks against all.
+    return None, [f"{candidate.item} is not described: {objection.reason if objection else 'there is nothing to set.'}"]
 
 
 def _prove_form(base: Values, candidate: Candidate, before: t.Sequence[Values], check: Check) -> tuple[_Found | None, Objection | None]:

@@ -91,7 +91,7 @@ def _candidates(variable: DescribedVariable) -> list[str]:
         return []
     head = "Devices that could be measured. allow_data_loss: true is required for those whose contents may be destroyed."
     lines = [line for entry in variable.entries for line in (*_comments(entry.notes, "    "), *dump([entry.values]).splitlines())]
-    return [f"# {head}", f"# {variable.name}:", *(f"#   {line.lstrip('#').strip() if line.startswith('#') else line}" for line in lines)]
+    return [f"# {head}", f"# {variable.name}:", *(f"#   {line}" for line in lines)]
 
 
 def _comments(sentences: t.Iterable[str], indent: str = "") -> list[str]:

@@ -43,7 +43,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every:
 
     :param every: all settings of all queues.
     """
-    queues = [queue for queue in read_queues(devices, root).values() if queue.size and queue.kind not in _PASSING and queue.unit == queue.name]
+    queues = [queue for queue in read_queues(devices, root).values() if queue.size and queue.unit == queue.name and not _is_passing(queue, devices)]
     rules = udev_rule.read_rules(root, queue_boot.RULES_FILE)
     notes, candidates = [], []
     for queue in queues:
@@ -57,6 +57,12 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every:
     kept = [{"module": module, "options": options} for module, options in sorted(queue_boot.read_options(root).items())]
     options, refused = prove([Candidate(str(one["module"]), (one,)) for one in kept], _module_checker(runner, kept, root))
     return [Variable(DEVICES, entries, notes=(*notes, *left_out)), Variable(MODULES, options, notes=refused)]
+
+
+def _is_passing(queue: Queue, devices: Devices) -> bool:
+    """Whether a queue is none of a user: of a device for the moment, or of a part of a volume, which is read ahead of at the top."""
+    device = devices.get(queue.name)
+    return queue.kind in _PASSING or (queue.kind in PASSING_ON and not queue.multiqueue and device is not None and bool(device.holders))
 
 
 def _candidate(queue: Queue, in_rule: Values, live: Values) -> Candidate:

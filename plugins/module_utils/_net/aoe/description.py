@@ -40,13 +40,17 @@ def describe_initiator(runner: Runner, root: Path = Path("/")) -> list[Variable]
     if not (root / _MODULE).is_dir():
         return [Variable(name) for name in names]
     live = [word for word in re.split(r"[,\s]+", read_file(root / _MODULE / "parameters" / INTERFACES).strip("\0\n ")) if word]
+    devices = read_aoe_devices(root)
     if not live:
+        # The driver begins so; it matters where something is used.
+        if not devices:
+            return [Variable(name) for name in names]
         note = "The AoE driver discovers targets on all interfaces, which cannot be described: set storage_network_aoe_interfaces."
         return [Variable(USED_INTERFACES, notes=(note,)), Variable(OPTIONS), Variable(USED)]
     written = _written_options(read_file(root / OPTIONS_FILE))
     listed = written.pop(INTERFACES, "").split(",")
     options = {option: int(written[name]) for option, name in PARAMETERS.items() if written.get(name, "").isdigit()}
-    up = [{"name": device.name} for device in read_aoe_devices(root) if device.up]
+    up = [{"name": device.name} for device in devices if device.up]
     # The order means nothing to the driver, and the file is compared as text.
     form = {"interfaces": listed if set(listed) == set(live) else live, **options, "devices": up}
     state = AoeInitiatorLayer(runner, read_initiator(form), root).read()

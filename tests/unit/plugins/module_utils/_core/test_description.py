@@ -62,11 +62,11 @@ def test_a_permission_is_given_although_another_value_cannot_be_described() -> N
     assert note.startswith("x: b: 2 cannot be described")
 
 
-def test_the_first_form_that_can_be_proven_is_taken_and_the_first_reason_is_said() -> None:
+def test_the_first_form_that_can_be_proven_is_taken_and_the_reason_against_the_last_is_said() -> None:
     (entry,), _notes = prove([Candidate("x", ({"good": 1, "bad": 1}, {"good": 2}))], checker(bad="first."))
     assert entry.values == {"good": 2}
     entries, notes = prove([Candidate("The x", ({"bad": 1}, {"worse": 1}))], checker(bad="first.", worse="second."))
-    assert (entries, notes) == ((), ("The x is not described: first.",))
+    assert (entries, notes) == ((), ("The x is not described: second.",))
 
 
 def test_an_entry_that_says_nothing_is_left_out() -> None:

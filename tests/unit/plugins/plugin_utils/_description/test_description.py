@@ -98,6 +98,8 @@ def test_a_file_is_yaml_with_the_variables_and_comments_on_the_rest() -> None:
     assert lines.index("# fio_benchmark_targets:") > lines.index("drive_write_cache_drives:")
     assert "#   - device: /dev/vg0/free" in lines
     assert "storage_network_links" not in text
+    proposals = text[text.index("# fio_benchmark_targets:") :].replace("\n# ", "\n").lstrip("# ")
+    assert load(proposals) == {"fio_benchmark_targets": [{"device": "/dev/vg0/free", "identity": "vg0/free"}]}
     assert text == render(described(drives, variable("storage_network_aoe_interfaces", value=["eth1"]),
                                     variable("block_cache_caches", notes=["The caches of type bcache could not be read: no."]),
                                     variable("fio_benchmark_targets", {"device": "/dev/vg0/free", "identity": "vg0/free"}, commented=True)))  # fmt: skip

@@ -38,7 +38,10 @@ def test_an_initiator_is_described_by_what_was_written_for_it(tmp_path):
 def test_a_driver_that_nothing_was_written_for_is_a_note(tmp_path):
     (note,) = initiator_of(test_initiator.Initiator(tmp_path))["interfaces"].notes
     assert note.startswith("The AoE initiator is not described: a run would change it: Write /etc/modprobe.d/")
-    (everywhere,) = initiator_of(test_initiator.Initiator(tmp_path / "all", interfaces=""))["interfaces"].notes
+    host = test_initiator.Initiator(tmp_path / "all", interfaces="")
+    assert initiator_of(host)["interfaces"].notes == ()
+    host.target("e7.1", 9000)
+    (everywhere,) = initiator_of(host)["interfaces"].notes
     assert everywhere.startswith("The AoE driver discovers targets on all interfaces")
 
 

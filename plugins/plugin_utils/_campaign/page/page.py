@@ -25,7 +25,8 @@ import jinja2
 from markupsafe import Markup
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, charts, conditions, safety, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, safety, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name

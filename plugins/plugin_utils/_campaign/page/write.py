@@ -15,7 +15,8 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 

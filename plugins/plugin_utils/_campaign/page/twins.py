@@ -16,7 +16,17 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, percent, size, span, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import (
+    counted,
+    duration,
+    escaped,
+    figure,
+    listed,
+    percent,
+    size,
+    span,
+    times,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import spread_of
 
@@ -26,7 +36,6 @@ if t.TYPE_CHECKING:
 _MOST_LINES = 100
 # At the beginning, or behind what separates cells in some countries; the wide forms count in others.
 _FORMULA = re.compile(r"(^|[;\t\r\n])([\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 _COLUMNS = (
     "campaign", "host", "variant", "cell", "direction", "state", "verdict", "model", "firmware", "workload_rw", "bs", "iodepth", "numjobs", "repeats",
@@ -128,11 +137,6 @@ def _field(value: str | None) -> str:
     """Text that no spreadsheet takes for a formula, wherever it splits a line into cells."""
     content = "" if value is None else str(value)
     return _FORMULA.sub(r"\1'\2", content)
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))
 
 
 def _table(heads: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:

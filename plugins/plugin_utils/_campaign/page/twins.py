@@ -14,8 +14,10 @@ import io
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, noise, page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name, load_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import (
     counted,
     duration,
@@ -32,8 +34,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import LoadValue
 
 _MOST_LINES = 100
+
+#: Of the distribution of latencies.
+_PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
+
 # At the beginning, or behind what separates cells in some countries; the wide forms count in others.
 _FORMULA = re.compile(r"(^|[;\t\r\n])([\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
@@ -45,59 +52,205 @@ _COLUMNS = (
 
 
 def markdown(a: Analysis) -> str:
-    """What a reader without a browser needs, in the order of the page."""
-    parts = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
+    """What a reader without a browser needs: the sections of the page, in its order, with numbers for its charts."""
+    drawn = page.drawn_of(a)
+    titles = headings.titles_of(a)
+    sections = (
+        ("answer", _answer(a)),
+        ("comparison", _comparison(a)),
+        ("together", _sums(a)),
+        ("curves", _curves(a)),
+        ("heat", _block_sizes(a)),
+        ("series", _series(a, drawn)),
+        ("latency", _latency(a)),
+        ("rounds", [f"- {escaped(f'{one.host}, {one.cell} in {one.variant}: {one.sentence}')}" for one in a.rounds]),
+        ("cpu", _cpu(a)),
+        ("hosts", _hosts(a)),
+        ("costs", _costs(a)),
+        ("wear", _wear(a)),
+        ("problems", [f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems] or ["None was found."]),
+        ("stacks", _stacks(a)),
+        ("environment", [f"- {label}: {escaped(', '.join(f'{value} ({count})' for value, count in values))}" for label, values in a.environment]),
+        ("commands", _commands(a)),
+    )
+    labels = dict(page.SECTIONS)
+    parts = _beginning(a)
+    for name, lines in sections:
+        if lines:
+            # The answer was said already.
+            finding = [] if name in ("answer", "commands", "environment") else [escaped(titles[name]) + ".", ""]
+            parts += [f"## {labels[name]}", "", *finding, *lines, ""]
+    return "\n".join(parts).rstrip("\n") + "\n"
+
+
+def _beginning(a: Analysis) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in a.states)
-    parts += [f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
+    lines = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
+    lines += [f"**{escaped(one)}**\n" for one in page.warnings_of(a)]
+    return [*lines, f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
+
+
+def _answer(a: Analysis) -> list[str]:
     heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "noise", "power failure", "device loss"]
-    parts += ["## Answer", "", *_table(heads, _results(a)), ""]
-    lines = [one for one in a.table if not one.is_part]
+    lines = _table(heads, _results(a))
+    if a.answer.excluded:
+        lines += ["", "Not deciding:", "", *(f"- {escaped(f'{one.cell} ({one.direction}): {one.reason}')}" for one in a.answer.excluded)]
+    return lines
+
+
+def _comparison(a: Analysis) -> list[str]:
+    noises = noise.noise_of(a.points)
+    heads = ["workload", "direction", "backing device"]
+    for variant in a.variants:
+        heads += [variant] if variant == a.answer.baseline else [variant, f"{variant} by {a.answer.baseline}"]
+    lines = [line for line in a.table if not line.is_part]
+    rows = []
+    for line in lines:
+        row = [line.cell, line.direction, line.model]
+        for variant, cell in zip(a.variants, line.cells):
+            row.append(_cell(cell, noises.get((line.model, line.cell, line.direction, variant))))
+            row += [] if variant == a.answer.baseline else [_ratio(cell)]
+        rows.append(row)
     note = percentile_note(lines)
-    parts += [
-        "## IOPS by cell",
-        "",
-        *_table(["backing device", "cell", "direction", *a.variants], ([one.model, one.cell, one.direction, *map(_cell, one.cells)] for one in lines)),
-        "",
-        *([note, ""] if note else []),
+    searches = [
+        f"- {escaped(f'{one.cell} in {one.variant}: {one.limit}, {one.over} {figure(one.value)}, {figure(one.iops)} IOPS')}: "
+        + ", ".join(f"{escaped(said.replace('_', ' '))} ({counted(count, 'time')})" for said, count in one.answers)
+        for one in a.searches
     ]
-    if a.sums:
-        rows = ([one.who, one.cell, one.direction, *map(_sum, one.cells)] for one in a.sums[:_MOST_LINES])
-        parts += ["## Together", "", *_table(["added", "cell", "direction", *a.variants], rows), "", *(f"- {escaped(one)}" for one in a.sum_notes), ""]
-    if a.curves:
-        parts += ["## Load", "", *(f"- {escaped(one.title)}{' ' + escaped(one.note) if one.note else ''}" for one in a.curves), ""]
-    if a.heat_maps:
-        parts += ["## Block sizes", "", *(f"- {escaped(one.title)}" for one in a.heat_maps), ""]
+    found = ["", "Most load under a latency limit:", "", *searches] if searches else []
+    return [*_table(heads, rows), "", escaped(noise.noise_sentence(a, noises)), *(["", note] if note else []), *found]
+
+
+def _sums(a: Analysis) -> list[str]:
+    if not a.sums:
+        return []
+    rows = ([one.who, one.cell, one.direction, *map(_sum, one.cells)] for one in a.sums[:_MOST_LINES])
+    return [*_table(["added", "cell", "direction", *a.variants], rows), "", *(f"- {escaped(one)}" for one in a.sum_notes)]
+
+
+def _curves(a: Analysis) -> list[str]:
+    lines: list[str] = []
+    for one in a.curves:
+        lines += [f"### {escaped(one.title)}", ""]
+        points = {curve.variant: {load_name(value, one.load): value for value in curve.values} for curve in one.curves}
+        loads = list(dict.fromkeys(name for values in points.values() for name in values))
+        heads = [one.load, *(f"{variant}: IOPS, {one.latency_name}" for variant in points)]
+        rows = ([load, *(_load_point(values.get(load)) for values in points.values())] for load in loads)
+        lines += [*_table(heads, rows), "", *([escaped(one.note), ""] if one.note else [])]
+    return lines
+
+
+def _load_point(value: LoadValue | None) -> str:
+    return "-" if value is None else f"{figure(value.iops)}, {duration(value.latency)}"
+
+
+def _block_sizes(a: Analysis) -> list[str]:
+    lines: list[str] = []
+    for group in a.heat_groups:
+        lines += [f"### {escaped(group.title)}", ""]
+        grids = [(variant, grid, figure) for variant, grid in zip(group.variants, group.maps)] + [(one.title, one.ratios, times) for one in group.ratios]
+        for label, grid, written in grids:
+            rows = ([block_name(block), *(written(value) for value in row)] for block, row in zip(group.blocks, grid))
+            lines += [*_table([label, *(f"{group.load} {load}" for load in group.loads)], rows), ""]
+        lines += [*(f"- {escaped(title)}" for title in group.titles), ""]
+    return lines
+
+
+def _series(a: Analysis, drawn: page.Drawn) -> list[str]:
+    lines = [f"- {escaped(chart.title)}" for chart in [*(drawn.bands.choices if drawn.bands else []), *drawn.series]]
     if a.collection:
         rows = ([one.cell, one.block, one.variant, one.model, str(one.hosts), f"{size(one.rate)}/s", ", ".join(one.shown_by)] for one in a.collection)
-        parts += ["## Garbage collection", "", *_table(["cell", "block size", "variant", "model", "hosts", "rate", "shown by"], rows), ""]
-    parts += ["## Problems", "", *([f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems[:_MOST_LINES]] or ["None was found."])]
-    if len(a.problems) > _MOST_LINES:
-        parts.append(f"- and {len(a.problems) - _MOST_LINES} more")
-    if a.costs:
-        rows = ([one.variant, figure(one.price), size(one.capacity), figure(one.per_tb)] for one in a.costs)
-        parts += ["", f"## Cost ({escaped(a.currency or 'unit of the prices')})", "", *_table(["variant", "a host", "capacity", "per TB"], rows)]
-    if a.wear:
-        rows = ([one.model, str(one.drives), size(one.written), f"{one.used:.2g} %" if one.used is not None else "-"] for one in a.wear)
-        parts += ["", "## Wear", "", *_table(["model", "drives", "written meanwhile", "endurance spent"], rows)]
+        lines += ["", "### Garbage collection", "", *_table(["cell", "block size", "variant", "model", "hosts", "rate", "shown by"], rows)]
+    return lines
+
+
+def _latency(a: Analysis) -> list[str]:
+    known = [one for one in a.distributions if one.values]
+    if not known:
+        return []
+    heads = ["hosts", "cell", "direction", "variant", "I/Os", *(f"p{percent:g}" for percent in _PERCENTS)]
+    rows = (
+        [one.label, one.cell, one.direction, one.variant, f"{one.total:,}", *(duration(one.at(percent)) for percent in _PERCENTS)]
+        for one in known
+    )  # fmt: skip
+    return _table(heads, rows)
+
+
+def _cpu(a: Analysis) -> list[str]:
+    heads = ["cell", "direction", "variant", "IOPS", "CPU of a thread of fio", "CPUs of the host busy", "hosts"]
+    rows = [
+        [
+            one.cell,
+            one.direction,
+            one.variant,
+            figure(one.iops),
+            _percents(one.fio),
+            _percents(one.busy),
+            f"{len(one.hosts)} of {one.of}: {listed(one.hosts, 3)}",
+        ]
+        for one in a.cpu
+    ]
+    return _table(heads, rows) if rows else []
+
+
+def _percents(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} %"
+
+
+def _hosts(a: Analysis) -> list[str]:
+    rows = [
+        [one.host, times(one.scores[0].ratio), one.scores[0].cell, str(len(one.scores)),
+         "; ".join(f"{fact.fact}: {fact.value} ({fact.usual})" for fact in one.differences) or "none that is known"]
+        for one in a.outliers
+    ]  # fmt: skip
+    heads = ["host", "by the median of like hosts", "where it is farthest", "cells", "facts that differ (the others)"]
+    return [*(_table(heads, rows) if rows else []), *(f"- {escaped(one.title)}" for one in hosts.strips(a))] or ["-"]
+
+
+def _costs(a: Analysis) -> list[str]:
+    if not a.costs:
+        return []
+    rows = [
+        ["price of a host, as given", *(", ".join(costs.money(price, a.currency, as_given=True) for price in one.prices) for one in a.costs)],
+        ["capacity of a host", *(", ".join(size(room) for room in one.capacities) or "-" for one in a.costs)],
+        ["per TB", *(costs.money(one.per_tb, a.currency) for one in a.costs)],
+    ]
+    for key in costs.keys_of(a.answer):
+        label = f"per IOPS of {key.cell} ({key.direction}), {key.label}"
+        rows.append([label, *(costs.money(one.per_iops.get(key), a.currency) for one in a.costs)])
+    return _table(["what", *(one.variant for one in a.costs)], rows)
+
+
+def _wear(a: Analysis) -> list[str]:
+    rows = [
+        [one.model, str(one.drives), size(one.written), f"{one.used:.2g} %" if one.used is not None else "-",
+         f"{one.worn:.3g} %" if one.worn is not None else "-", f"{one.hottest:.0f} °C" if one.hottest is not None else "-", listed(one.failing) or "none"]
+        for one in a.wear
+    ]  # fmt: skip
+    return _table(["model", "drives", "written meanwhile", "endurance spent", "most worn now", "hottest", "failing"], rows) if rows else []
+
+
+def _stacks(a: Analysis) -> list[str]:
+    lines = []
     if a.differences:
-        rows = ([one.label, *one.values] for one in a.differences[:_MOST_LINES])
-        parts += ["", "## What was different", "", *_table(["setting", *a.variants], rows)]
-    parts += [
-        "",
-        "## Stacks",
-        "",
-        *(
-            f"- {escaped(one.variant)} on {escaped(listed(one.hosts, 3))}: {escaped(one.verdict_before)}, afterwards {escaped(one.verdict_after)}"
-            for one in a.stacks[:_MOST_LINES]
-        ),
-    ]
-    parts += [
-        "",
-        "## Environment",
-        "",
-        *(f"- {label}: {escaped(', '.join(f'{value} ({count})' for value, count in values))}" for label, values in a.environment),
-    ]
-    return "\n".join(parts) + "\n"
+        lines += ["### What was different", "", *_table(["setting", *a.variants], ([one.label, *one.values] for one in a.differences[:_MOST_LINES])), ""]
+    for one in a.stacks[:_MOST_LINES]:
+        lines.append(f"- {escaped(f'{one.variant} on {listed(one.hosts, 3)}: {one.verdict_before}, afterwards {one.verdict_after}. {one.reason}')}")
+        lines += [f"  - changed: {escaped(f'{layer} {key}: {before}, afterwards {after}')}" for layer, key, before, after in one.changed]
+    return lines or ["No measurement says what its stack was."]
+
+
+def _commands(a: Analysis) -> list[str]:
+    lines = [f"- {escaped(note)}" for note in commands.measuring_notes(a)]
+    suite = commands.suite_text(a)
+    if suite:
+        lines += ["", f"{commands.SUITE_FILE}:", "", *_code(suite), "", *_code("\n".join(command for _variant, command in commands.measuring_commands(a)))]
+    return lines
+
+
+def _code(content: str) -> list[str]:
+    """As an indented block, which no text can end."""
+    return ["    " + "".join(sign if sign.isprintable() else "?" for sign in line) for line in content.split("\n") if line]
 
 
 def csv_text(a: Analysis) -> str:
@@ -165,9 +318,18 @@ def _sum(row: t.Any) -> str:
     return f"{figure(row.iops)}, p99 {duration(row.latency['p99'])}{f' {row.state}' if row.state != 'ok' else ''}"
 
 
-def _cell(cell: t.Any) -> str:
+def _cell(cell: t.Any, vary: float | None) -> str:
     if cell is None:
         return "-"
     marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state != "ok" else "") if word)
-    ratio = f", {times(cell.ratio)} {cell.comparison.verdict.replace('_', ' ')}" if cell.comparison is not None else ""
-    return f"{figure(cell.iops)}{ratio}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{marks}"
+    about = "" if vary is None else f", noise {vary:.1%}{' noisy' if noise.is_noisy(vary) else ''}"
+    return f"{figure(cell.iops)}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{about}{marks}"
+
+
+def _ratio(cell: t.Any) -> str:
+    if cell is None or cell.comparison is None:
+        return f"not comparable: {cell.reason}" if cell is not None and cell.reason else "-"
+    found = cell.comparison
+    interval = f" ({span(found.interval.low, found.interval.high)})" if found.interval else ""
+    star = "★ " if cell.is_better else "☆ " if cell.is_risky else ""
+    return f"{star}{times(cell.ratio)}{interval}, {found.verdict.replace('_', ' ')}"

@@ -19,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.modules.report import argume
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import read_facts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored

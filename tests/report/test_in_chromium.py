@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requirements.txt")
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 
 PHONE, SCREEN = 390, 1440

@@ -32,7 +32,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.expor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import fio_result
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, twins, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import twins, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of

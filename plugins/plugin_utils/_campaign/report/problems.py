@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import UNSETTLED, Approach, SeriesFinding, classify
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, UNSETTLED, Approach, SeriesFinding, classify
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
@@ -178,7 +178,13 @@ def _kind_sentence(finding: SeriesFinding) -> str:
         return f"drifting: {finding.drift:+.0%} over the run, at no particular place"
     if finding.kind == "steady":
         return f"steady at {figure(finding.mean)} IOPS"
-    return f"{finding.kind}: {finding.reason}"
+    return f"too short to say: {finding.count} s of at least {FEWEST} s" if finding.count < FEWEST else f"not classified: {finding.reason}"
+
+
+def range_sentence(series: Series) -> str:
+    """The slowest and the fastest second: what ``steady`` still allows."""
+    known = [value or 0.0 for value in series.iops]
+    return f"seconds from {figure(min(known))} to {figure(max(known))}"
 
 
 def _approach_sentence(approach: Approach, seconds: float) -> str:

@@ -20,8 +20,7 @@ from xml.etree import ElementTree
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.twins import escaped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 

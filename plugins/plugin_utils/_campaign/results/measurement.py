@@ -105,8 +105,8 @@ class Measurement:
     collection_shown_by: str | None = _column(
         "VARCHAR", "`fall` if the rate of writing fell and stayed low, `fill` if as much as the device holds had been written before"
     )
-    cpu_usr: float | None = _column("DOUBLE", "% of one CPU, of fio", detail=True)
-    cpu_sys: float | None = _column("DOUBLE", "likewise", detail=True)
+    cpu_usr: float | None = _column("DOUBLE", "% of one CPU, of fio")
+    cpu_sys: float | None = _column("DOUBLE", "likewise")
     host_busy: float | None = _column("DOUBLE", "% of all CPUs of the host")
     cpu_bound: bool | None = _column("BOOLEAN", "the CPUs may have been the limit")
     synchronised: bool | None = _column("BOOLEAN", "whether it started together with other hosts")

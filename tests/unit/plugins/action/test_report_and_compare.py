@@ -19,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.action import compare as com
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 

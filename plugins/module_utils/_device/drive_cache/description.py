@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.descripti
     objection_of,
     prove,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import own_path, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import ABSENT, ENABLED, DriveCache
@@ -48,7 +48,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/")) -> Variab
     caches = query_drives(runner, list(drives.values()), root)
     notes, candidates = [], []
     for drive in drives.values():
-        cache, path = caches[drive.name], own_path(devices, drive)
+        cache, path = caches[drive.name], _path_of(devices, drive)
         name = path or drive.path
         if isinstance(cache, StorageError):
             notes.append(f"The write cache of {name} could not be read: {cache.message}")
@@ -60,6 +60,15 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/")) -> Variab
             candidates.append(_candidate(t.cast(str, path), cache))
     entries, left_out = prove(candidates, _checker(runner, candidates, root), alone=True)
     return Variable(VARIABLE, entries, notes=(*notes, *left_out))
+
+
+def _path_of(devices: Devices, drive: BlockDevice) -> str | None:
+    """The path that lasts, if it leads to the drive now: a link that udev should have made may be missing."""
+    path = own_path(devices, drive)
+    try:
+        return path if path is not None and unit_of(devices, devices.resolve(path)) == unit_of(devices, drive) else None
+    except DeviceMissing:
+        return None
 
 
 def _candidate(path: str, cache: DriveCache) -> Candidate:

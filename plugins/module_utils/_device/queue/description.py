@@ -14,6 +14,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, Values, Variable, objection_of, prove
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_specs
@@ -49,7 +50,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every:
     for queue in queues:
         in_rule = rule_settings("\n".join(udev_rule.lines_for(rules, queue.keys)))
         live = _settings(queue, root, every)
-        if queue.stable_path is None and (in_rule or live):
+        if not _is_named(queue, devices) and (in_rule or live):
             notes.append(f"{queue.path} is not described: it has no path that still names it after a reboot.")
         elif in_rule or live:
             candidates.append(_candidate(queue, in_rule, live))
@@ -63,6 +64,14 @@ def _is_passing(queue: Queue, devices: Devices) -> bool:
     """Whether a queue is none of a user: of a device for the moment, or of a part of a volume, which is read ahead of at the top."""
     device = devices.get(queue.name)
     return queue.kind in _PASSING or (queue.kind in PASSING_ON and not queue.multiqueue and device is not None and bool(device.holders))
+
+
+def _is_named(queue: Queue, devices: Devices) -> bool:
+    """Whether a path that lasts leads to it now: a link that udev should have made may be missing."""
+    try:
+        return queue.stable_path is not None and devices.resolve(queue.stable_path).name == queue.name
+    except DeviceMissing:
+        return False
 
 
 def _candidate(queue: Queue, in_rule: Values, live: Values) -> Candidate:
@@ -113,9 +122,11 @@ def _usual_requests(queue: Queue, _place: Path) -> t.Container[t.Any]:
     return (queue.tags, 2 * min(queue.tags, _DEFAULT_REQUESTS))
 
 
-def _usual_read_ahead(_queue: Queue, place: Path) -> t.Container[t.Any]:
+def _usual_read_ahead(queue: Queue, place: Path) -> t.Container[t.Any]:
     optimal = (read_number(place / "queue/optimal_io_size") or 0) // 1024
-    return (128, max(128, 2 * optimal))
+    # LVM gives a volume the largest value of what is below it (lvcreate(8), --readahead auto).
+    below = [read_number(place.parent / name / "queue/read_ahead_kb") for name in queue.below]
+    return (128, max(128, 2 * optimal), *below)
 
 
 def _usual_sectors(queue: Queue, place: Path) -> t.Container[t.Any]:

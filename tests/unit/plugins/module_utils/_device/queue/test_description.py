@@ -93,6 +93,21 @@ def test_a_rule_that_is_not_in_effect_is_a_note(rack: FakeQueues) -> None:
     assert variable.notes == (f"{SSD} is not described: a run would change it: Set nomerges of {SSD} (sdb) to 2.",)
 
 
+def test_the_read_ahead_that_a_volume_has_from_its_disks_is_none_of_its_own(rack: FakeQueues) -> None:
+    place = rack.disk("dm-0", "virtual", tags=None, DM_UUID="LVM-a", DM_NAME="vg0-data")
+    for path, text in (("dm/name", "vg0-data"), ("dm/uuid", "LVM-aaaa"), ("slaves/sda/x", "")):
+        (place / path).parent.mkdir(parents=True, exist_ok=True)
+        (place / path).write_text(text + "\n")
+    for name in ("sda", "dm-0"):
+        (rack.root / "sys/class/block" / name / "queue/read_ahead_kb").write_text("1024\n")
+    assert [entry.values["device"] for entry in described(rack)[DEVICES].entries] == [HDD]
+    (rack.root / "sys/class/block/dm-0/queue/read_ahead_kb").write_text("2048\n")
+    # Its link is not there yet.
+    assert "/dev/dm-0 is not described: it has no path that still names it after a reboot." in described(rack)[DEVICES].notes
+    rack.host.link("/dev/vg0/data", "dm-0")
+    assert [entry.values["device"] for entry in described(rack)[DEVICES].entries] == ["/dev/vg0/data", HDD]
+
+
 def test_options_of_modules_that_were_written_are_described(rack: FakeQueues) -> None:
     rack.converge(modules=[MODULE])
     (entry,) = described(rack)[MODULES].entries

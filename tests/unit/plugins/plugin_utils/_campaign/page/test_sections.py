@@ -315,3 +315,12 @@ def test_what_a_host_said_cannot_end_a_block_of_markdown():
     found = with_jobs(Job("a\n# heading", "node1", JOB))
     assert "\n# heading" not in twins.markdown(found)
     assert json.loads(commands.suite_text(found).splitlines()[-1].strip().removeprefix("- "))["name"] == "a\n# heading"
+
+
+def test_a_limit_of_the_cpu_is_one_problem():
+    notes = ["fio used 98 % of a CPU for each of its 1 threads: the device may be faster than this.", "The clock was set."]
+    found = analysed(Rows("c", repeated(100, cpu_bound=True, notes=notes)))
+    assert [(one.kind, one.text) for one in found.problems if one.kind in ("cpu", "note")] == [
+        ("cpu", "The CPU may have been the limit, not the storage, on node1."),
+        ("note", "The clock was set."),
+    ]

@@ -12,28 +12,22 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.answer_charts import bar_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import costs, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
 
 
 def lead_of(a: Analysis) -> tuple[str, str, str] | None:
-    """The label of the class, cell and direction in which the recommended variant gains most; else the first that decides."""
+    """The label of the class, cell and direction that the answer is about first."""
     if not a.answer.workloads:
         return None
-    found = max(a.answer.workloads, key=lambda one: (one.recommended is not None, _gain(one)) if one.recommended else (False, 0.0))
-    return found.host_class.label, found.question.cell, found.question.direction
-
-
-def _gain(one: t.Any) -> float:
-    result = one.result(one.recommended)
-    bar = bar_of(one, result) if result is not None else None
-    return bar.value if bar is not None else 0.0
+    first = answer_text.in_order(a.answer.workloads)[0]
+    return first.host_class.label, first.question.cell, first.question.direction
 
 
 def titles_of(a: Analysis) -> dict[str, str]:
@@ -48,7 +42,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
         "curves": _title_of_curves(a),
         "heat": _title_of_heat_maps(a),
         "series": _title_of_series(a),
-        "latency": f"Latency of every I/O: {text.counted(len({(one.cell, one.direction) for one in a.distributions}), 'distribution')}",
+        "latency": _title_of_latency(a),
         "rounds": _title_of_rounds(a),
         "cpu": _title_of_cpu(a),
         "hosts": f"{text.counted(len(a.outliers), 'host')} unlike the others: {text.listed([one.host for one in a.outliers])}"
@@ -160,6 +154,19 @@ def _title_of_series(a: Analysis) -> str:
     if strange:
         return f"Along the run: {', '.join(strange)}"
     return "Along the run nothing fell, swung, drifted or stalled" if a.series_looked_at else "Along the run"
+
+
+def _title_of_latency(a: Analysis) -> str:
+    """Which variant has the lowest p99, where all variants of a cell have one."""
+    groups: dict[tuple[str, str, str], list[Distribution]] = {}
+    for one in a.distributions:
+        groups.setdefault((one.label, one.cell, one.direction), []).append(one)
+    known = [[(value, one.variant) for one in members if (value := one.at(99.0))] for members in groups.values()]
+    lowest = Counter(min(values)[1] for values in known if len(values) == len(a.variants) > 1)
+    for name, count in lowest.most_common(1):
+        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
+        return f"Latency: {name}{risk} has the lowest p99 in {count} of {text.counted(len(groups), 'distribution')}"
+    return f"Latency of every I/O: {text.counted(len(groups), 'distribution')}"
 
 
 def _title_of_rounds(a: Analysis) -> str:

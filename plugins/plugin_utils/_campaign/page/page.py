@@ -251,7 +251,7 @@ def _bands(a: Analysis) -> Picker | None:
 
 def _latency(a: Analysis) -> Picker | None:
     found = latency_charts.distributions(a.distributions, a.variants)
-    return Picker("latency", "Cell", [chart for _key, chart in found], _opens(a, [key for key, _chart in found])) if found else None
+    return Picker("percentiles", "Cell", [chart for _key, chart in found], _opens(a, [key for key, _chart in found])) if found else None
 
 
 def _rounds(a: Analysis) -> list[charts.Chart]:

@@ -34,7 +34,7 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str,
     """One for each workload of each class, with its name where there are several; of many workloads a summary first."""
     if not workloads:
         return (NO_ANSWER,)
-    ordered = sorted(workloads, key=lambda one: (_ORDER.index(verdict_of(one)), -_improvement(one)))
+    ordered = in_order(workloads)
     cells = len({one.question for one in workloads})
     safety = list(dict.fromkeys(_safety(one) for one in ordered))
     found = _summary(ordered, classes) if len(ordered) > _FEW else []
@@ -45,6 +45,11 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str,
         said = " ".join(filter(None, parts))
         found.append(f"{', '.join(where)}: {said}" if where else said)
     return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
+
+
+def in_order(workloads: t.Sequence[WorkloadAnswer]) -> list[WorkloadAnswer]:
+    """What an engineer acts on first, and of it the largest improvement; the page opens on the first of them too."""
+    return sorted(workloads, key=lambda one: (_ORDER.index(verdict_of(one)), -_improvement(one)))
 
 
 def _summary(workloads: t.Sequence[WorkloadAnswer], classes: int) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.comparison_table import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
@@ -40,7 +41,7 @@ class CpuLine:
 
 
 def cpu_lines(points: t.Sequence[Point]) -> list[CpuLine]:
-    """Every cell in which a repeat was limited so, in the order of the points."""
+    """Every cell in which a repeat was limited so, the variants of a cell together."""
     groups: dict[tuple[str, str, str], list[Point]] = {}
     for one in points:
         if one.direction != "sync" and not is_probe(one.cell):
@@ -53,7 +54,7 @@ def cpu_lines(points: t.Sequence[Point]) -> list[CpuLine]:
             fio = median(run.cpu_usr + run.cpu_sys for run in runs if run.cpu_usr is not None and run.cpu_sys is not None)
             hosts = tuple(one.host for one in bound)
             found.append(CpuLine(cell, direction, variant, hosts, len(here), median(one.iops for one in bound), fio, median(run.host_busy for run in runs)))
-    return found
+    return sorted(found, key=lambda one: (natural(one.cell), one.direction))
 
 
 def cpu_sentence(lines: t.Sequence[CpuLine], answer: Answer) -> str:

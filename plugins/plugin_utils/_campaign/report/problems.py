@@ -26,6 +26,9 @@ if t.TYPE_CHECKING:
 #: The facts of a host that are its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
 
+#: How the runner ends a note on the CPU (``_fio/observation/activity.py``).
+_CPU_NOTE = "the device may be faster than this."
+
 _WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
 
 
@@ -231,6 +234,9 @@ def _notes(rows: Rows) -> t.Iterator[Problem]:
     alone = set()
     for one in rows.measurements:
         for note in one.notes or ():
+            # The cells that the CPU limits are a problem of their own, and have their figures in a section.
+            if one.cpu_bound and note.endswith(_CPU_NOTE):
+                continue
             shared.setdefault(note, set()).add(one.host)
         if one.synchronised is False and len(rows.hosts) > 1:
             alone.add(one.host)

@@ -103,11 +103,11 @@ CACHE_TYPES: t.Mapping[str, CacheType] = {
 }
 
 
-def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every: bool = False, types: t.Mapping[str, CacheType] = CACHE_TYPES) -> Variable:
+def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every: bool = False, types: t.Optional[t.Mapping[str, CacheType]] = None) -> Variable:
     """Every SSD cache of the host; a type that cannot be read is a note, and the others are described all the same."""
     entries: list[Entry] = []
     notes: list[str] = []
-    for name, kind in types.items():
+    for name, kind in (CACHE_TYPES if types is None else types).items():
         try:
             found, left_out = describe_type(kind, READERS[name](devices, runner, root), devices, runner, root, every=every)
         except StorageError as error:

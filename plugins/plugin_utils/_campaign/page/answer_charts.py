@@ -72,15 +72,15 @@ def _picture(a: Analysis, workloads: t.Sequence[WorkloadAnswer], label: str, nam
     width = _FILLED / len(shown)
     data = []
     for place, variant in enumerate(shown):
-        bars = [(row, one, result, bar) for row, one in enumerate(workloads) if (result := one.result(variant)) and (bar := bar_of(one, result))]
+        bars = [(row, one, result, drawn) for row, one in enumerate(workloads) if (result := one.result(variant)) and (drawn := bar_of(one, result))]
         if bars:
             ys = [row + (place - (len(shown) - 1) / 2) * width for row, *_rest in bars]
             data += _traces(a, variant, bars, ys, width)
     layout = layout_of(f"times as fast as {chart_text(a.answer.baseline)}", "")
     names = [chart_text(answer_text.workload_name(one)) for one in workloads]
     layout["yaxis"].update(tickvals=list(range(len(names))), ticktext=names, range=[len(names) - 0.5, -0.5], showgrid=False)
-    known = [bar for one in workloads for result in one.results if (bar := bar_of(one, result))]
-    layout["xaxis"].update(range=[0, 1.3 * max(max(bar.value, bar.high or 0.0) for bar in known)])
+    known = [drawn for one in workloads for result in one.results if (drawn := bar_of(one, result))]
+    layout["xaxis"].update(range=[0, 1.3 * max(max(drawn.value, drawn.high or 0.0) for drawn in known)])
     layout["shapes"] = [{"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": 1, "x1": 1, "line": {"width": 1, "dash": "dot", "color": "#7f7f7f"}}]
     layout["height"] = _EDGES + max(44, _BAR_HEIGHT * len(shown)) * len(workloads)
     return Chart(name, f"{label}{': ' if label else ''}{_title(workloads, is_part=is_part)}", data, layout)
@@ -91,20 +91,20 @@ def _traces(
 ) -> list[dict[str, t.Any]]:
     """Bars, solid where acknowledged writes survive a power failure and hatched elsewhere; and marks with intervals at their ends."""
     mark = mark_of(a.variants, variant)
-    values = [rounded(bar.value) for _row, _one, _result, bar in bars]
+    values = [rounded(drawn.value) for _row, _one, _result, drawn in bars]
     group = {"legendgroup": chart_text(variant), "name": chart_text(variant)}
     solid = [result.acknowledged == KEEPS for _row, _one, result, _bar in bars]
     pattern = {"shape": ["" if kept else "/" for kept in solid], "fillmode": "overlay", "fgcolor": "#ffffff", "fgopacity": 1, "size": 7, "solidity": 0.4}
     marker = {"color": mark["color"], "opacity": 0.6, "pattern": pattern}
     about = [chart_text(f"{answer_text.value_of(one, result)}, {result.verdict.replace('_', ' ')}, {_interval(result)}") for _row, one, result, _bar in bars]
-    labels = [chart_text(_label(one, result, bar)) for _row, one, result, bar in bars]
+    labels = [chart_text(_label(one, result, drawn)) for _row, one, result, drawn in bars]
     error = {
         "type": "data", "symmetric": False, "thickness": 1.6, "width": 4,
-        "array": [rounded((bar.high or bar.value) - bar.value) for *_rest, bar in bars],
-        "arrayminus": [rounded(bar.value - (bar.low or bar.value)) for *_rest, bar in bars],
+        "array": [rounded((drawn.high or drawn.value) - drawn.value) for *_rest, drawn in bars],
+        "arrayminus": [rounded(drawn.value - (drawn.low or drawn.value)) for *_rest, drawn in bars],
     }  # fmt: skip
     silent = {"showlegend": False, "hoverinfo": "skip"}
-    ends = [rounded(max(bar.high or 0.0, bar.value)) for *_rest, bar in bars]
+    ends = [rounded(max(drawn.high or 0.0, drawn.value)) for *_rest, drawn in bars]
     return [
         {**group, **silent, "type": "bar", "orientation": "h", "x": values, "y": list(ys), "width": width * 0.9, "marker": marker},
         {**group, "type": "scatter", "mode": "markers", "x": values, "y": list(ys), "marker": mark, "error_x": error, "text": about,
@@ -114,10 +114,10 @@ def _traces(
     ]  # fmt: skip
 
 
-def _label(one: WorkloadAnswer, result: Result, bar: Bar) -> str:
+def _label(one: WorkloadAnswer, result: Result, drawn: Bar) -> str:
     """Behind the bar: the ratio, and what must be seen with it."""
     star = " \u2605" if result.variant == one.recommended else ""
-    return f"  {times(bar.value)}{star}{' noisy' if result.is_noisy else ''}"
+    return f"  {times(drawn.value)}{star}{' noisy' if result.is_noisy else ''}"
 
 
 def _interval(result: Result) -> str:
@@ -132,9 +132,9 @@ def _title(workloads: t.Sequence[WorkloadAnswer], *, is_part: bool) -> str:
     gains: dict[str, list[float]] = {}
     for one in workloads:
         result = one.result(one.recommended) if one.recommended else None
-        bar = bar_of(one, result) if result is not None else None
-        if bar is not None and result is not None:
-            gains.setdefault(result.variant, []).append(bar.value)
+        drawn = bar_of(one, result) if result is not None else None
+        if drawn is not None and result is not None:
+            gains.setdefault(result.variant, []).append(drawn.value)
     count = f"{'these ' if is_part else ''}{counted(len(workloads), 'workload')}"
     base = workloads[0].baseline
     if not gains:

@@ -161,8 +161,10 @@ class EnhanceIO(Bench):
 
     def layer(self, specs):
         ticks = itertools.count(0, 30)
-        volatile = lambda path: self.volatile.get(path, [])  # noqa: E731
-        return EnhanceIOLayer(self.host, specs, self.root, volatile_below=volatile, clock=lambda: next(ticks), sleep=self.host.sleep)
+        return EnhanceIOLayer(self.host, specs, self.root, volatile_below=self.volatile_below, clock=lambda: next(ticks), sleep=self.host.sleep)
+
+    def volatile_below(self, path):
+        return self.volatile.get(path, [])
 
 
 SSD1 = fake_lvm.SSD1_PATH

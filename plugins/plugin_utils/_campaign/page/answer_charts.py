@@ -105,13 +105,14 @@ def _traces(
     }  # fmt: skip
     silent = {"showlegend": False, "hoverinfo": "skip"}
     ends = [rounded(max(drawn.high or 0.0, drawn.value)) for *_rest, drawn in bars]
+    bodies = {**group, **silent, "type": "bar", "orientation": "h", "x": values, "y": list(ys), "width": width * 0.9, "marker": marker}
+    marks = {**group, "type": "scatter", "mode": "markers", "x": values, "y": list(ys), "marker": mark, "error_x": error, "text": about}
+    written = {**group, **silent, "type": "scatter", "mode": "text", "x": ends, "y": list(ys), "text": labels}
     return [
-        {**group, **silent, "type": "bar", "orientation": "h", "x": values, "y": list(ys), "width": width * 0.9, "marker": marker},
-        {**group, "type": "scatter", "mode": "markers", "x": values, "y": list(ys), "marker": mark, "error_x": error, "text": about,
-          "hovertemplate": "%{x:.3g} times as fast<br>%{text}"},
-        {**group, **silent, "type": "scatter", "mode": "text", "x": ends, "y": list(ys), "text": labels, "textposition": "middle right",
-          "textfont": {"size": 11}, "cliponaxis": False},
-    ]  # fmt: skip
+        bodies,
+        {**marks, "hovertemplate": "%{x:.3g} times as fast<br>%{text}"},
+        {**written, "textposition": "middle right", "textfont": {"size": 11}, "cliponaxis": False},
+    ]
 
 
 def _label(one: WorkloadAnswer, result: Result, drawn: Bar) -> str:

@@ -112,9 +112,9 @@ def test_the_bar_of_a_latency_is_of_its_inverse():
     rows = [one for variant, wait in (("none", 4e6), ("writethrough", 2e6)) for one in repeated(100, variant, decides="latency")]
     rows = [dataclasses.replace(one, lat_mean_ns=(4e6 if one.variant == "none" else 2e6) * (1 + one.repeat / 1000)) for one in rows]
     [workload] = analysed(Rows("c", rows)).answer.workloads
-    bar = answer_charts.bar_of(workload, workload.result("writethrough"))
-    assert bar.value == pytest.approx(2, rel=0.01)
-    assert bar.low <= bar.value <= bar.high
+    drawn = answer_charts.bar_of(workload, workload.result("writethrough"))
+    assert drawn.value == pytest.approx(2, rel=0.01)
+    assert drawn.low <= drawn.value <= drawn.high
 
 
 def test_a_noisy_variant_is_marked_in_the_picture_and_in_the_tables():

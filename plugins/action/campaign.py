@@ -53,7 +53,7 @@ class ActionModule(ActionBase):
         done: set[CellKey] = set()
         steps: list[dict[str, t.Any]] = options["steps"]
         if cells:
-            # Of a cell with a job of its own it is known here whether it is done; of steps the runner on the host knows it.
+            # Of a cell with a job of its own the controller determines whether it is done; for steps the runner on the host does.
             jobs = {key: _expected(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
             if not options["replace"]:
                 done = finished(folder, host, jobs)

@@ -130,7 +130,7 @@ class ActionModule(ActionBase):
         except (AnsibleConnectionFailure, DamagedArchive):
             raise
         except (AnsibleError, OSError) as error:
-            # sftp and scp do not tell a full disk from a lost file: what is free tells.
+            # sftp and scp do not distinguish a full disk from a missing file: the free space is checked.
             require_space(campaign, archive.size + MIB, f"collecting the results of host {host}")
             raise ResultsError(
                 f"The archive {archive.path} of host {host} could not be fetched: {plain(error, 300)}. The results are still on the host; run again.",

@@ -15,8 +15,8 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.compare import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.write import write_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables

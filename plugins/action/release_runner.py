@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell impo
 
 Results = t.Dict[str, t.Any]
 
-#: Seconds from now at which a runner starts whose instant is past already, so that it sees its release before.
+#: Seconds from now at which a runner starts whose instant is past already, so that it reads its release before.
 _AT_ONCE = 3.0
 
 

@@ -19,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.modules.report import argume
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import read_facts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
@@ -71,7 +72,7 @@ class ActionModule(ActionBase):
     def _analysis(
         self, path: Path, wanted: analysis.Options, fleet: overview.Overview | None
     ) -> tuple[analysis.Analysis | None, LibraryMissing | ResultsError | None]:
-        """What the tables say, or why they cannot; neither in check mode. The table of results is printed in any case."""
+        """The contents of the tables, or why they cannot be read; neither in check mode. The table of results is printed in any case."""
         if self._task.check_mode:
             return None, None
         try:

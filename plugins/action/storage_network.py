@@ -49,7 +49,7 @@ class ActionModule(ActionBase):
         try:
             begun = self._call(options, {"step": "begin", "token": token}, variables)
         except AnsibleConnectionFailure as error:
-            # Cut off in the middle: whether anything was changed is not known, and the host knows it.
+            # Cut off in the middle: only the host can report whether anything was changed.
             self._display.display(f"{self._host(variables)}: the connection was lost ({plain(str(error))[:120]}), trying a new one")
             begun = {}
         if begun.get("failed"):
@@ -148,7 +148,7 @@ class ActionModule(ActionBase):
         return {**confirmed, "msg": reason, "changed": False}
 
     def _explained(self, result: Results, options: t.Mapping[str, t.Any]) -> Results:
-        """Add to the message of a module that died without reporting its changes."""
+        """Add to the message of a module that ended without reporting its changes."""
         if result.get("_ansible_parsed") is False:
             result["msg"] = f"{result.get('msg')} The module ended before it answered: its changes are reverted within {_seconds(options)} seconds."
         return result

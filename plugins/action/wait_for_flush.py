@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress impor
 
 Results = t.Dict[str, t.Any]
 
-#: The note of a job outlives the job when the host is restarted, and says for ever that it has not ended.
+#: The note of a job outlives the job when the host is restarted, and reports permanently that it has not ended.
 _RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are read again."
 
 

@@ -26,9 +26,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell impo
 
 Results = t.Dict[str, t.Any]
 
-#: Seconds for which a runner may say nothing of itself at all, as before its first status.
+#: Seconds for which a runner may report nothing at all, as before its first status.
 _SPEECHLESS = 60.0
-#: Seconds without a new status after which it is asked whether the process is there.
+#: Seconds without a new status after which the existence of the process is checked.
 _QUIET = 20.0
 
 
@@ -85,7 +85,7 @@ class _Follower:
         if self.status is None or self.is_away:
             return pause
         if self.status.left is not None:
-            # What takes longer than anybody knew, a fill for example, may do so for hours.
+            # A step of unknown length, a fill for example, may take hours.
             pause = min(pause, max(self.status.left + 0.5, self.status.overdue / 4, 1.0))
         if self.options["segment"] is not None and self.status.cell_left is not None:
             # The others may wait at the barrier already. Not every cell or pause is the last one before it, though.
@@ -120,7 +120,7 @@ class _Follower:
         self._keep("")
         reached = self._reached(status)
         if reached is None and not status.ended and (first or now - self.said_new >= _QUIET) and not self._lives(status):
-            # It may have ended between the two questions, and said so.
+            # It may have ended between the two queries, and reported that.
             again = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
             try:
                 self.status = read_status(again.stdout) if again.rc == 0 else status
@@ -139,7 +139,7 @@ class _Follower:
         if segment is None or status.state == "starting":
             return None
         if status.segment > segment or (status.segment == segment and status.state in ("waiting", "pausing", "measuring")):
-            # A runner that waits for its first release could have died as well: everybody would wait for it.
+            # A runner that waits for its first release could have ended as well: all hosts would wait for it.
             if status.state == "waiting" and not self._lives(status):
                 return self._gone("The runner on this host ended unexpectedly while it waited.")
             return self._result(status.state, status.message)

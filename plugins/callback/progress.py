@@ -66,7 +66,7 @@ _LEAST = 30.0
 #: How much longer than a drawing took of the processor the next one waits at least.
 _REST = 500.0
 
-#: Seconds between two looks of Ansible at its own processes: its own default, and while nothing but waiting is done.
+#: Seconds between two checks of Ansible on its own processes: its own default, and while nothing but waiting is done.
 _HURRIED = 0.001
 _CALM = 0.05
 
@@ -85,7 +85,7 @@ class CallbackModule(CallbackBase):
 
     def __init__(self, *args: t.Any, **words: t.Any) -> None:
         super().__init__(*args, **words)
-        # What lies there from an earlier run says nothing of this one.
+        # What lies there from an earlier run does not apply to this one.
         self._since = time.time()
         self._campaign: Path | None = None
         self._view: _View | None = None
@@ -212,7 +212,7 @@ class _Lines(_View):
             last, printed = self.printed.get(one.host, (0.0, ()))
             if self.found.get(one.host, (0.0, ()))[1] != mark:
                 self.found[one.host] = now, mark
-            # A host waits for a moment before each of its cells. Said of that, nothing could be said of the cell for a while.
+            # A host waits for a moment before each of its cells. A line for that would delay the line for the cell.
             is_brief = _is_idle(one) and now - self.found[one.host][0] < _LEAST
             if mark != printed and now - last >= _LEAST and not is_brief:
                 self.printed[one.host] = now, mark
@@ -237,7 +237,7 @@ class _Drawing(_View):
         self.console = Console(file=sys.stdout, highlight=False)
         # Its own thread for refreshing would hold locks when Ansible forks.
         self.live = Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=True, redirect_stderr=True)
-        # Ansible prints, and forks, under this lock: whoever takes the console's lock must hold this one before.
+        # Ansible prints, and forks, under this lock: code that takes the console's lock must hold this one first.
         self.lock = getattr(display, "_lock", None) or contextlib.nullcontext()
 
     def begin(self) -> None:
@@ -273,7 +273,7 @@ def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120
     lines = [columns_of(one, now) for one in sorted(shown, key=_place)]
     widths = widths_of([HEADER, *lines], (2, 0, 6), width)
     for line in lines:
-        # Text, for in a plain string rich would look for its own markup.
+        # Text, for in a plain string rich would interpret its own markup.
         table.add_row(*(Text(cut(column, wide) if wide else "") for column, wide in zip(line, widths, strict=True)))
     rest = len(hosts) - len(shown)
     return Group(table, Text((f"and {rest} more. " if rest else "") + sum_of(hosts, now), style="bold", no_wrap=True, overflow="ellipsis"))

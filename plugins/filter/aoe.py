@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Filters that tell what an MTU means for ATA over Ethernet."""
+"""Filters that compute what an MTU means for ATA over Ethernet."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter that says which hosts should prove the MTU to which others."""
+"""The filter that determines which hosts should prove the MTU to which others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def path_mtu_peers(ends: t.Any, host: str, limit: int = 8) -> list[dict[str, str
         raise AnsibleFilterError(f"path_mtu_peers: {host} is not among the ends.")
     names = sorted(ends)
     place = names.index(host)
-    # Everybody begins behind itself, so that a limit leaves no host out.
+    # Each host begins with its successor, so that a limit leaves no host out.
     ring = [*names[place + 1 :], *names[:place]]
     if len({bool(end.get("target")) for end in ends.values()}) == 2:
         ring = [name for name in ring if bool(ends[name].get("target")) != bool(ends[host].get("target"))]
@@ -39,7 +39,7 @@ def path_mtu_peers(ends: t.Any, host: str, limit: int = 8) -> list[dict[str, str
 
 
 def _storage_addresses(end: End) -> t.Iterator[tuple[str, str]]:
-    """The addresses of a host that count, each with its network; all of them if it does not say which interfaces those are."""
+    """The addresses of a host that count, each with its network; all of them if it does not name these interfaces."""
     requested = {str(name).lower() for name in end.get("wanted") or ()}
     for interface in end["interfaces"]:
         if not requested or {str(interface.get("name")).lower(), str(interface.get("mac")).lower()} & requested:

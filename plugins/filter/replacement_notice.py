@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter that says what it will mean to change a cache device, before anything is done."""
+"""The filter that reports the effects of changing a cache device, before anything is done."""
 
 from __future__ import annotations
 

@@ -52,8 +52,8 @@ options:
     description: Properties that may differ between the compared measurements, for example to evaluate a new kernel or firmware.
     type: list
     elements: str
-    choices: [behaviour_class, fio_version, kernel, rw, bs, ioengine, iodepth, numjobs, rwmixread, fdatasync, fsync, direct, target_size, model,
-      firmware, stack_sha256]
+    choices: [behaviour_class, fio_version, kernel, rw, bs, ioengine, iodepth, numjobs, rwmixread, fdatasync, fsync, direct, workload_sha256,
+      target_size, model, firmware, stack_sha256]
     default: []
   cells:
     description: Patterns of the cells to compare. If empty, all cells.
@@ -129,6 +129,7 @@ KEYS = [
     "fdatasync",
     "fsync",
     "direct",
+    "workload_sha256",
     "target_size",
     "model",
     "firmware",

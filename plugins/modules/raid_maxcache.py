@@ -243,7 +243,7 @@ actions:
   returned: always
   sample:
     - "Stop caching writes of volume archive of controller 1 (Adaptec ASR81605ZQ, arcconf) in maxCache (write: disabled, was writeback)"
-    - Wait until controller 1 (Adaptec ASR81605ZQ, arcconf) says that its maxCache is clean
+    - Wait until controller 1 (Adaptec ASR81605ZQ, arcconf) reports that its maxCache is clean
     - Delete maxCache volume 100 (SSDs 0,22 and 0,23, raid_level 1) of controller 1 (Adaptec ASR81605ZQ, arcconf)
 progress:
   description: The progress of a flush, one line per reading. The same lines are written to the log of the host during the flush.
@@ -269,7 +269,7 @@ broke_off:
   description: The action during which a run failed.
   type: str
   returned: on failure after a change
-  sample: Wait until controller 1 (Adaptec ASR81605ZQ, arcconf) says that its maxCache is clean
+  sample: Wait until controller 1 (Adaptec ASR81605ZQ, arcconf) reports that its maxCache is clean
 error:
   description:
     - The kind of failure, for example V(refused), V(bad_input), V(device_missing), V(tool_missing), V(not_understood), V(timed_out),

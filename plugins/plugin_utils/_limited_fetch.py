@@ -34,7 +34,7 @@ _MEMORY = 256 * MIB
 def fetch(connection: t.Any, source: str, target: Path, announced: int, host: str) -> None:
     """Copy a file of a host.
 
-    :param announced: its size in bytes, as the host says.
+    :param announced: its size in bytes, as the host announced.
     :raises DamagedArchive: if the host sends another number of bytes. ``target`` then has at most ``announced`` bytes and 4 MiB.
     """
     limit = announced + _ALLOWANCE
@@ -44,7 +44,7 @@ def fetch(connection: t.Any, source: str, target: Path, announced: int, host: st
     except MemoryError:
         raise _wrong_size(host, announced, f"at least {format_size(_MEMORY)}") from None
     except Exception:
-        # Every plugin has its own sentence for a copy that was ended: the size says why it was.
+        # Every plugin has its own sentence for a copy that was ended: the size shows why it was.
         if target.stat().st_size >= limit:
             raise _wrong_size(host, announced, f"more than {format_size(limit)}") from None
         raise

@@ -15,14 +15,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 class Drain:
     """An amount that is watched while it falls.
 
-    :param window: how many looks the rate is taken over: a flush is uneven, and its end is slower than its beginning.
+    :param window: how many readings the rate is taken over: a flush is uneven, and its end is slower than its beginning.
     """
 
     def __init__(self, window: int = 6) -> None:
         self._readings: collections.deque[tuple[float, int]] = collections.deque(maxlen=window)
 
     def note(self, seconds: float, amount: int) -> None:
-        """One look: so many bytes at this moment of a clock that only grows."""
+        """One reading: so many bytes at this moment of a monotonic clock."""
         self._readings.append((seconds, amount))
 
     @property
@@ -38,12 +38,12 @@ class Drain:
         if not self._readings or not self._readings[-1][1]:
             return ""
         if self.rate is None:
-            return ", not getting less so far" if len(self._readings) > 1 else ""
+            return ", not decreasing so far" if len(self._readings) > 1 else ""
         return f", {format_size(int(self.rate))}/s, {about(self._readings[-1][1] / self.rate)} left"
 
 
 def about(seconds: float) -> str:
-    """A duration for people: ``about 40 s``, ``about 12 min``, ``about 3.5 h``."""
+    """A duration for display: ``about 40 s``, ``about 12 min``, ``about 3.5 h``."""
     if seconds < 90:
         return f"about {max(round(seconds), 1)} s"
     if seconds < 90 * 60:

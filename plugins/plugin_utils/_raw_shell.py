@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Commands without Python: what a look at a host may cost while it measures."""
+"""Commands without Python: what polling a host may cost while it measures."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -40,7 +40,7 @@ class RawShell:
     every later one runs through become.
 
     :param action: the action plugin.
-    :param limit: seconds after which a connection that does not answer is closed. A connection that was cut says nothing of it.
+    :param limit: seconds after which a connection that does not answer is closed. A cut connection does not report it.
     """
 
     def __init__(self, action: t.Any, limit: float = 60.0) -> None:
@@ -59,7 +59,7 @@ class RawShell:
             if answer.rc == 0 or getattr(self._action._connection, "become", None) is None:
                 return answer
         answer = self._run(command, become=True)
-        # What fails for root too, a file that is not there for example, says nothing about rights.
+        # What fails for root too, a file that is not there for example, does not depend on permissions.
         self._through_become = self._through_become or answer.rc == 0
         return answer
 
@@ -93,13 +93,13 @@ class RawShell:
 
 
 def why(error: BaseException) -> str:
-    """What to say of a connection that failed."""
+    """The message for a failed connection."""
     return plain(str(error), 160)
 
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> t.Iterator[None]:
-    """Raise :class:`_Hanging` after so many seconds, unless somebody else uses the alarm, as the keyword timeout of a task does."""
+    """Raise :class:`_Hanging` after so many seconds, unless the alarm is in use already, as the keyword timeout of a task does."""
     if threading.current_thread() is not threading.main_thread() or signal.getitimer(signal.ITIMER_REAL)[0]:
         yield
         return

@@ -57,7 +57,7 @@ def controller(tmp_path):
     return Controller(tmp_path)
 
 
-def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_reports_it(controller):
+def test_unreachable_host_does_not_stop_the_others_and_is_reported(controller):
     played = controller.play("benchmark", "here", "gone")
     assert played.returncode != 0, played.stdout
     folder = controller.results / "tested/here/default/write/1"
@@ -83,7 +83,7 @@ def test_a_host_that_cannot_be_reached_does_not_stop_the_others_and_the_play_rep
     assert (printed.returncode, "tested" in printed.stdout) == (0, True)
 
 
-def test_hosts_that_measure_at_once_are_added_up_and_a_dry_run_writes_nothing(controller):
+def test_parallel_hosts_are_aggregated_and_dry_run_writes_nothing(controller):
     there = {"ansible_connection": "local", "fio_benchmark_spool": str(controller.folder / "spool2")}
     there["fio_benchmark_targets"] = [{"file": str(controller.folder / "target2.bin"), "size": "16m"}]
     controller.hosts["there"] = there
@@ -104,14 +104,14 @@ def test_hosts_that_measure_at_once_are_added_up_and_a_dry_run_writes_nothing(co
     assert "The starts were at most" in played.stdout
 
 
-def test_a_variable_of_a_wrong_type_is_named_before_anything_happens(controller):
+def test_variable_of_wrong_type_is_rejected_before_any_change(controller):
     played = controller.play("benchmark", "here", fio_benchmark_targets="/dev/sda")
     assert played.returncode != 0
     assert "fio_benchmark_targets" in played.stdout
     assert not list(controller.results.glob("tested/here/**/meta.json"))
 
 
-def test_results_that_cannot_be_written_stop_the_play_before_any_host_measures(controller):
+def test_unwritable_results_stop_the_play_before_any_measurement(controller):
     controller.results.write_text("a file in the way")
     played = controller.play("benchmark", "here")
     assert played.returncode != 0
@@ -119,27 +119,27 @@ def test_results_that_cannot_be_written_stop_the_play_before_any_host_measures(c
     assert not (controller.folder / "target.bin").exists()
 
 
-def test_a_mounted_or_missing_device_is_refused_with_a_sentence(controller):
+def test_mounted_or_missing_device_is_refused_with_one_sentence(controller):
     played = controller.play("benchmark", "here", fio_benchmark_targets=[{"device": "/dev/nvme9n9"}])
     assert played.returncode != 0
     assert "/dev/nvme9n9 does not exist on this host" in played.stdout
     assert not Path("/dev/nvme9n9").exists()
 
 
-def test_site_goes_on_without_a_host_that_cannot_be_reached_and_reports_it(controller):
+def test_site_continues_without_an_unreachable_host_and_reports_it(controller):
     played = controller.play("site", "here", "gone")
     assert played.returncode != 0
     assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("gone ")] == [["unreachable=1", "failed=0"]]
     assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("here ")] == [["unreachable=0", "failed=0"]]
 
 
-def test_site_configures_nothing_where_nothing_is_described(controller):
+def test_site_changes_nothing_without_configuration(controller):
     played = controller.play("site", "here")
     assert played.returncode == 0, played.stdout
     assert "changed=0" in played.stdout
 
 
-def test_an_unknown_drive_is_refused_in_check_mode_as_in_a_run(controller):
+def test_unknown_drive_is_refused_in_check_mode_and_in_a_run(controller):
     drives = [{"device": "/dev/disk/by-id/ata-NOT_THERE", "write_cache": "disabled"}]
     played = controller.play("site", "here", drive_write_cache_drives=drives)
     assert played.returncode != 0

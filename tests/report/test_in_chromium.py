@@ -10,7 +10,8 @@ import pytest
 
 pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requirements.txt")
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 
 PHONE, SCREEN = 390, 1440
@@ -40,7 +41,10 @@ def write(folder, hosts):
     options = analysis.Options(prices=costs.read_prices([{"price": 1493, "capacity_tb": 4}]), currency="USD")
     path = folder / f"report-{hosts}.html"
     rows.aggregates = report_rows.sums(rows)
-    path.write_text(page.render(analysis.analyse(rows, series, len(series), bands, folder, options), "results/x"))
+    if hosts == 6:
+        rows.measurements.append(report_rows.rounds(rows.hosts[-1]))
+    found = analysis.analyse(rows, series, len(series), bands, folder, options, distributions=report_rows.distributions(rows))
+    path.write_text(page.render(found, "results/x"))
     return path
 
 
@@ -87,7 +91,7 @@ def opened(browser, reports):
 
 
 @pytest.mark.parametrize("hosts", [1, 6, 200])
-def test_everything_is_drawn_without_a_network_and_without_an_error(opened, hosts):
+def test_everything_is_drawn_without_network_access_and_errors(opened, hosts):
     one = opened(hosts)
     one.see_all()
     assert one.reported == []
@@ -111,13 +115,13 @@ def test_no_text_overflows(opened, width, scheme, hosts):
     assert one.page.evaluate(CUT) == []
 
 
-def test_it_is_light_or_dark_as_the_reader_likes(opened):
+def test_color_scheme_follows_the_browser_preference(opened):
     background = "getComputedStyle(document.body).backgroundColor"
     assert opened(scheme="light").page.evaluate(background) == "rgb(255, 255, 255)"
     assert opened(scheme="dark").page.evaluate(background) == "rgb(20, 23, 27)"
 
 
-def test_names_of_hosts_are_text_in_tables_and_charts(opened):
+def test_host_names_are_escaped_in_tables_and_charts(opened):
     one = opened()
     one.see_all()
     assert one.page.evaluate("window.broken") is None
@@ -126,7 +130,7 @@ def test_names_of_hosts_are_text_in_tables_and_charts(opened):
     assert one.page.evaluate("document.querySelectorAll('script').length") == 3
 
 
-def test_the_answer_comes_first(opened):
+def test_answer_is_at_the_top(opened):
     one = opened()
     lines = one.page.locator(".answer p")
     assert "writethrough is shown to be better in 16 of 16 workloads" in lines.first.inner_text()
@@ -139,7 +143,7 @@ def test_the_answer_comes_first(opened):
     assert one.page.locator("#answer th.best").count() == 16
 
 
-def test_filters_of_the_table_work(opened):
+def test_table_filters_work(opened):
     one = opened()
     shown = one.page.locator("#comparison-table tbody tr:visible")
     assert shown.count() == 18
@@ -165,7 +169,7 @@ def test_hosts_are_drawn_by_cell_and_by_name(opened):
     assert one.page.inner_text("#strips-title") != before
 
 
-def test_the_list_of_hosts_is_searched(opened):
+def test_host_list_can_be_searched(opened):
     one = opened(200)
     one.page.locator("summary", has_text="All hosts").click()
     one.page.locator("#host-find").scroll_into_view_if_needed()
@@ -175,18 +179,84 @@ def test_the_list_of_hosts_is_searched(opened):
     wait_for(one.page, "document.querySelectorAll('#host-rows tr').length === 10")
 
 
-def test_another_cell_along_its_run_is_drawn(opened):
+def test_selected_cell_is_drawn_over_its_run(opened):
     one = opened()
     one.page.locator("#bands").scroll_into_view_if_needed()
     wait_for(one.page, "document.getElementById('bands').dataset.drawn === 'yes'")
     assert "randwrite-4k-1 (write)" in one.page.inner_text("#bands-title")
 
 
-def test_it_prints(opened):
+#: How wide each chart is by its part of the page, how wide its drawing is by the chart, and whether anything is drawn in it.
+PRINTED = """() => [...document.querySelectorAll('.chart')].map(one => {
+  const box = one.getBoundingClientRect(), svg = one.querySelector('svg.main-svg');
+  return [box.width / one.parentElement.getBoundingClientRect().width, svg ? svg.getBoundingClientRect().width / box.width : 0,
+    one.querySelectorAll('path.point, path.js-line, .scatterlayer path').length];
+})"""
+
+
+def test_every_chart_and_every_warning_is_printed_at_full_width(opened):
+    one = opened(width=700)
+    one.page.emulate_media(media="print", color_scheme="dark")
+    choices = one.page.evaluate("Object.values(JSON.parse(document.getElementById('data').textContent).choices).map(list => list.length)")
+    strips = one.page.evaluate("JSON.parse(document.getElementById('data').textContent).strips.length")
+    placed = one.page.locator(".chart[data-chart]").count()
+    one.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    found = one.page.evaluate(PRINTED)
+    assert len(found) == placed + sum(choices) + strips
+    assert strips == 18
+    for of_page, of_chart, marks in found:
+        assert of_page > 0.99 and of_chart == pytest.approx(1, abs=0.01) and marks
+    assert one.page.evaluate("[...document.querySelectorAll('.warning, ul.problems li')].every(one => one.getBoundingClientRect().height > 0)")
+    assert one.page.locator(".warning").count() == 1
+    assert one.page.evaluate("[...document.querySelectorAll('table, .chart')].filter(one => one.getBoundingClientRect().right > innerWidth + 1).length") == 0
+    one.page.evaluate("window.dispatchEvent(new Event('afterprint'))")
+    assert one.page.locator(".printed").count() == 0
+    assert one.page.evaluate("document.querySelectorAll('details[open]').length") == 1
+
+
+def test_page_is_printable(opened):
     one = opened()
     one.page.emulate_media(media="print", color_scheme="dark")
     assert one.page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert one.page.locator("nav").is_hidden()
+    one.page.evaluate("window.printed = 0; window.addEventListener('beforeprint', () => { window.printed = document.querySelectorAll('.printed').length; })")
     pdf = one.page.pdf(format="A4")
     assert pdf.startswith(b"%PDF")
+    assert one.page.evaluate("window.printed") == 17, "Chromium opens what is folded before it prints: 18 cells of hosts, one of which is chosen"
     assert one.reported == []
+
+
+def test_a_phone_shows_the_ratio_without_scrolling_sideways(opened):
+    one = opened(width=PHONE)
+    for table, ratio in (("#answer-table", "1.29 x"), ("#comparison-table", "1.29 x")):
+        cell = one.page.locator(f"{table} td.ratio", has_text=ratio).first
+        box = cell.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= PHONE
+        assert one.page.evaluate(
+            "selector => { const box = document.querySelector(selector).closest('.scroll'); return box.scrollWidth <= box.clientWidth; }", table
+        )
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= PHONE
+
+
+def test_pickers_open_on_the_cell_of_the_answer(opened):
+    one = opened()
+    lead = one.page.locator(".answer p").nth(1).inner_text().partition(":")[0]
+    assert one.page.locator("#strip-cell option:checked").inner_text().startswith(f"{lead} (")
+    assert one.page.inner_text("#strips-title").startswith(f"{lead} (")
+
+
+def test_titles_of_pictures_are_those_of_their_data(opened):
+    """What is drawn says what is written: the ratios of the picture of the answer, and who leads each curve."""
+    one = opened()
+    data = one.page.evaluate("JSON.parse(document.getElementById('data').textContent)")
+    picture = data["charts"]["answer-0"]
+    bars = next(trace for trace in picture["data"] if trace["type"] == "bar" and trace["name"] == "writethrough")["x"]
+    title = one.page.get_attribute("[data-chart=answer-0]", "aria-label")
+    assert title == f"writethrough is better in 12 of these 12 workloads, {min(bars):.2f} to {max(bars):.2f} times as fast as none"
+    for name, chart in data["charts"].items():
+        if name.startswith("curve-"):
+            rates = {trace["name"]: trace["x"] for trace in chart["data"]}
+            leaders = {max(rates, key=lambda variant: rates[variant][place]) for place in range(3)}
+            assert f"{leaders.pop()} has the most IOPS at every load" in one.page.get_attribute(f"[data-chart={name}]", "aria-label")
+            assert not leaders
+            assert [trace["text"] for trace in chart["data"]] == [["1", "4", "16"]] * 3

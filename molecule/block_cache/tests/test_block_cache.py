@@ -33,27 +33,27 @@ def _reported(playbook, name):
     return reported
 
 
-def test_the_first_run_makes_both_caches_and_the_second_changes_nothing(name):
+def test_first_run_creates_both_caches_and_no_change_on_second_run(name):
     first, second = _reported("converge", name)
     assert [(module, state, changed) for module, state, changed, _actions in first] == [(module, "ok", True) for module in _MODULES[name]]
     assert second == [(module, "ok", False, []) for module in _MODULES[name]]
 
 
-def test_only_what_would_have_lost_data_was_refused(name):
+def test_only_changes_that_would_lose_data_were_refused(name):
     (life,) = _reported("side_effect", name)
     # Drives of the other machine are pulled in the long form only.
     pulled = os.environ.get("CACHEFLEET_LONG")
     assert [module for module, state, _changed, _actions in life if state == "failed"] == (["dm_cache"] if pulled else [])
 
 
-def test_nothing_was_ever_forced(name):
+def test_no_action_was_forced(name):
     (life,) = _reported("side_effect", name)
     actions = [action for _module, _state, _changed, actions in life for action in actions or []]
     assert len(actions) > 20
     assert not [action for action in actions if "force" in action.lower()]
 
 
-def test_nothing_is_left(host):
+def test_nothing_is_left_on_the_machines(host):
     assert host.run("dmsetup ls").stdout.count("cachelife") == 0
     assert [path for path in host.check_output("ls /etc/systemd/system").split() if path.startswith("cachefleet-dm_cache")] == []
     assert host.run("ls -d /sys/fs/bcache/*-*-*").rc != 0

@@ -34,30 +34,30 @@ def _reported(results):
     return {(result["host"], result["module"]): (result["changed"], result["actions"], result["diff"]) for result in results if result["actions"] is not None}
 
 
-def test_the_drive_reports_its_cache_is_off(host, name):
+def test_drive_reports_its_cache_disabled(host, name):
     # node1 was switched off and on after the site playbook: there it is the udev rule that switched the cache off.
     output = host.check_output(f"hdparm -W {_HDD.format(name=name.upper())}")
     assert "write-caching =  0 (off)" in output
 
 
-def test_the_kernel_knows_that_the_cache_is_off(host, name):
+def test_kernel_reports_the_cache_disabled(host, name):
     device = Path(host.check_output(f"readlink -f {_HDD.format(name=name.upper())}")).name
     assert host.file(f"/sys/block/{device}/queue/write_cache").content_string.strip() == "write through"
     assert host.check_output(f"cat /sys/block/{device}/device/scsi_disk/*/cache_type") == "write through"
 
 
-def test_drives_that_were_pulled_and_plugged_or_switched_off_and_on_have_their_caches_off(host, name):
+def test_caches_stay_disabled_after_hot_plug_and_power_cycle(host, name):
     # On node2 both caches had been switched on by hand before the drives were pulled.
     assert "write-caching =  0 (off)" in host.check_output(f"hdparm -W /dev/disk/by-id/ata-VIRTUAL_SSD_{name.upper()}-SSD1")
     feature = host.check_output(f"nvme get-feature /dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_{name.upper()}-NVME0 --feature-id=6 --human-readable")
     assert "Volatile Write Cache Enable (WCE): Disabled" in feature
 
 
-def test_a_drive_that_is_not_in_the_list_keeps_its_cache(host, name):
+def test_unlisted_drive_keeps_its_cache_enabled(host, name):
     assert "write-caching =  1 (on)" in host.check_output(f"hdparm -W /dev/disk/by-id/ata-VIRTUAL_SSD_{name.upper()}-SSD0")
 
 
-def test_one_machine_was_booted_after_the_site_playbook(host, name):
+def test_one_machine_was_rebooted_after_the_site_playbook(host, name):
     seconds = {"node1": 0, "node2": 0}
     seconds[name] = float(host.check_output("cat /proc/uptime").split()[0])
     rules = host.file("/etc/udev/rules.d/99-cachefleet-drive-write-cache.rules")
@@ -68,7 +68,7 @@ def test_one_machine_was_booted_after_the_site_playbook(host, name):
         assert seconds[name] < written
 
 
-def test_the_volume_has_a_write_back_cache_on_the_ssd(host):
+def test_volume_has_a_writeback_cache_on_the_ssd(host):
     report = json.loads(
         host.check_output("lvs -a -o lv_name,segtype,cache_mode,chunk_size,lv_health_status,devices --reportformat json --units b --nosuffix vg0")
     )
@@ -78,7 +78,7 @@ def test_the_volume_has_a_write_back_cache_on_the_ssd(host):
     assert int(volumes["data"]["chunk_size"]) % 32768 == 0
 
 
-def test_a_check_predicts_exactly_what_the_first_run_changes(host, name):
+def test_check_mode_predicts_the_first_run(host, name):
     predicted, done = _reported(_records("converge", True)[0]), _reported(_records("converge", False)[0])
     mine = {key: value for key, value in done.items() if key[0] == name}
     assert mine == {key: value for key, value in predicted.items() if key[0] == name}
@@ -87,7 +87,7 @@ def test_a_check_predicts_exactly_what_the_first_run_changes(host, name):
     }
 
 
-def test_a_second_run_changes_nothing_and_costs_one_module_call(host, name):
+def test_no_change_on_second_run_with_one_module_call(host, name):
     second = [result for result in _records("converge", False)[1] if result["host"] == name]
     assert not [result for result in second if result["changed"] or result["state"] != "ok"]
     calls = {}
@@ -98,7 +98,7 @@ def test_a_second_run_changes_nothing_and_costs_one_module_call(host, name):
     assert calls == {None: ["cachefleet.storage.cache_layers"]}
 
 
-def test_the_other_ansible_core_finds_nothing_to_change_either():
+def test_no_change_with_the_other_ansible_core():
     playbook = _TOP / ".venv-other/bin/ansible-playbook"
     if not playbook.exists():
         pytest.skip("there is no second ansible-core on this machine")
@@ -136,7 +136,7 @@ def test_transactional_writes_go_to_the_ssd(host, name):
     assert disks[fast] >= volume > 0
 
 
-def test_each_measurement_carries_the_state_of_every_layer(host, name):
+def test_each_measurement_records_the_state_of_every_layer(host, name):
     _meta, bare = _cell(name, "before", "randwrite-4k-fdatasync")
     _meta, cached = _cell(name, "after", "randwrite-4k-fdatasync")
     assert all(layer["kind"] in ("lvm", "disk") for layer in bare["before"]["layers"])
@@ -146,7 +146,7 @@ def test_each_measurement_carries_the_state_of_every_layer(host, name):
     assert cached["before"]["verdict"] == cached["after"]["verdict"] == "durable"
 
 
-def test_the_results_are_what_was_sent_and_what_fio_printed(host, name):
+def test_collected_results_match_the_host_and_the_fio_output(host, name):
     folder = _RESULTS / name / "after" / "randwrite-4k-fdatasync" / "1"
     assert {"job.fio", "fio.json.gz", "stack.json", "meta.json", "device-stats.json"} <= {path.name for path in folder.iterdir()}
     assert "fdatasync=1" in (folder / "job.fio").read_text()

@@ -41,7 +41,7 @@ def _frames(mtu):
     return json.loads((_RECORD / f"network-{mtu}.frames").read_text())
 
 
-def test_a_check_predicts_exactly_what_the_first_run_does(name):
+def test_check_mode_predicts_the_first_run(name):
     (predicted,) = _calls(_runs(True)[0], name)
     calls = _calls(_runs(False)[0], name)
     done = [action for call in calls if not _compared(call) for action in call["actions"]]
@@ -60,12 +60,12 @@ def _calls_of_the_role(results, name, role):
     return [result for result in own if result["module"] != "ansible.builtin.validate_argument_spec"]
 
 
-def test_a_second_run_changes_nothing_and_costs_one_call(name):
+def test_no_change_on_second_run_with_one_call(name):
     (call,) = _calls_of_the_role(_runs(False)[1], name, "storage_network")
     assert (call["module"], _compared(call), call["changed"], call["actions"], call["diff"]) == (_MODULE, True, False, [], {"before": {}, "after": {}})
 
 
-def test_queues_cost_one_call_and_a_second_run_changes_none(name):
+def test_queues_take_one_call_and_no_change_on_second_run(name):
     if name != "node2":
         pytest.skip("the queues of this machine are left alone")
     first, second = _calls_of_the_role(_runs(False, "side_effect")[-1], name, "block_queue")
@@ -78,17 +78,17 @@ def _changed_by_the_role(results, words):
     return [call["host"] for call in calls if any(action.startswith(words) for action in call["actions"] or [])]
 
 
-def test_targets_are_raised_before_initiators_and_lowered_after_them():
+def test_mtu_is_raised_on_targets_first_and_lowered_on_initiators_first():
     assert _changed_by_the_role(_runs(False)[0], "Raise the MTU of eth1") == ["node1", "node2"]
     assert _changed_by_the_role(_runs(False, "side_effect")[-1], "Lower the MTU of eth1") == ["node2", "node1"]
 
 
-def test_the_interface_has_the_mtu_now_as_a_boot_would_set_it(host):
+def test_interface_has_the_mtu_at_runtime(host):
     # The last step before this set it to 1500 and had the tool of the interface do what it does at boot.
     assert host.file("/sys/class/net/eth1/mtu").content_string.strip() == "8700"
 
 
-def test_the_boot_file_of_the_tool_that_configures_the_interface_has_the_mtu(host, name):
+def test_interface_has_the_mtu_in_its_boot_configuration(host, name):
     if name == "node1":
         drop_in = host.file("/etc/systemd/network/20-storage.network.d/50-cachefleet-mtu.conf")
         assert drop_in.mode == 0o644
@@ -101,14 +101,14 @@ def test_the_boot_file_of_the_tool_that_configures_the_interface_has_the_mtu(hos
         assert "".join(line for line in lines if line.strip() != "mtu 8700") == before
 
 
-def test_the_payload_is_two_blocks(host, name):
+def test_payload_is_two_blocks(host, name):
     if name != "node2":
         pytest.skip("this machine serves")
     assert host.file("/sys/block/etherd!e7.1/payload").content_string.strip() == "8192"
     assert host.file("/sys/block/etherd!e7.1/state").content_string.strip() == "up"
 
 
-def test_the_initiator_asks_on_one_interface_now_and_at_boot(host, name):
+def test_initiator_uses_one_interface_at_runtime_and_at_boot(host, name):
     if name != "node2":
         pytest.skip("this machine serves")
     assert host.file("/sys/module/aoe/parameters/aoe_iflist").content_string.strip() == "eth1"
@@ -116,14 +116,14 @@ def test_the_initiator_asks_on_one_interface_now_and_at_boot(host, name):
     assert "aoe\n" in host.file("/etc/modules-load.d/cachefleet-aoe.conf").content_string
 
 
-def test_the_target_goes_past_the_page_cache_now_and_at_boot(host, name):
+def test_target_uses_direct_io_at_runtime_and_at_boot(host, name):
     if name != "node1":
         pytest.skip("this machine uses")
     assert host.check_output("pgrep --count --full '^[^ ]*vblade .*-d'") == "1"
     assert "options='-d" in host.file("/etc/vblade.conf.d/e7.1.eth1.conf").content_string
 
 
-def test_at_9000_requests_are_cut_and_at_8700_every_one_is_whole_blocks():
+def test_requests_are_split_at_mtu_9000_and_whole_blocks_at_8700():
     before, after = _frames(9000)["frames"], _frames(8700)["frames"]
     # 17 sectors in a full frame: two blocks and a stub; 64 KiB are seven of them and one of nine.
     assert before["whole_percent"] < 100
@@ -133,13 +133,13 @@ def test_at_9000_requests_are_cut_and_at_8700_every_one_is_whole_blocks():
     assert before["dropped"] == after["dropped"] == 0
 
 
-def test_health_named_the_interface_and_both_mtus():
+def test_health_finding_names_the_interface_and_both_mtus():
     (finding,) = _frames(9000)["findings"]
     assert all(word in finding["message"] for word in ("e7.1", "8704", "eth1 (MTU 9000)", "set the MTU 8700 on eth1"))
     assert _frames(8700)["findings"] == []
 
 
-def test_the_management_interface_is_as_it_was_now_and_at_boot(host):
+def test_management_interface_is_unchanged_at_runtime_and_at_boot(host):
     assert host.file("/sys/class/net/eth0/mtu").content_string.strip() == "1500"
     assert not host.file("/etc/systemd/network/00-cachefleet-mtu-eth0.link").exists
     assert not host.file("/var/lib/cachefleet.storage/storage_network/journal.json").exists

@@ -39,14 +39,14 @@ def _json(host, command):
     return json.loads(host.run(command).stdout)["Controllers"][0]["Response Data"]
 
 
-def test_a_check_predicts_exactly_what_the_first_run_changes(name):
+def test_check_mode_predicts_the_first_run(name):
     predicted, done = _reported(_runs(True)[0], name), _reported(_runs(False)[0], name)
     assert predicted == done
     assert done[0][0]
     assert len(done[0][1]) >= 3
 
 
-def test_a_second_run_changes_nothing_with_one_call(name):
+def test_no_change_on_second_run_with_one_call(name):
     assert _reported(_runs(False)[1], name) == [(False, [], {"before": {}, "after": {}})]
 
 
@@ -68,7 +68,7 @@ def test_tool_reports_the_requested_settings_of_an_adaptec(host, name):
     assert "Global Physical Device Write Cache Policy: Disabled" in output
 
 
-def test_a_check_predicts_the_ssd_cache_and_a_second_run_leaves_it(name):
+def test_check_mode_predicts_the_ssd_cache_and_no_change_on_second_run(name):
     if name != "node1":
         assert _reported(_runs(False)[0], name, _SSD_MODULE) == []
         return
@@ -105,7 +105,7 @@ def test_tool_reports_the_requested_settings_of_the_ssd_cache(host, name):
     assert [slot for slot in (8, 9, 10) if f"SSD, Enclosure:0, Slot:{slot})" in device] == [8, 9]
 
 
-def test_an_ssd_cache_was_deleted_only_after_it_was_clean(host, name):
+def test_ssd_cache_was_deleted_only_after_it_was_clean(host, name):
     if name != "node1":
         pytest.skip("this machine has another card")
     calls = _calls(host, "arcconf")
@@ -145,7 +145,7 @@ def test_tool_reports_the_requested_settings_of_smart_arrays(host, name):
     assert "Configured Drive Write Cache Policy: Disable" in hpe
 
 
-def test_commands_that_set_something_are_as_many_as_differences(host, name):
+def test_set_commands_match_the_differences(host, name):
     tool = {"node1": "storcli", "node2": "perccli"}[name]
     sent = [call for call in _calls(host, tool) if "set" in call]
     actions = [action for _changed, actions, _diff in _reported(_runs(False)[0], name) for action in actions if f", {tool})" in action]
@@ -153,6 +153,6 @@ def test_commands_that_set_something_are_as_many_as_differences(host, name):
     assert len(sent) == len(actions) + (2 if name == "node1" else 0)
 
 
-def test_simulated_tool_is_recognisable(host):
+def test_simulated_tool_is_recognizable(host):
     assert "NOT the vendor's" in host.file("/opt/MegaRAID/storcli/storcli64").content_string
     assert "simulators of proprietary RAID tools" in host.file("/opt/MegaRAID/storcli/SIMULATORS.txt").content_string

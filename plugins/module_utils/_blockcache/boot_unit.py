@@ -44,7 +44,7 @@ def _unit_name(layer: str, item: str) -> str:
 
 
 def device_unit(path: str) -> str:
-    """The unit by which systemd knows a device: ``dev-disk-by\\x2did-X.device`` for ``/dev/disk/by-id/X``."""
+    """The unit that systemd has for a device: ``dev-disk-by\\x2did-X.device`` for ``/dev/disk/by-id/X``."""
     words = [word for word in path.split("/") if word]
     escaped = []
     for word in words:
@@ -147,7 +147,7 @@ def unit_items(layer: str, root: Path = Path("/")) -> list[str]:
 def write_unit(runner: Runner, name: str, text: str, root: Path = Path("/")) -> None:
     """Write and enable a unit, or with an empty text disable it and take it away. It is neither started nor stopped.
 
-    When it returns, a power cut undoes it no more: a cache that writes back must not be forgotten at the next boot.
+    When it returns, a power cut undoes it no more: a cache that writes back must not be missing at the next boot.
 
     :raises CommandFailed: if that is not possible.
     """
@@ -174,7 +174,7 @@ def _link(name: str, root: Path) -> Path:
 
 
 def mark_started(runner: Runner, name: str) -> None:
-    """Let systemd know that the cache is up, so that it is taken down at shutdown: start the unit, whose commands find it done.
+    """Report to systemd that the cache is up, so that it is taken down at shutdown: start the unit, whose commands find it done.
 
     For units whose start commands do nothing when the cache is there already.
 

@@ -35,7 +35,7 @@ if t.TYPE_CHECKING:
 #: What protects the blocks that are only in a write-back cache.
 MIRRORED, DEGRADED, UNMIRRORED = "mirrored", "degraded", "none"
 
-#: What comes back alone after a boot passes for the whole mirror, and does not know what was written without it.
+#: What comes back alone after a boot passes for the whole mirror, and lacks what was written without it.
 STALE_MEMBER = "Take the failed member out of the machine before the next boot: if it alone were found then, it would serve old data."
 
 #: udev and its like open a device for a moment.
@@ -47,12 +47,12 @@ _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
 @dataclass(frozen=True)
 class DeviceUse:
-    """What speaks against taking a device.
+    """Reasons not to use a device.
 
-    :param signatures: what libblkid knows, as ``type`` or ``type (label or UUID)``.
-    :param cache_metadata: superblocks of block caches that libblkid does not know.
+    :param signatures: what libblkid reports, as ``type`` or ``type (label or UUID)``.
+    :param cache_metadata: superblocks of block caches that libblkid does not support.
     :param users: what uses it, each as the rest of a sentence about it.
-    :param examined: whether the device itself was looked at.
+    :param examined: whether the device itself was examined.
     """
 
     signatures: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class DeviceUse:
     examined: bool = False
 
     def with_signatures(self, *types: str | None) -> DeviceUse:
-        """The same with types that udev has seen, each once, unless the device itself was looked at.
+        """The same with types that udev has reported, each once, unless the device itself was examined.
 
         After a change event that was missed udev's database keeps what is no longer there, for as long as the host runs.
         """
@@ -91,7 +91,7 @@ class DeviceUse:
 
 
 def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], None]) -> DeviceUse:
-    """Look at one device.
+    """Examine one device.
 
     :param path: any path of the device.
     :raises ToolMissing: if the host has neither wipefs nor blkid.
@@ -99,7 +99,7 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     node = root / path.lstrip("/")
     suspended = suspended_below(kernel_name(path, root), root)
     if suspended is not None:
-        # Whoever reads it waits as long as it is suspended.
+        # Reads wait as long as it is suspended.
         return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), examined=True)
     users = (*_held(node, sleep), *_looped(node, root), *_served(node, root))
     return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
@@ -155,8 +155,8 @@ def uses_of(device: BlockDevice) -> list[str]:
 def require_empty(device: BlockDevice, finding: DeviceUse, path: str, item: str) -> None:
     """Refuse a device that is in use or contains anything.
 
-    :param finding: what :func:`examine` found on the device itself; udev does not know it all, and is used only without an own reading.
-    :raises Refused: saying what is on it and what can be done.
+    :param finding: what :func:`examine` found on the device itself; udev does not report all of it, and is used only without an own reading.
+    :raises Refused: naming what is on it and what can be done.
     """
     if device.signature is not None:
         finding = finding.with_signatures(device.signature.type, device.signature.partition_table)

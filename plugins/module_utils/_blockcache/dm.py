@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the device-mapper targets ``cache`` and ``writecache`` say about themselves in ``dmsetup status`` and ``dmsetup table``.
+"""What the device-mapper targets ``cache`` and ``writecache`` report in ``dmsetup status`` and ``dmsetup table``.
 
 Sources: Documentation/admin-guide/device-mapper/{cache,writecache}.rst and ``cache_status`` of drivers/md/dm-cache-target.c.
 """
@@ -29,7 +29,7 @@ MODES = ("writethrough", "writeback", "passthrough")
 class CacheStatus:
     """One cached device. ``block_size`` in bytes; ``used``, ``total`` and ``dirty`` in blocks of that size.
 
-    ``failed`` is set when the kernel says no more than ``Fail`` or ``Error``; every figure is ``None`` then. The counters
+    ``failed`` is set when the kernel reports no more than ``Fail`` or ``Error``; every figure is ``None`` then. The counters
     of hits are the kernel's 32-bit ones and start again at every table reload.
     """
 
@@ -74,7 +74,7 @@ def parse_cache_status(text: str) -> CacheStatus:
 
 @dataclass(frozen=True)
 class CacheTable:
-    """What a cache was told to be, which the kernel also says of one that has failed and shows no status any more.
+    """The configuration of a cache, which the kernel also reports for one that has failed and shows no status any more.
 
     :param mode: of dm-cache one of :data:`MODES`; dm-writecache is ``writeback``.
     :param settings: of dm-writecache, without the flag ``cleaner``; of a flag that is set ``1``, as LVM stores it.

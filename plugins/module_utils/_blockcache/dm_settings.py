@@ -23,12 +23,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 KIND_WRITECACHE = "writecache"
 #: A writecache holds nothing but what the origin does not have yet.
 WRITECACHE_MODES = ("writeback",)
-#: Where a setting lives: in the table of the cache, or in its superblock, which is written when the cache is made.
+#: Where a setting is stored: in the table of the cache, or in its superblock, which is written when the cache is made.
 TABLE, SUPERBLOCK = "table", "superblock"
 
 #: The one setting of dm-cache that does something.
 MIGRATION_THRESHOLD = "migration_threshold"
-#: What the kernel moves at once before it lets others through, unless it is told otherwise, in sectors.
+#: What the kernel moves at once before it lets others through, unless configured otherwise, in sectors.
 DEFAULT_MIGRATION_THRESHOLD = 2048
 #: Chunks of a dm-cache: multiples of the step, up to the largest.
 CHUNK_STEP, LARGEST_CHUNK = 32 * KIB, GIB

@@ -40,9 +40,9 @@ if t.TYPE_CHECKING:
 class HostDevices:
     """The devices of a host as far as caches are concerned.
 
-    :param findings: what candidates contain, by kernel name; only devices that no cache lies on yet were looked at.
+    :param findings: what candidates contain, by kernel name; only devices that no cache uses yet were examined.
     :param arrays: MD arrays by kernel name.
-    :param machine: what tells this host from others.
+    :param machine: what identifies this host.
     """
 
     devices: Devices
@@ -84,7 +84,7 @@ def read_host_devices(
     root: Path = Path("/"),
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> HostDevices:
-    """What :func:`choose` has to know; costs one ``wipefs`` for each candidate that no cache lies on.
+    """What :func:`choose` needs; costs one ``wipefs`` for each candidate that no cache lies on.
 
     :param candidates: paths of the wanted cache devices.
     :param in_use: kernel names of devices that caches lie on.
@@ -203,7 +203,7 @@ def _new_mirror(ground: HostDevices, spec: CacheSpec, layer: str, members: list[
                 require_empty(member, ground.findings.get(member.name, DeviceUse()), path, spec.name)
         if made:
             # mdadm was killed between the two.
-            action = f"Forget the mirror that was begun and make {' and '.join(made)} empty"
+            action = f"Discard the incomplete mirror and make {' and '.join(made)} empty"
             begun = (Step(layer, spec.name, "mirror", made, None, action, mirror.ReleaseMirror("", tuple(made))),)
     step = _mirror_step(spec, layer, uuid, mirror.CreateMirror if len(made) < len(members) else mirror.StartMirror)
     return FastDevice(mirror.array_path(uuid), None, mirror.smallest_size(members), MIRRORED, (*begun, step))
@@ -261,6 +261,6 @@ def release(ground: HostDevices, spec: CacheSpec, layer: str) -> list[Step]:
     if not paths:
         return []
     label = (mirror.PREFIX + spec.name)[:31]
-    action = f"{'Stop' if array is not None else 'Forget'} the mirror {label} and make {' and '.join(paths)} empty"
+    action = f"{'Stop' if array is not None else 'Discard'} the mirror {label} and make {' and '.join(paths)} empty"
     operation = mirror.ReleaseMirror(array.name if array is not None else "", tuple(paths))
     return [Step(layer, spec.name, "mirror", paths, None, action, operation)]

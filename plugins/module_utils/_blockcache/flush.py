@@ -19,18 +19,18 @@ if t.TYPE_CHECKING:
 
 #: A flush whose dirty count has not fallen for so many seconds does not work: a broken disk, or writers that are faster.
 STANDSTILL = 600.0
-#: Seconds between two looks at a flush.
+#: Seconds between two polls of a flush.
 INTERVAL = 2.0
 
 
 class FlushWatch:
-    """Looks at the dirty blocks of a cache while it is flushed.
+    """Polls the dirty blocks of a cache while it is flushed.
 
     There is no deadline but the user's own: a flush may take hours. It ends when the count does not fall any more.
 
     :param item: the cache, as the user named it.
     :param target: the cached device, for messages.
-    :param read_dirty: how many are dirty now; None if it cannot be told at this moment.
+    :param read_dirty: how many are dirty now; None if it cannot be read at this moment.
     :param unit: what ``read_dirty`` counts.
     :param limit: ``flush_timeout`` in seconds, or None.
     """
@@ -55,10 +55,10 @@ class FlushWatch:
         self.fewest: int | None = None
 
     def __call__(self) -> int | None:
-        """One look; what is dirty now.
+        """One poll; what is dirty now.
 
         :raises TimedOut: after ``limit``.
-        :raises NotEffective: if nothing has become clean, or it could not be told what is dirty, for :data:`STANDSTILL`.
+        :raises NotEffective: if nothing has become clean, or what is dirty could not be read, for :data:`STANDSTILL`.
         """
         now = self.clock()
         dirty = self._read_dirty()
@@ -90,7 +90,7 @@ class FlushWatch:
         return dirty
 
     def until_clean(self, sleep: t.Callable[[float], None] = time.sleep, interval: float = INTERVAL) -> None:
-        """Look again and again until nothing is dirty."""
+        """Poll until nothing is dirty."""
         while self() != 0:
             sleep(interval)
 
@@ -98,7 +98,7 @@ class FlushWatch:
         try:
             return self.read_dirty()
         except StorageError:
-            # A table may be in the middle of being replaced: the next look will see it.
+            # A table may be in the middle of being replaced: the next poll will read it.
             return None
 
 

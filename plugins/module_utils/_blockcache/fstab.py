@@ -6,7 +6,7 @@
 """Lines of /etc/fstab that mean the origin of a cache, and not what is cached.
 
 The two carry the same content. Where the cache does not come up at boot, such a line mounts the origin alone, and a cache
-that is loaded later does not know what was written there meanwhile.
+that is loaded later lacks what was written there meanwhile.
 
 Sources: fstab(5), getmntent(3) (octal escapes), mount(8) (tags, quotes); udev names the links of tags as ``/dev/disk/by-…``
 with ``\\x20`` and the like for what does not belong into a path.
@@ -103,7 +103,7 @@ def _names(source: str, device: BlockDevice, cached_path: str) -> bool:
 
 
 def _values(key: str, device: BlockDevice) -> set[str]:
-    """What the device itself says that tag is."""
+    """The value of that tag on the device itself."""
     signature = device.signature
     known = {
         "UUID": signature.uuid if signature is not None else None,

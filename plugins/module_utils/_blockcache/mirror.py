@@ -36,7 +36,7 @@ PREFIX = "cachefleet-"
 _NAMESPACE = uuid.UUID("6f6c3e0e-7f3c-4f0b-9d0a-2b7a1c5d9e43")
 #: How long udev may take to name a new array, in seconds.
 _PATIENCE = 30.0
-#: How long an array may be in the making, and how often it is looked at, in seconds.
+#: How long an array may be in the making, and how often it is polled, in seconds.
 _BIRTH = 8.0
 _LOOK = 0.5
 
@@ -78,7 +78,7 @@ class ReleaseMirror(Operation):
 
 @dataclass(frozen=True)
 class Array:
-    """One MD array that runs. ``members`` are kernel names; ``redundant`` as :func:`md_redundancy` says; ``size`` in bytes."""
+    """One MD array that runs. ``members`` are kernel names; ``redundant`` as returned by :func:`md_redundancy`; ``size`` in bytes."""
 
     name: str
     uuid: str
@@ -117,7 +117,7 @@ def read_arrays(devices: Devices, root: Path = Path("/")) -> dict[str, Array]:
 def array_uuid(item: str, members: t.Iterable[BlockDevice], machine: str = "") -> str:
     """The UUID of the mirror of a cache, as mdadm writes it: four groups of eight digits.
 
-    :param machine: what tells this host from others, for example its machine-id.
+    :param machine: what identifies this host, for example its machine-id.
     """
     seed = "\n".join([machine, item, *sorted(_told_apart(member) for member in members)])
     digits = uuid.uuid5(_NAMESPACE, seed).hex
@@ -136,12 +136,12 @@ def array_path(array: str) -> str:
 
 
 def _node(array: str) -> str:
-    """The device node that mdadm is told to make: another one for each array, since that of the cache's former mirror may still be there."""
+    """The device node that mdadm creates: another one for each array, since that of the cache's former mirror may still be there."""
     return f"/dev/md/{PREFIX}{array[:8]}"
 
 
 def array_of(arrays: t.Mapping[str, Array], members: t.Iterable[BlockDevice]) -> Array | None:
-    """The array that is made of exactly these devices, whoever made it."""
+    """The array that is made of exactly these devices, regardless of its creator."""
     names = {member.name for member in members}
     return next((array for array in arrays.values() if set(array.members) == names), None)
 
@@ -212,7 +212,7 @@ class MirrorOperations:
         udev.refresh(self.runner, there, step.item)
 
     def _require_nothing_on(self, step: Step, path: str) -> None:
-        """The cache of this item has gone by now: what is there is somebody else's, who may not even run."""
+        """The cache of this item has gone by now: what is there belongs to another user, and may not even run."""
         reasons = examine(self.runner, path, self.root, self.sleep).reasons
         if reasons and (self.root / path.lstrip("/")).exists():
             raise Refused(f"{step.item}: the mirror {path} {' and '.join(reasons)}, so that it is not taken apart: find out whose that is.", item=step.item)
@@ -228,7 +228,7 @@ class MirrorOperations:
 
 
 def machine_id(root: Path = Path("/")) -> str:
-    """What tells this host from others (machine-id(5)); empty where there is none."""
+    """What identifies this host (machine-id(5)); empty where there is none."""
     try:
         return (root / "etc/machine-id").read_text(encoding="ascii", errors="replace").strip()
     except OSError:

@@ -84,7 +84,7 @@ class CacheState:
     def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         plain = dataclasses.asdict(self)
-        # JSON has no integer keys: said here, so that nobody is surprised by text on the other side.
+        # JSON has no integer keys: noted here because the other side gets text.
         plain["histogram"] = {str(size): count for size, count in sorted(self.histogram.items())}
         plain["cache_devices"] = list(self.cache_devices)
         plain["cache_device_names"] = list(self.cache_device_names)

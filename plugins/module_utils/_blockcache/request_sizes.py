@@ -6,7 +6,7 @@
 """Which share of the requests of a device a block cache cannot take, and why, from how large they are.
 
 flashcache cuts every request at the boundaries of its blocks and caches a piece only if it is a whole block
-(``flashcache_map`` of flashcache_main.c); it counts the pieces up to 16 KiB by their size. So the counts tell what was
+(``flashcache_map`` of flashcache_main.c); it counts the pieces up to 16 KiB by their size. So the counts show what was
 sent to it: requests that end in the middle of a block, requests that begin there, or requests that are simply small.
 """
 
@@ -26,7 +26,7 @@ LARGEST_COUNTED = 32 * SECTOR
 #: across two blocks of the cache; ``small_blocks``: a file system or database with smaller blocks; ``mixed``: none of these.
 PATTERNS = ("none", "frames", "misaligned", "small_blocks", "mixed")
 
-#: Shares up to which nobody has to act: a file system writes its journal and its superblocks in small pieces.
+#: Shares up to which no action is required: a file system writes its journal and its superblocks in small pieces.
 _NEGLIGIBLE = 0.05
 #: In the staircase of frames every size has at least this part of the mean count.
 _EVEN = 0.25
@@ -36,12 +36,12 @@ _TWIN = 0.9
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What the sizes of requests say of a cache with blocks of ``block_size`` bytes.
+    """What the sizes of requests imply for a cache with blocks of ``block_size`` bytes.
 
     :param requests: pieces that were counted; ``request_bytes`` are their bytes.
     :param uncacheable_requests: those that are no whole block; ``uncacheable_bytes`` are their bytes.
     :param pattern: one of :data:`PATTERNS`.
-    :param sentences: for people: the share, the reason, what to do. None if there is nothing to say.
+    :param sentences: for users: the share, the reason, what to do. None if there is nothing to report.
     """
 
     block_size: int
@@ -54,7 +54,7 @@ class Diagnosis:
 
     @property
     def uncacheable_share(self) -> float | None:
-        """The share of requests that cannot be cached, 0 to 1; None if it cannot be told."""
+        """The share of requests that cannot be cached, 0 to 1; None if it cannot be determined."""
         if not self.requests or self.block_size > LARGEST_COUNTED:
             return None
         return self.uncacheable_requests / self.requests
@@ -80,7 +80,7 @@ def histogram_difference(before: t.Mapping[int, int], after: t.Mapping[int, int]
 
 
 def diagnose(histogram: t.Mapping[int, int], block_size: int) -> Diagnosis:
-    """What flashcache's histogram says.
+    """The result of flashcache's histogram.
 
     :param histogram: how many pieces of each size in bytes, a difference of two readings or everything since the module was loaded.
     :param block_size: of the cache, in bytes.

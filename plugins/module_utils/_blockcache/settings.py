@@ -42,8 +42,8 @@ class Setting:
     :param choices: the words of a choice, or the only values of a size.
     :param unit: of the value, for messages.
     :param mode: the only mode in which it exists; empty if it exists in every mode.
-    :param place: where it lives, in the words of its type.
-    :param stored: whether it lives in a superblock, so that it survives a reboot by itself.
+    :param place: where it is stored, in the words of its type.
+    :param stored: whether it is stored in a superblock, so that it survives a reboot by itself.
     """
 
     kind: str = NUMBER

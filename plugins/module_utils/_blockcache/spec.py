@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user asks of one SSD cache, in the one vocabulary of every type, checked as far as it can be without the host."""
+"""What a user requests for one SSD cache, in the one vocabulary of every type, checked as far as it can be without the host."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -34,7 +34,7 @@ COMMON_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "allow_unmirrored_writeback": {"type": "bool", "default": False},
     "flush_timeout": {"type": "int"},
 }
-#: Where types with tools that no distribution packages are looked for.
+#: Where types with tools that no distribution packages are searched.
 TOOL_DIRS_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"tool_dirs": {"type": "list", "elements": "path", "default": []}}
 
 _SHARE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
@@ -121,7 +121,7 @@ def mode_of_settings(state: str, mode: str) -> str:
 
 
 def require_whole_device(fields: t.Mapping[str, t.Any], label: str) -> None:
-    """Refuse a size where a type takes the whole cache device; a share of all of it says nothing else.
+    """Refuse a size where a type takes the whole cache device; a share of all of it is equivalent.
 
     :param fields: what :func:`read_common` has read.
     :raises BadInput: naming another way to a smaller cache.

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Something that is asked while something else is looked at: a tool that takes its time costs nothing if it need not be waited for."""
+"""Something that is read while something else is read: a tool that takes its time costs nothing if it need not be waited for."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -32,7 +32,7 @@ class Background(t.Generic[Result]):
     def _call(self) -> None:
         try:
             self._answers.append(self._function())
-        except BaseException as error:  # noqa: BLE001 - whatever it is, who asks must see it
+        except BaseException as error:  # noqa: BLE001 - any error is raised where the result is read
             self._error = error
 
     def answer(self) -> Result:

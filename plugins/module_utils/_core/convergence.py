@@ -35,7 +35,7 @@ Spec = t.TypeVar("Spec")
 
 
 class Operation:
-    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` knows those of its layer."""
+    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` handles those of its layer."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
     """One cache layer of one host.
 
     :param runner: starts processes.
-    :param spec: what the user asks for. An empty one reads nothing and changes nothing.
+    :param spec: what the user requests. An empty one reads nothing and changes nothing.
     :param root: below which /sys, /proc, /dev and /etc are.
     :param clock: seconds, only for differences.
     :param sleep: waits for a number of seconds.
@@ -86,7 +86,7 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
 
     #: The name used in steps, diffs and messages.
     name: str
-    #: Whether a run waits for an earlier one of this layer on the same host that has not ended, as after a controller that died.
+    #: Whether a run waits for an earlier one of this layer on the same host that has not ended, as after a controller that ended.
     one_at_a_time: bool = False
 
     def __init__(
@@ -130,7 +130,7 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
         return {}
 
     def warn(self, text: str) -> None:
-        """Keep a warning, one sentence, for the end of the run; what was said before is not repeated."""
+        """Keep a warning, one sentence, for the end of the run; an earlier one is not repeated."""
         if text not in self._warned:
             self._warned.append(text)
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One family of errors: a sentence that says what, where and what to do, and the evidence beside it."""
+"""One family of errors: a sentence with what, where and what to do, and the evidence beside it."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -97,7 +97,7 @@ class TooMuchOutput(StorageError):
 
 
 class NotUnderstood(StorageError):
-    """The output of a tool is not what its parser knows; the message quotes the line."""
+    """The output of a tool is not what its parser supports; the message quotes the line."""
 
     kind = "not_understood"
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One at a time: what an earlier run, whose controller has died, is still doing must not be crossed by the next."""
+"""One at a time: what an earlier run, whose controller has ended, is still doing must not be crossed by the next."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -23,7 +23,7 @@ FOLDER = "run/cachefleet.storage"
 
 @contextlib.contextmanager
 def exclusive(name: str, root: Path = Path("/")) -> t.Iterator[None]:
-    """Hold the lock of a layer of this host; waits for whoever holds it.
+    """Hold the lock of a layer of this host; waits for its holder.
 
     The wait has no limit of its own: who holds it flushes, and gives up by itself when nothing moves any more. The kernel
     takes the lock from a process that was killed.

@@ -63,14 +63,14 @@ PACKAGES = {
 MOST_OUTPUT = 16 * MIB
 #: Seconds between SIGKILL and giving up on a process.
 _FORCED = 5.0
-#: Seconds between two looks at the processes of a group that is being stopped.
+#: Seconds between two checks of the processes of a group that is being stopped.
 _LOOK = 0.2
 #: epoll takes no more than 24 days at once.
 _LONGEST_SELECT = 3600.0
 _CHUNK = 1 << 16
 #: The most bytes that a pipe takes at once without blocking when it is reported as writable (pipe(7), PIPE_BUF).
 _WRITE = 4096
-#: Commands that a runner remembers.
+#: Commands that a runner records.
 _REMEMBERED = 64
 
 
@@ -100,9 +100,9 @@ class Completed:
 
 
 class Runner:
-    """Runs commands and remembers them.
+    """Runs commands and records them.
 
-    :param timeout: seconds a command may take unless its caller says otherwise.
+    :param timeout: seconds a command may take unless its caller sets another limit.
     :param vendor_dirs: directories outside the system's usual ones, searched first by :meth:`find`.
         Never a standard directory: a tool that was put first on PATH on purpose must win.
     """
@@ -159,7 +159,7 @@ class Runner:
         :param timeout: seconds, after which the whole process group is stopped.
         :param item: named in the error.
         :param watch: called every ``interval`` seconds while the command runs; if it raises, the command is stopped.
-        :param patience: seconds between asking a command to stop and forcing it to.
+        :param patience: seconds between SIGTERM and SIGKILL for a command.
         :param cwd: the folder in which it runs.
         :param pass_fds: open files that the command inherits under the same numbers.
         :param max_output: bytes of standard output, and of standard error, after which the command is stopped.
@@ -186,7 +186,7 @@ class Runner:
             except BaseException:
                 exchange.stop(how.patience)
                 raise
-            # Asked before it is stopped, which ends it in any case.
+            # Called before it is stopped, which ends it in any case.
             only_output = not done and _is_over(process.pid)
             left = () if done else exchange.stop(how.patience)
         completed = self._remember(words, -1 if process.returncode is None else process.returncode, exchange.out, exchange.err, started)
@@ -214,7 +214,7 @@ class Runner:
 
 @dataclass(frozen=True)
 class HowToRun:
-    """The arguments of :meth:`Runner.run` that say how; ``limit`` is its ``timeout``."""
+    """The arguments of :meth:`Runner.run` that control how; ``limit`` is its ``timeout``."""
 
     limit: float
     stdin: str
@@ -347,7 +347,7 @@ class _Exchange:
         except BlockingIOError:
             return
         except OSError:
-            # It does not read on; its exit status tells whether that is a failure.
+            # It does not read on; its exit status shows whether that is a failure.
             self._to_send = self._to_send[:0]
         if not self._to_send:
             self._selector.unregister(stream)
@@ -363,7 +363,7 @@ class _Exchange:
             self._selector.unregister(key.fileobj)
 
     def stop(self, patience: float) -> tuple[Running, ...]:
-        """End the process and its children: first asked, after ``patience`` seconds forced, after a few more left behind.
+        """End the process and its children: first by SIGTERM, after ``patience`` seconds forced, after a few more left behind.
 
         :returns: what is still running.
         """
@@ -405,7 +405,7 @@ def _follow(exchange: _Exchange, deadline: float, watch: t.Callable[[], t.Any] |
 
 
 def stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[Running, ...]:
-    """End a process and its children and close its pipes: first asked, after ``patience`` seconds forced, after a few more left behind.
+    """End a process and its children and close its pipes: first by SIGTERM, after ``patience`` seconds forced, after a few more left behind.
 
     :returns: what is still running.
     """

@@ -26,7 +26,7 @@ _SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*$", re.IGNORECA
 def parse_size(text: str | int, item: str | None = None, option: str = "") -> int:
     """``"64k"``, ``"1.5 GiB"`` or ``4096`` as bytes.
 
-    :param option: of the item, so that the message says where the text stands.
+    :param option: of the item, so that the message names the position of the text.
 
     :raises BadInput: if it is not a size.
     """
@@ -39,7 +39,7 @@ def parse_size(text: str | int, item: str | None = None, option: str = "") -> in
 
 
 def format_size(count: int) -> str:
-    """Bytes for people: the largest binary unit that keeps at least one digit before the point."""
+    """Bytes for display: the largest binary unit that keeps at least one digit before the point."""
     for unit, name in ((1024**5, "PiB"), (1024**4, "TiB"), (GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if abs(count) >= unit:
             return f"{count / unit:.4g} {name}"

@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
 #: The options of vblade 25 that take a value (``getopt`` in ``main`` of aoe.c).
 _OPTIONS = "b:dsrm:o:l:"
-#: Frames that fit into its socket, unless told otherwise (``Bufcount`` of dat.h).
+#: Frames that fit into its socket, unless configured otherwise (``Bufcount`` of dat.h).
 DEFAULT_BUFFERS = 16
 
 

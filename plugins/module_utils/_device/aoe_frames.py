@@ -6,7 +6,7 @@
 """How much an ATA over Ethernet frame carries at an MTU, and which MTU carries whole blocks. Pure arithmetic.
 
 A frame carries as many whole sectors of 512 bytes as fit behind 36 bytes of headers (``struct aoe_hdr`` with the 14 bytes of
-Ethernet, and ``struct aoe_atahdr``), and never more than its target says that it takes. The side with the lower figure wins.
+Ethernet, and ``struct aoe_atahdr``), and never more than its target accepts. The side with the lower figure wins.
 
 Sources: ``aoecmd_cfg_rsp`` of drivers/block/aoe/aoecmd.c; ``aoe.c`` of vblade, which computes the same from its interface.
 """
@@ -26,7 +26,7 @@ LEAST_PAYLOAD = 2 * SECTOR
 JUMBO = 9000
 #: The page of memory and the block of most caches and file systems.
 BLOCK = 4096
-#: A number that people read and compare is a round one.
+#: A round number is easier to read and compare.
 _ROUND = 100
 
 

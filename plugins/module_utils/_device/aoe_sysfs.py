@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What sysfs says of AoE targets, as the initiator of this host sees them.
+"""The AoE targets in sysfs, as seen by the initiator of this host.
 
 Source: ``Documentation/admin-guide/aoe/aoe.rst`` of the kernel and ``drivers/block/aoe/aoeblk.c`` (attributes ``state``, ``mac``, ``netif``, ``payload``).
 """
@@ -26,11 +26,11 @@ _DEVICE = re.compile(r"^etherd!(e\d+\.\d+)$")
 
 @dataclass(frozen=True)
 class AoeDevice:
-    """One target as the initiator of this host sees it.
+    """One target as seen by the initiator of this host.
 
     :param name: ``e7.1``.
     :param interfaces: over which it is reached.
-    :param payload: bytes of data in a full frame as negotiated; None if the driver does not tell.
+    :param payload: bytes of data in a full frame as negotiated; None if the driver does not report it.
     :param state: ``up``, ``down``, and what follows after a comma: ``down,closewait`` is in use and gone.
     """
 
@@ -50,7 +50,7 @@ class AoeDevice:
 
 
 def read_aoe_devices(root: Path) -> list[AoeDevice]:
-    """Every target that the initiator knows, by name."""
+    """Every target of the initiator, by name."""
     folder = root / "sys/block"
     names = sorted(place.name for place in folder.glob("etherd!*")) if folder.is_dir() else []
     found = [read_aoe_device(root, name) for name in names]

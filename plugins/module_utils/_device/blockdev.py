@@ -92,7 +92,7 @@ class BlockDevice:
 
     @property
     def identity(self) -> str | None:
-        """What a user writes to say that it is this device and no other: serial, WWN, ``vg/lv``, device-mapper or MD name."""
+        """What a user writes to identify this device and no other: serial, WWN, ``vg/lv``, device-mapper or MD name."""
         if self.kind == "partition":
             return self.properties.get("ID_PART_ENTRY_UUID") or self.serial or self.wwn
         return self.logical_volume or self.serial or self.wwn or self.dm_name or self.properties.get("MD_NAME") or self.properties.get("MD_UUID")
@@ -199,7 +199,7 @@ def _as_identity(text: str) -> str:
     return stripped.lower() if _WWN.match(stripped) else stripped
 
 
-#: udev properties that tell one device from another.
+#: udev properties that distinguish one device from another.
 IDENTIFYING = (
     "ID_SERIAL",
     "ID_SERIAL_SHORT",

@@ -50,7 +50,7 @@ def places_of(size: int, chance: random.Random | None = None) -> tuple[Extent, .
         return tuple(Extent(offset, min(EDGE, size - offset)) for offset in range(0, size, EDGE))
     chance = chance or random.SystemRandom()
     last = size - EDGE
-    # Direct I/O wants aligned places: of the last, odd part of the device the edge has more than enough.
+    # Direct I/O requires aligned places: of the last, odd part of the device the edge has more than enough.
     last -= last % BLOCK
     blocks = (last - EDGE) // BLOCK
     edges = [blocks * number // SLICES for number in range(SLICES + 1)]
@@ -95,7 +95,7 @@ class _Reader:
                 raise
             self._descriptor = os.open(node, flags)
             self._is_direct = False
-        # Page aligned, as direct I/O wants it.
+        # Page aligned, as direct I/O requires.
         self._buffer = mmap.mmap(-1, EDGE + 2 * BLOCK)
 
     def __enter__(self) -> _Reader:

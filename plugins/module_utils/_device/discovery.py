@@ -59,7 +59,7 @@ _KEPT = (*IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION",
 def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = True) -> Devices:
     """Every block device of the host, from sysfs, one ``udevadm`` and, where there is device-mapper, one ``dmsetup table``.
 
-    :param dm_targets: whether to ask ``dmsetup``; without it nothing tells what kind of mapping a device is.
+    :param dm_targets: whether to run ``dmsetup``; without it nothing shows what kind of mapping a device is.
     """
     return read_shared(runner, ("devices", root, dm_targets), lambda: _read_devices(runner, root, dm_targets=dm_targets))
 
@@ -81,7 +81,7 @@ def _read_devices(runner: Runner, root: Path, *, dm_targets: bool) -> Devices:
 
 
 def suspended_below(name: str, root: Path = Path("/")) -> str | None:
-    """The kernel name of a device-mapper device that is suspended now: this one, or the first below it; whoever reads either waits.
+    """The kernel name of a device-mapper device that is suspended now: this one, or the first below it; reads of either wait.
 
     :param name: kernel name; one that is not there is not suspended.
     """
@@ -273,7 +273,7 @@ def _queue(folder: Path) -> dict[str, t.Any]:
 
 
 def _cache_type(disk: Path) -> str | None:
-    """The cache mode the SCSI disk or virtio driver believes in: ``scsi_disk/*/cache_type`` or the disk's own ``cache_type``."""
+    """The cache mode the SCSI disk or virtio driver assumes: ``scsi_disk/*/cache_type`` or the disk's own ``cache_type``."""
     for place in (disk, *sorted(_children(disk / "device/scsi_disk"))):
         value = read_attribute(place / "cache_type")
         if value is not None:
@@ -282,7 +282,7 @@ def _cache_type(disk: Path) -> str | None:
 
 
 def _link_order(link: str) -> tuple[int, str]:
-    """Most telling first: names with model and serial, then WWNs, then names of contents."""
+    """Most specific first: names with model and serial, then WWNs, then names of contents."""
     name = link.rsplit("/", 1)[-1]
     for rank, prefix in enumerate(("ata-", "nvme-", "scsi-S", "virtio-", "usb-", "dm-name-", "md-name-", "scsi-", "wwn-", "nvme-eui", "nvme-uuid")):
         if name.startswith(prefix):
@@ -315,7 +315,7 @@ def _read_swaps(root: Path) -> set[str]:
 def parse_dm_table(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
     """``dmsetup table`` as ``{name: ((start, length, target, argument…), …)}``.
 
-    A line is ``name: start length target arguments`` (dmsetup(8)); lines that do not look so belong to the free text
+    A line is ``name: start length target arguments`` (dmsetup(8)); lines of another form belong to the free text
     that the flashcache target prints and are passed over.
     """
     tables: dict[str, list[tuple[str, ...]]] = {}
@@ -327,7 +327,7 @@ def parse_dm_table(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
 
 
 def _read_dm_targets(runner: Runner, root: Path) -> dict[str, tuple[str, ...]]:
-    # A container can show the host's mappings in /sys and have no right, or no control node, to ask about them.
+    # A container can show the host's mappings in /sys and have no permission, or no control node, to query them.
     if not runner.has("dmsetup") or not (root / "dev/mapper/control").exists():
         return {}
     tables = parse_dm_table(runner.run(["dmsetup", "table"]).stdout)

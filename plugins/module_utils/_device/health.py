@@ -5,7 +5,7 @@
 
 """The wear of every drive of a host: one ``smartctl`` per drive, and one more that finds the drives behind RAID controllers.
 
-Source: smartctl(8), ``--scan-open`` lists what can be asked, with the argument of ``-d`` where one is needed (``megaraid,0``).
+Source: smartctl(8), ``--scan-open`` lists what can be queried, with the argument of ``-d`` where one is needed (``megaraid,0``).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -23,7 +23,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-#: Transports behind which a drive answers for itself. Of virtio, networks and memory nobody can ask for wear.
+#: Transports behind which a drive answers for itself. Of virtio, networks and memory wear cannot be read.
 _ASKED = frozenset({"sata", "sas", "scsi", "nvme", "usb", "unknown"})
 #: Drivers of RAID controllers whose drives ``smartctl --scan-open`` lists.
 _LISTED_DRIVERS = frozenset({"megaraid_sas", "mpi3mr"})
@@ -51,7 +51,7 @@ class DriveReadings:
 
 
 def read_drives(devices: Devices, runner: Runner, further: t.Sequence[Address] = ()) -> DriveReadings:
-    """The health of every drive that can be asked.
+    """The health of every drive that can be queried.
 
     :param further: drives that no tool lists, as the user named them.
     """

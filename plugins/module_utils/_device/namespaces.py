@@ -111,7 +111,7 @@ def read_controller(runner: Runner, path: str) -> Controller:
 
 
 def _read_namespace(runner: Runner, path: str, number: int, attached: bool) -> Namespace:
-    # --force: tell of one that is allocated and not attached as well.
+    # --force: list one that is allocated and not attached as well.
     found = _json(runner, ["nvme", "id-ns", path, f"--namespace-id={number}", "--force", "--output-format=json"], path)
     return parse_namespace(found, number, attached, path)
 
@@ -119,7 +119,7 @@ def _read_namespace(runner: Runner, path: str, number: int, attached: bool) -> N
 def parse_namespace(found: t.Mapping[str, t.Any], number: int, attached: bool, path: str) -> Namespace:
     """Identify Namespace, as nvme-cli prints it.
 
-    :raises NotUnderstood: if its format is not told.
+    :raises NotUnderstood: if its format is not reported.
     """
     flbas = _number(found, "flbas")
     try:

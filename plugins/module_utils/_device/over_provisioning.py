@@ -53,7 +53,7 @@ def parse_max_sectors(stdout: str, stderr: str = "") -> MaxSectors | None:
 
 
 def read_max_sectors(runner: Runner, device: BlockDevice) -> MaxSectors | None:
-    """What a SATA drive says; None if it says nothing that fits its size.
+    """What a SATA drive reports; None if that does not fit its size.
 
     :raises ToolMissing: without hdparm.
     """
@@ -66,7 +66,7 @@ def read_max_sectors(runner: Runner, device: BlockDevice) -> MaxSectors | None:
 class Reserve:
     """What of one SSD no data will ever be written to. Sizes in bytes; None is "not known".
 
-    :param size: the drive as the host sees it.
+    :param size: the drive as seen by the host.
     :param native: the drive without anything hidden.
     :param hidden: taken out of the drive's size by ``hdparm -N``.
     :param tail: behind the last partition; None if the drive is used whole or not at all.

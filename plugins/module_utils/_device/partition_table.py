@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The partition table of a drive, as ``sfdisk`` tells it and makes it.
+"""The partition table of a drive, as ``sfdisk`` reads it and makes it.
 
 Source: sfdisk(8), ``--json`` and the script format on standard input; sizes with a suffix do not depend on the size of a sector.
 """
@@ -66,7 +66,7 @@ def parse_table(text: str) -> Table:
 
 
 def read_table(runner: Runner, path: str) -> Table | None:
-    """The table on a drive, asked of the drive and not of the kernel; None if there is none.
+    """The table on a drive, read from the drive and not from the kernel; None if there is none.
 
     :raises CommandFailed: if sfdisk fails for another reason.
     """

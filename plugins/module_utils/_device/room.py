@@ -136,7 +136,7 @@ def _thin(mapping: _Mapping, mappings: t.Mapping[str, _Mapping], runner: Runner)
 def _shares_blocks(device: BlockDevice, runner: Runner) -> bool:
     """Whether a thin volume may share blocks with a snapshot, which are copied when they are written.
 
-    Only LVM tells: its snapshots are inactive by default, and device-mapper does not know them then.
+    Only LVM reports them: its snapshots are inactive by default, and device-mapper does not list them then.
     """
     volume = device.logical_volume
     if volume is None or not runner.has("lvs"):

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a device contains, asked of the device itself: udev's database can miss a signature that was just written."""
+"""What a device contains, read from the device itself: udev's database can miss a signature that was just written."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
-#: Metadata of block caches that libblkid does not know: name, offset, struct format, values.
+#: Metadata of block caches that libblkid does not support: name, offset, struct format, values.
 #: Sources: drivers/md/dm-cache-metadata.c, dm-thin-metadata.c (the magic follows csum, flags, block number and UUID),
 #: dm-writecache.c, flashcache.h and eio.h (the state follows size, block size and associativity; EnhanceIO leaves the
 #: first 128 sectors of its device alone, where its first releases had the superblock).
@@ -38,9 +38,9 @@ _HEAD = 128 * 512 + 4096
 
 
 def read_signatures(runner: Runner, path: str) -> tuple[str, ...]:
-    """What ``wipefs`` or, where it cannot tell, ``blkid`` finds on a device, as ``type (label or UUID)``.
+    """What ``wipefs`` or, where it cannot decide, ``blkid`` finds on a device, as ``type (label or UUID)``.
 
-    Source: wipefs(8), ``--json`` since util-linux 2.31; blkid(8), low-level probing: exit status 2 says that there is
+    Source: wipefs(8), ``--json`` since util-linux 2.31; blkid(8), low-level probing: exit status 2 means that there is
     nothing, 8 that there is more than one thing.
 
     :raises ToolMissing: if the host has neither: without them it cannot be determined that a device is empty.
@@ -68,7 +68,7 @@ def _described(kind: str, name: str | None) -> str:
 
 
 def read_cache_metadata(path: Path) -> tuple[str, ...]:
-    """Superblocks of block caches at the beginning of a device, which libblkid does not know; each name once."""
+    """Superblocks of block caches at the beginning of a device, which libblkid does not support; each name once."""
     try:
         with open(path, "rb") as device:
             head = device.read(_HEAD)

@@ -46,7 +46,7 @@ def write_sysfs(path: Path, value: str, item: str) -> None:
 def real_path(path: Path) -> Path:
     """Where a link of sysfs leads to, through every other link; the path itself if the link vanishes while it is followed.
 
-    ``os.path.realpath`` reads a link after it has looked whether it is one, and raises if it has gone in between.
+    ``os.path.realpath`` reads a link after it has checked whether it is one, and raises if it has gone in between.
     """
     try:
         return Path(os.path.realpath(path))

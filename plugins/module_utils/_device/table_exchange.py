@@ -35,7 +35,7 @@ class Exchange:
     :param runner: starts dmsetup.
     :param name: the device-mapper name.
     :param item: the cache, as the user named it, for messages.
-    :param path: the device as a user knows it, for messages.
+    :param path: the device by its common name, for messages.
     :param patience: seconds that a suspension may take: it waits for every request that is on its way.
     """
 

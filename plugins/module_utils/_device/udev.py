@@ -38,9 +38,9 @@ def parse_export(text: str) -> dict[str, dict[str, str]]:
 
 
 def refresh(runner: Runner, paths: t.Sequence[str], item: str | None = None) -> None:
-    """Have udev look at devices again whose content was changed, and wait for it: its database is what most programs of a host go by.
+    """Have udev examine devices again whose content was changed, and wait for it: its database is what most programs of a host go by.
 
-    udev looks by itself when somebody who could write closes a device, and misses it while it is busy with the same device.
+    udev examines a device by itself when a writer closes it, and misses it while it is busy with the same device.
     """
     if paths:
         runner.run(["udevadm", "trigger", "--action=change", "--settle", *paths], ok=None, item=item)

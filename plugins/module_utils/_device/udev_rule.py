@@ -5,7 +5,7 @@
 
 """A udev rules file of our own with one line per device: which property names the device, and the text of the file.
 
-Every function works on the file of drive write caches unless it is told another file, heading or list of properties.
+Every function works on the file of drive write caches unless it is given another file, heading or list of properties.
 
 Source of the format: udev(7). Values are compared as shell patterns and have no portable escape for a quotation mark, and
 ``$`` and ``%`` begin substitutions, so a value from a host goes into a rule only if it consists of harmless characters.
@@ -59,7 +59,7 @@ def choose_key(properties: t.Mapping[str, str], others: t.Iterable[t.Mapping[str
     :param properties: the udev properties of the drive.
     :param others: the udev properties of every other drive of the host.
     :param names: the properties that may name it, the one to prefer first.
-    :raises BadInput: saying why no rule can name this drive and no other.
+    :raises BadInput: with the reason why no rule can match only this drive.
     """
     others = list(others)
     candidates = keys_of(properties, names)

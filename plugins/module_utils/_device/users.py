@@ -5,7 +5,7 @@
 
 """Who uses a block device or a file, by device number and inode and never by the text of a path.
 
-A path says little: the file behind a loop device can be reached by a hard link or through a bind mount, a swap file by another name, and
+A path is not sufficient: the file behind a loop device can be reached by a hard link or through a bind mount, a swap file by another name, and
 what another mount namespace has mounted is not in this one's table.
 """
 
@@ -87,7 +87,7 @@ def unit_of_status(status: os.stat_result) -> Unit:
 
 
 def unit_at(root: Path, path: str | None) -> Unit | None:
-    """What a path leads to that the kernel gives, which may say that the name is gone."""
+    """What a path leads to that the kernel gives, which may show that the name is gone."""
     for text in (path, path[: -len(_DELETED)] if path and path.endswith(_DELETED) else None):
         if text and text.startswith("/"):
             found = unit_of(root / text.lstrip("/"))
@@ -100,7 +100,7 @@ def unit_at(root: Path, path: str | None) -> Unit | None:
 
 
 def mounts_of_all(root: Path) -> dict[str, str]:
-    """``{major:minor: where}`` of everything mounted in any mount namespace that a process lives in.
+    """``{major:minor: where}`` of everything mounted in any mount namespace of any process.
 
     The namespace of this process comes first, so that its mount points are named. Source: proc(5), ``/proc/pid/mountinfo``.
     """
@@ -157,7 +157,7 @@ def swap_units(root: Path) -> set[Unit]:
 
 
 def backing_unit(root: Path, loop: str) -> Unit | None:
-    """What a loop device lies on: as its driver says, else by the path in sysfs. ``loop`` is its kernel name.
+    """What a loop device lies on: as its driver reports, else by the path in sysfs. ``loop`` is its kernel name.
 
     Source: loop(4), LOOP_GET_STATUS64; a block device below has its number in ``lo_rdevice``.
     """
@@ -251,7 +251,7 @@ def processes(root: Path) -> list[Path]:
 def open_files(root: Path, units: t.AbstractSet[Unit], *, mapped: bool = True) -> OpenFiles:
     """Who has any of some units open or mapped.
 
-    :param mapped: look at mappings too, which takes several times as long.
+    :param mapped: read mappings too, which takes several times as long.
 
     A virtual machine, a database or a user-space target opens its disk without O_EXCL; only its descriptor shows it. One that has closed
     its descriptor and kept the mapping shows in its maps. Source: proc(5), ``fd``, ``fdinfo`` (``flags`` is octal, the lowest two bits

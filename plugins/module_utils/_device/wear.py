@@ -3,13 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What ``smartctl -j -x`` says of one drive, in words that fit ATA, SCSI and NVMe alike. Pure.
+"""The output of ``smartctl -j -x`` for one drive, in words that fit ATA, SCSI and NVMe alike. Pure.
 
 Sources: smartctl(8) and the JSON of smartmontools 7.0 to 7.5; ACS-4 section 9.5.11 (device statistics, page 7); NVM Express base
 specification, SMART / Health Information log: percentage used may exceed 100, a data unit is 1000 blocks of 512 bytes.
 
 Numbers of ATA attributes are a vendor's own (233 is wear on one drive and gigabytes written on the next), so attributes are taken by
-the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name says.
+the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -25,8 +25,8 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB
 
-#: Attributes whose normalised value is the share of rated life that is left; the first that a drive has counts.
-#: The names that say "used" (Micron and Crucial) do so of the raw value.
+#: Attributes whose normalised value is the share of rated endurance that is left; the first that a drive has counts.
+#: The names that contain "used" (Micron and Crucial) do so of the raw value.
 WEAR_ATTRIBUTES = (
     "Media_Wearout_Indicator",
     "Percent_Lifetime_Remain",
@@ -67,17 +67,17 @@ _NVME_WARNINGS = (
     "backup of the volatile memory failed",
     "persistent memory region read-only",
 )
-#: The warning that does not ask for a new drive.
+#: The warning that does not require a new drive.
 TEMPERATURE_WARNING = _NVME_WARNINGS[1]
 _NVME_UNIT = 512_000
 
-#: Bits of the exit status that say that the command itself failed: wrong arguments, and a drive that could not be opened or identified.
+#: Bits of the exit status that mean that the command itself failed: wrong arguments, and a drive that could not be opened or identified.
 _FAILED = 0b11
 
 
 @dataclass(frozen=True)
 class DriveHealth:
-    """One drive. None is "not told", never 0.
+    """One drive. None is "not reported", never 0.
 
     :param name: kernel name, or what smartctl opens together with :attr:`device_type`.
     :param path: how users name it: stable path, or both arguments of smartctl for a drive behind a controller.
@@ -129,7 +129,7 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
     """One drive from the output of ``smartctl -j -x``.
 
     :param rc: the exit status, a bit mask of which only the lowest two bits mean that nothing was read.
-    :raises NotUnderstood: with what smartctl said if it could not read the drive, or if it printed no JSON.
+    :raises NotUnderstood: with the message of smartctl if it could not read the drive, or if it printed no JSON.
     """
     try:
         found = json.loads(text)
@@ -152,7 +152,7 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
         firmware=_word(found.get("firmware_version") or found.get("scsi_revision")),
         passed=_at(found, "smart_status", "passed"),
         power_on_hours=_count(_at(found, "power_on_time", "hours")),
-        # A drive without a sensor says 0.
+        # A drive without a sensor reports 0.
         temperature=_count(_at(found, "temperature", "current")) or None,
     )
     readers = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}
@@ -175,7 +175,7 @@ def _newer(found: t.Mapping[str, t.Any], values: _Values) -> _Values:
         "spare_percent": (_count(_at(found, "spare_available", "current_percent")), "spare_available"),
         "spare_threshold_percent": (_count(_at(found, "spare_available", "threshold_percent")), "spare_available"),
     }
-    # NVMe has both, and of a drive without spare both are 0, which _nvme knows.
+    # NVMe has both, and of a drive without spare both are 0, which _nvme handles.
     if _at(found, "device", "protocol") == "NVMe":
         return {}
     attribute = values.get("wear_used_percent", (None, ""))
@@ -195,7 +195,7 @@ def _ata(found: t.Mapping[str, t.Any]) -> _Values:
         "pending": _raw(rows, _PENDING),
         "media_errors": _either(_raw(rows, _UNCORRECTABLE), statistics, "Number of Reported Uncorrectable Errors"),
         "unsafe_shutdowns": _raw(rows, _UNSAFE),
-        # The default name says sectors, and many drives count something larger.
+        # The default name contains sectors, and many drives count something larger.
         "written_bytes": _ata_written({} if foreign else rows, statistics),
         "failing": (tuple(sorted(failing)) or None, "when_failed"),
     }
@@ -239,7 +239,7 @@ def _normalised(rows: t.Mapping[str, t.Any], names: t.Sequence[str], foreign: st
     for name in names:
         row = rows.get(name)
         value = _count(_at(row, "value"))
-        # Some attributes count from 200 or 253. Of a model that smartctl does not know, a value at either end of the scale is more
+        # Some attributes count from 200 or 253. Of a model that is not in smartctl's database, a value at either end of the scale is more
         # likely something else under a default name.
         if value is not None and value <= 100 and (0 < value < 100 or not foreign):
             return value, f"{name} (attribute {row.get('id')}, value {value}{foreign})"
@@ -257,7 +257,7 @@ def _threshold(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int
 def _raw(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int | None, str]:
     for name in names:
         text = str(_at(rows.get(name), "raw", "string") or "")
-        # The string is formatted as the drive database says: of "4 (0 2)" the first number is the count, the raw value is all three.
+        # The string is formatted by the drive database: of "4 (0 2)" the first number is the count, the raw value is all three.
         match = re.match(r"\s*(\d+)", text)
         value = int(match.group(1)) if match else _count(_at(rows.get(name), "raw", "value"))
         if value is not None:
@@ -285,7 +285,7 @@ def _nvme(found: t.Mapping[str, t.Any]) -> _Values:
     warnings = [f"bit {bit}" if bit >= len(_NVME_WARNINGS) else _NVME_WARNINGS[bit] for bit in range(8) if bits >> bit & 1]
     units = _count(log.get("data_units_written"))
     spare, threshold = _count(log.get("available_spare")), _count(log.get("available_spare_threshold"))
-    # Emulated drives say 0 of 0: they have no spare, and are not at the end of it.
+    # Emulated drives report 0 of 0: they have no spare, and are not at the end of it.
     reported = bool(spare or threshold or bits & 1)
     return {
         "wear_used_percent": (_count(log.get("percentage_used")), "percentage_used"),
@@ -296,7 +296,7 @@ def _nvme(found: t.Mapping[str, t.Any]) -> _Values:
         "power_on_hours": (_count(log.get("power_on_hours")), "power_on_hours"),
         "written_bytes": (units * _NVME_UNIT if units is not None else None, "data_units_written"),
         "warnings": (tuple(warnings) or None, "critical_warning"),
-        # Drives without namespace management say 0, or nothing.
+        # Drives without namespace management report 0, or nothing.
         "capacity": (_count(found.get("nvme_total_capacity")) or None, "total NVM capacity"),
         "unallocated": (_count(found.get("nvme_unallocated_capacity")), "unallocated NVM capacity"),
     }

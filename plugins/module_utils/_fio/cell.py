@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One measurement: what is asked for, what it needs of the host, and how it is described in its ``meta.json``."""
+"""One measurement: what is requested, what it needs of the host, and how it is described in its ``meta.json``."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -44,7 +44,7 @@ StackReader = t.Callable[[], t.Any]
 
 @dataclass(frozen=True)
 class Cell:
-    """One measurement that is asked for."""
+    """One requested measurement."""
 
     key: CellKey
     target: FioTarget
@@ -69,7 +69,7 @@ class MeasuredHost:
 
 
 def read_cell(variant: str, row: t.Mapping[str, t.Any]) -> Cell:
-    """Check one cell that a user asked for.
+    """Check one cell that a user requested.
 
     :raises BadInput: naming the cell and what is wrong with it.
     """
@@ -95,7 +95,7 @@ def _repeat(row: t.Mapping[str, t.Any]) -> int:
 
 
 def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[Cell, ...]:
-    """Check what a user asked for.
+    """Check what a user requested.
 
     :raises BadInput: naming the cell and what is wrong with it.
     """
@@ -228,7 +228,7 @@ def describe_target(target: FioTarget, facts: TargetFacts | None) -> dict[str, t
 def what_was_measured(target: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
     """What of a described target makes its figures those of another one: see :func:`describe_target`."""
     identity, used = target.get("identity"), target.get("used_size")
-    # A file is laid out by fio as large as asked for, so what it had before says nothing.
+    # A file is laid out by fio as large as requested, so its previous size does not matter.
     size = None if target.get("kind") == "file" and used is not None else target.get("size")
     return (target.get("kind"), identity, target.get("path") if identity is None else None, used, size)
 

@@ -54,7 +54,7 @@ def repeat_number(text: t.Any) -> int:
 
 
 def _printable(text: t.Any) -> str:
-    """What somebody else has written, safe on a terminal and not endless."""
+    """Text from another source, safe on a terminal and limited in length."""
     return "".join(char if char.isprintable() else " " for char in str(text)[:80])
 
 

@@ -62,7 +62,7 @@ def end_of_io(job: Job, *, size: int | None, device_size: int | None, is_file: b
 
 
 def what_moves_the_end(job: Job) -> str:
-    """The option to blame for an end that is too far."""
+    """The option that causes an end that is too far."""
     return _first_of(_MOVERS, job.sections) or "bs"
 
 

@@ -20,6 +20,8 @@ PLAT_BITS = 6
 PLAT_VAL = 1 << PLAT_BITS
 
 _LARGEST_INDEX = 64 * PLAT_VAL
+#: fio counts with 64 bits.
+_LARGEST_COUNTER = 2**64
 
 #: A latency histogram: midpoint of the bin in ns -> number of I/Os. Never holds a count of 0.
 Bins = t.Mapping[int, int]
@@ -91,7 +93,14 @@ def from_durations(counts: t.Mapping[str, t.Any], nanoseconds_per_unit: int) -> 
 
     :raises ValueError: for a duration or a count beyond 64 bits.
     """
-    return {duration(raw) * nanoseconds_per_unit: _count(count) for raw, count in counts.items() if count}
+    used = counts if all(counts.values()) else {raw: count for raw, count in counts.items() if count}
+    # All at once: a measurement has hundreds of them.
+    values, numbers = list(map(int, used)), list(map(int, used.values()))
+    for found in (values, numbers):
+        if found:
+            _within(min(found), _LARGEST_COUNTER)
+            _within(max(found), _LARGEST_COUNTER)
+    return dict(zip(values if nanoseconds_per_unit == 1 else [value * nanoseconds_per_unit for value in values], numbers))
 
 
 def duration(raw: t.Any) -> int:
@@ -99,7 +108,7 @@ def duration(raw: t.Any) -> int:
 
     :raises ValueError: if it is below 0 or beyond 64 bits.
     """
-    return _within(raw, 2**64)
+    return _within(raw, _LARGEST_COUNTER)
 
 
 def _index(raw: str) -> int:
@@ -108,7 +117,7 @@ def _index(raw: str) -> int:
 
 
 def _count(raw: t.Any) -> int:
-    return _within(raw, 2**64)
+    return _within(raw, _LARGEST_COUNTER)
 
 
 def _within(raw: t.Any, limit: int) -> int:

@@ -131,7 +131,7 @@ HARMLESS = frozenset(
         *("verify_fatal", "verify_async", "verify_async_cpus", "verify_backlog", "verify_backlog_batch", "verify_only", "verify_state_save"),
         *("verify_write_sequence", "verify_header_seed", "verify_policy", "experimental_verify"),
         *("trim_percentage", "trim_verify_zero", "trim_backlog", "trim_backlog_batch"),
-        # processes and CPUs; numjobs, which says how many there are, is computed
+        # processes and CPUs; numjobs, their number, is computed
         *("thread", "nice", "prio", "prioclass", "priohint", "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy"),
         *("wait_for", "wait_for_previous", "stonewall", "new_group", "exitall", "exit_what", "exitall_on_error", "continue_on_error", "ignore_error"),
         # what is reported

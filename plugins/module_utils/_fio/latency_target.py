@@ -6,8 +6,8 @@
 """fio's own search for the queue depth that keeps a latency, and whether it ended a job before its time; pure.
 
 With ``latency_target`` fio tries queue depths, each for one ``latency_window``, until the one is found at which ``latency_percentile``
-of all I/Os are within the target. It then forgets what it counted, measures one more window at that depth and ends: the report is
-of the last window. ``latency_run`` (3.20 and later) keeps it going. If no depth will do it runs to its end and does not say so.
+of all I/Os are within the target. It then resets its counters, measures one more window at that depth and ends: the report is
+of the last window. ``latency_run`` (3.20 and later) keeps it going. If no depth is sufficient it runs to its end without reporting that.
 
 Sources: ``HOWTO`` (I/O latency) and ``lat_target_check`` in ``io_u.c`` of fio; reports that 3.16, 3.33 and 3.42 wrote.
 """
@@ -33,7 +33,7 @@ _OF_A_WINDOW = 0.98
 
 @dataclass(frozen=True)
 class LatencyTarget:
-    """What a job asks for.
+    """What a job requests.
 
     :param limit: ns.
     :param window: ns.
@@ -107,7 +107,7 @@ def _share(direction: Direction, target: LatencyTarget) -> tuple[float, float] |
 
 
 def _percent_within(latency: Latency, target: LatencyTarget) -> float | None:
-    """The largest percentile that is within the limit; ``None`` if none tells whether the wanted one is."""
+    """The largest percentile that is within the limit; ``None`` if none shows whether the wanted one is."""
     last = histogram.bin_index(target.limit)
     within = [percent for percent, value in latency.percentiles.items() if histogram.bin_index(value) <= last]
     if not any(percent >= target.percentile for percent in latency.percentiles):

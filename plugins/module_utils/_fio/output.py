@@ -129,7 +129,7 @@ class Job:
     """One entry of the report: a thread, or a group of them under group_reporting.
 
     :param options: as fio echoes them, those of the global section below its own. Flags are missing before 3.39, and one of two
-        equal keys is lost: what was really asked is in the job file that was sent.
+        equal keys is lost: what was really requested is in the job file that was sent.
     :param elapsed: seconds, with ramp and layout; ``None`` before 2.2.9.
     :param host: in client mode the name that the client was given for the server, and its port.
     """
@@ -186,7 +186,7 @@ def split(text: str) -> tuple[list[dict[str, t.Any]], list[str], bool]:
     between: list[str] = []
     position = values = 0
     truncated = False
-    starts = [match.start() for match in itertools.islice(re.finditer(r"^\{", text, re.MULTILINE), _MOST_OBJECTS + 1)]
+    starts = list(itertools.islice(_objects_begin(text), _MOST_OBJECTS + 1))
     if len(starts) > _MOST_OBJECTS:
         raise NotUnderstood(f"the output of fio has more than {_MOST_OBJECTS:,} objects")
     for start, end in zip(starts, [*starts[1:], len(text)]):
@@ -207,6 +207,14 @@ def split(text: str) -> tuple[list[dict[str, t.Any]], list[str], bool]:
     between.append(text[position:])
     lines = [line.rstrip() for part in between for line in itertools.islice(io.StringIO(part), _MOST_LINES)]
     return objects, [line for line in lines if line], truncated
+
+
+def _objects_begin(text: str) -> t.Iterator[int]:
+    """Where a line begins with a brace."""
+    place = 0 if text.startswith("{") else text.find("\n{") + 1 or -1
+    while place >= 0:
+        yield place
+        place = text.find("\n{", place) + 1 or -1
 
 
 def parse(text: str, *, block_size: int | None = None) -> Output:

@@ -6,7 +6,7 @@
 """One run of fio, and what became of it.
 
 fio's exit status alone is not enough: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
-run is ``ok`` only if everything that was asked for is in the report, and nothing unknown beside it.
+run is ``ok`` only if everything that was requested is in the report, and nothing unknown beside it.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -35,10 +35,10 @@ if t.TYPE_CHECKING:
 LONG_RUN = 300.0
 _STATUS_INTERVAL = 60
 
-#: How long fio may take to finish its I/O after it was asked to stop. In seconds.
+#: How long fio may take to finish its I/O after SIGTERM. In seconds.
 PATIENCE = 60.0
 
-#: A run that is shorter than this part of what was asked for was stopped by something.
+#: A run that is shorter than this part of what was requested was stopped.
 _ENOUGH = 0.9
 
 #: Lines around a report that mean nothing bad.
@@ -180,7 +180,7 @@ def _arguments(process: Path) -> list[str]:
 
 
 def ended_with_its_parent(runner: Runner) -> list[str]:
-    """Words before a command that end it when this process dies, as a task in the background does at its time limit.
+    """Words before a command that end it when this process ends, as a task in the background does at its time limit.
 
     Source: setpriv(1) and PR_SET_PDEATHSIG of prctl(2); the option exists since util-linux 2.33.
     """

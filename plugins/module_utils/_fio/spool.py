@@ -37,7 +37,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 #: The version of meta.json.
 SCHEMA = 1
 
-#: Of this collection, as galaxy.yml has it: no module knows from which release it came.
+#: Of this collection, as galaxy.yml has it: no module can read its release.
 COLLECTION_VERSION = "0.4.0"
 
 #: Options of modules that measure, and of those that read or collect what was measured.
@@ -91,7 +91,7 @@ class Spool:
         return CellKey.checked(key.variant, key.cell, key.repeat).below(self.home)
 
     def make(self) -> None:
-        """Make the campaign's folder, in which the user that fetches can read what it knows the name of: see :meth:`opened`."""
+        """Make the campaign's folder, in which the fetching user can read files by name: see :meth:`opened`."""
         with self._explained():
             _make_folders(self.home)
 

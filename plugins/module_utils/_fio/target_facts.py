@@ -37,10 +37,10 @@ class FioTarget:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """The target itself, or a device above it, below it, or of the same storage; ``relation`` says which.
+    """The target itself, or a device above it, below it, or of the same storage; ``relation`` is which.
 
     ``signatures`` are those that are no normal part of the stack; ``holders_outside`` are devices that hold it or are loops over it;
-    ``exports`` says through what it is given to other hosts; ``file_system`` which mounted file system of several devices it belongs to.
+    ``exports`` is how it is given to other hosts; ``file_system`` which mounted file system of several devices it belongs to.
     """
 
     relation: str

@@ -7,7 +7,7 @@
 
 Sources: fio's ``HOWTO`` and ``options.c`` of the releases, and where those of every release were not at hand, its commits (git.kernel.dk),
 its threads (github.com/axboe/fio) and its mailing list, named in the table. fio has no list of changes, so the table holds only what a
-campaign is likely to ask for; everything else is asked of the fio of the host itself, which reads every job file before anything runs. So
+campaign is likely to use; everything else is left to the fio of the host itself, which reads every job file before anything runs. So
 where a date leaves two releases possible the table has the earlier one: nothing is refused that would work.
 """
 
@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 #: The oldest version whose JSON is understood and that dumps its state while it runs.
 MINIMUM = Version(2, 1)
 
-#: From here on nothing that the collection adds is missing: fio need not be asked.
+#: From here on nothing that the collection adds is missing: fio need not be queried.
 COMPLETE = Version(3, 1)
 
 #: Since when ``--output-format=json+`` has bins, without which percentiles of several jobs or hosts cannot be put together.
@@ -39,7 +39,7 @@ SINCE: t.Mapping[str, Version] = {
     **dict.fromkeys(("latency_target", "latency_window", "latency_percentile"), Version(2, 1, 5)),
     **dict.fromkeys(("log_hist_msec", "log_hist_coarseness", "log_unix_epoch"), Version(2, 14)),
     **dict.fromkeys(("steadystate", "ss", "steadystate_duration", "ss_dur", "steadystate_ramp_time", "ss_ramp"), Version(2, 16)),
-    # Commit 1a9bf814 of 6 December 2017, two days after issue 497 asked for it on 3.2.
+    # Commit 1a9bf814 of 6 December 2017, two days after issue 497 requested it on 3.2.
     "rate_ignore_thinktime": Version(3, 3),
     "slat_percentiles": Version(3, 18),
     "latency_run": Version(3, 20),
@@ -47,7 +47,7 @@ SINCE: t.Mapping[str, Version] = {
     "thinktime_blocks_type": Version(3, 26),
     # Commit f7942acd of 6 September 2021, the days of 3.28.
     "thinktime_iotime": Version(3, 28),
-    # In no release yet on 28 February 2022, says pull request 1353; 3.30 is of April.
+    # In no release yet on 28 February 2022, according to pull request 1353; 3.30 is of April.
     **dict.fromkeys(("log_alternate_epoch", "log_alternate_epoch_clock_id"), Version(3, 30)),
     # Not in 3.33 (--cmdhelp).
     "num_range": Version(3, 34),
@@ -71,7 +71,7 @@ _VALUES: tuple[tuple[tuple[str, ...], tuple[str, ...], Version], ...] = (
     (("zonemode",), ("zbd",), Version(3, 9)),
 )
 
-#: Options that take a percentage later than a number. Issue 419 asks for that of io_size on 3.2, and names the commit, 8b38f401.
+#: Options that take a percentage later than a number. Issue 419 requests that of io_size on 3.2, and names the commit, 8b38f401.
 _PERCENTAGES: tuple[tuple[tuple[str, ...], Version], ...] = ((("io_size", "io_limit"), Version(3, 3)),)
 
 #: What the collection adds to a job file by itself; a fio that lacks one goes without.

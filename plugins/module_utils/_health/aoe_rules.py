@@ -6,7 +6,7 @@
 """Frames of ATA over Ethernet that do not fit the blocks of a cache: findings about them.
 
 A frame whose data are no multiple of the block begins inside a block and ends inside another, so a cache that takes whole blocks
-only sees pieces (field case C: 8704 bytes at an MTU of 9000, and 93% of the requests uncacheable). That happens on a target whose
+only receives pieces (field case C: 8704 bytes at an MTU of 9000, and 93% of the requests uncacheable). That happens on a target whose
 cache is served, and on an initiator whose cache sends to a target.
 """
 
@@ -44,7 +44,7 @@ _ETHERNET = 18
 class AoeSight:
     """The AoE of one host.
 
-    :param devices: targets that its initiator knows.
+    :param devices: targets of its initiator.
     :param exports: by kernel name, what serves a device to others.
     :param mtus: by the names of the interfaces of both.
     """
@@ -71,7 +71,7 @@ def aoe_findings(sight: AoeSight, devices: Devices, caches: t.Sequence[CacheStat
     for cache in caches:
         diagnosis = diagnoses.get(f"{cache.type} {cache.name}")
         for target in _targets_below(sight, devices, cache):
-            # A cache of smaller blocks takes such frames; that they do not fit pages is still worth knowing.
+            # A cache of smaller blocks takes such frames; that they do not fit pages is still reported.
             found = list(_below(sight, cache, target, diagnosis))
             reported.update(target.name for _finding in found)
             yield from found
@@ -84,7 +84,7 @@ def aoe_findings(sight: AoeSight, devices: Devices, caches: t.Sequence[CacheStat
 
 
 def with_aoe(findings: t.Sequence[Finding], found: t.Iterable[Finding], caches: t.Sequence[CacheState], diagnoses: t.Mapping[str, Diagnosis]) -> list[Finding]:
-    """All findings, with one line for one fault: what the histogram says of frames without knowing whose, goes where the frames are known."""
+    """All findings, with one line for one fault: what the histogram shows of frames is merged where the frames are known."""
     aoe = list(found)
     known = {finding.subject for finding in aoe if finding.severity == "warning"}
     framed = {cache.name for cache in caches if getattr(diagnoses.get(f"{cache.type} {cache.name}"), "pattern", "") == "frames"}

@@ -3,10 +3,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Which share of the requests of a cache it cannot serve, and why, as far as the kernel's figures tell. Pure.
+"""Which share of the requests of a cache it cannot serve, and why, as far as the kernel's figures show. Pure.
 
 flashcache counts its requests by size, which answers the question. Of every other type there are block statistics
-(Documentation/block/stat.rst) and what the cache itself counts: they give means, not sizes, and that is said.
+(Documentation/block/stat.rst) and what the cache itself counts: they give means, not sizes, and that is reported.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -32,7 +32,7 @@ STATISTICS = "block_statistics"
 _SHARED_HISTOGRAM = frozenset({"flashcache"})
 #: From this share of merged requests on, what reached a device was mostly one request behind the other.
 _SEQUENTIAL = 0.5
-#: Shares of which nothing has to be said.
+#: Shares that are not reported.
 _WORTH_SAYING = 5.0
 
 _WHY_BYPASSED = {
@@ -53,17 +53,17 @@ _STATISTICS_CANNOT_TELL = (
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What speaks against a cache serving its requests.
+    """Reasons why a cache does not serve its requests.
 
-    :param source: where it was taken from: :data:`HISTOGRAM` or :data:`STATISTICS`; None if nothing was asked of the cache.
+    :param source: where it was taken from: :data:`HISTOGRAM` or :data:`STATISTICS`; None without requests to the cache.
     :param since: ``previous_reading``, or ``load`` for everything since the cache, or its module, was loaded.
     :param requests: what it is about; a count.
-    :param uncacheable_percent: of the requests: those that cannot be cached for their size; None if it cannot be told.
+    :param uncacheable_percent: of the requests: those that cannot be cached for their size; None if it cannot be determined.
     :param bypassed_percent: those that the cache counted as passed by.
     :param origin_read_percent: bytes read from the origin for every 100 bytes read from the cached device; may exceed 100,
         because a cache also reads what it takes in.
     :param pattern: one of :data:`request_sizes.PATTERNS`.
-    :param sentences: the reasons, for people; ``unknown``: what the figures cannot tell.
+    :param sentences: the reasons, for users; ``unknown``: what the figures cannot show.
     """
 
     source: str | None = None
@@ -84,7 +84,7 @@ class Diagnosis:
 
 
 def diagnose(cache: CacheState, passed: CacheActivity, sharing: int = 1) -> Diagnosis:
-    """Why a cache does not serve what it is asked.
+    """Why a cache does not serve its requests.
 
     :param passed: what happened since the earlier reading.
     :param sharing: how many caches of this type the host has, which one histogram counts together.
@@ -153,7 +153,7 @@ def _from_statistics(cache: CacheState, passed: CacheActivity) -> Diagnosis:
 
 
 def _by_size(cache: CacheState, top: Traffic) -> request_sizes.Diagnosis | None:
-    """What the mean size says, of types that cache whole blocks only."""
+    """What the mean size shows, of types that cache whole blocks only."""
     if cache.type not in ("flashcache", "enhanceio") or not cache.block_size:
         return None
     return request_sizes.diagnose_average(top.requests, top.read_bytes + top.written_bytes, cache.block_size)
@@ -186,7 +186,7 @@ def _cutoff(value: t.Any, *, in_bytes: bool) -> str:
 
 
 def _miss_sentences(cache: CacheState, passed: CacheActivity) -> t.Iterator[str]:
-    """Misses of the types that know no bypass."""
+    """Misses of the types without bypass."""
     rate = passed.reads.percent
     if rate is None or rate > 100 - _WORTH_SAYING or cache.type not in ("lvm_cache", "dm_cache"):
         return
@@ -195,7 +195,7 @@ def _miss_sentences(cache: CacheState, passed: CacheActivity) -> t.Iterator[str]
 
 
 def _promotion_sentences(cache: CacheState, top: Traffic) -> t.Iterator[str]:
-    """dm-cache moves whole blocks, whatever the size of what was asked for."""
+    """dm-cache moves whole blocks, whatever the size of the request."""
     mean = (top.read_bytes + top.written_bytes) / top.requests
     if cache.type in ("lvm_cache", "dm_cache") and cache.kind != "writecache" and cache.block_size and mean and cache.block_size >= 4 * mean:
         yield (

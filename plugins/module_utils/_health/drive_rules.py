@@ -37,7 +37,7 @@ def drive_findings(drives: t.Iterable[DriveHealth], limits: Limits, before: Read
 
 
 def reserve_findings(reserves: t.Iterable[Reserve]) -> t.Iterator[Finding]:
-    """What is kept free of data, for people who want to see that it is."""
+    """What is kept free of data, for information."""
     for reserve in reserves:
         if reserve.reserved:
             yield Finding(

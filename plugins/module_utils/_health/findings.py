@@ -21,9 +21,9 @@ SEVERITIES = ("critical", "warning", "info")
 class Finding:
     """One finding.
 
-    :param severity: ``critical``: data is lost or will be soon; ``warning``: act before it becomes that; ``info``: good to know.
+    :param severity: ``critical``: data is lost or will be soon; ``warning``: act before it becomes that; ``info``: for information.
     :param subject: the cache, drive, array or controller, as users name it.
-    :param check: what was looked at, a word that stays the same between versions.
+    :param check: what was checked, a word that stays the same between versions.
     :param message: one line that begins with the subject and that states what to do.
     :param value: what was found; limit: what it was compared with; None if there is no number.
     """
@@ -48,7 +48,7 @@ def in_order(findings: t.Iterable[Finding]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class Limits:
-    """From where on something is a finding. Percent, unless said otherwise.
+    """From where on something is a finding. Percent, unless noted otherwise.
 
     :param wear_used: of the rated endurance of a drive: critical from here on. The same as a normalised wear attribute of 100 less this.
     :param wear_used_soon: a warning from here on.
@@ -56,7 +56,7 @@ class Limits:
     :param dirty: of the size of a cache: critical from here on; ``dirty_average``: of the mean of the readings kept, a warning.
     :param read_hits: of what was looked up in a cache between two readings: a warning below.
     :param uncacheable: of the requests to a cache: a warning from here on.
-    :param requests: with fewer requests between two readings than this, rates say nothing; a count.
+    :param requests: with fewer requests between two readings than this, rates are meaningless; a count.
     """
 
     wear_used: int = 90

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.reading
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 
-#: ``measured``; ``idle``: nothing was asked; ``not_known_yet``: requests came and the counters have not moved;
+#: ``measured``; ``idle``: no requests; ``not_known_yet``: requests came and the counters have not moved;
 #: ``counters_fell``: they were reset or wrapped around; ``first_reading``: there is nothing to compare with.
 STATES = ("measured", "idle", "not_known_yet", "counters_fell", "first_reading")
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Everything about the health of a host in one look: drives, caches, controllers, arrays; and what follows from it."""
+"""Everything about the health of a host in one reading: drives, caches, controllers, arrays; and what follows from it."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -44,9 +44,9 @@ FindTools = t.Callable[["Runner"], t.Sequence["RaidProvider"]]
 
 @dataclass(frozen=True)
 class Questions:
-    """What to look at and against what.
+    """What to examine and against which limits.
 
-    :param interval: seconds between two looks at the caches; 0 for one look.
+    :param interval: seconds between two readings of the caches; 0 for one reading.
     :param previous: what an earlier run read, if any.
     :param further_drives: drives that no tool lists.
     """
@@ -113,14 +113,14 @@ def read_health(
     clock: t.Callable[[], float] = time.time,
     sleep: t.Callable[[float], None] = time.sleep,
 ) -> HostHealth:
-    """Look at a host, twice at its caches if an interval was asked for; changes nothing.
+    """Examine a host, its caches twice if an interval was requested; changes nothing.
 
     :raises StorageError: if not even the block devices can be read.
     """
     devices = read_devices(runner, root)
     previous = questions.previous
     if questions.interval > 0:
-        # Two looks of this run are closer to the truth than what an earlier run left; that one still tells what has grown.
+        # Two readings of this run are more accurate than one of an earlier run; that one still shows what has grown.
         first = take(read_caches(devices, runner, root).caches, (), root, clock(), previous, keep_average=False)
         sleep(questions.interval)
     else:

@@ -32,7 +32,7 @@ _ROOT = Path("/")
 
 
 def run_module(module: AnsibleModule) -> t.NoReturn:
-    """Look at the host and leave with what was found."""
+    """Examine the host and return the findings."""
     try:
         questions, problems = read_questions(module.params, _ROOT)
         result = read_health(Runner(), questions, _ROOT).to_dict()

@@ -6,7 +6,7 @@
 """The layer ``over_provisioning``: a part of an SSD that no data is ever written to, so that the drive lasts longer and stays fast.
 
 Sources: blkdiscard(8); hdparm(8) ``-N``; ``queue/discard_max_bytes`` (Documentation/ABI/stable/sysfs-block), 0 where nothing can be
-discarded. ``queue/discard_zeroes_data`` is always 0 since Linux 4.12 and proves nothing; what a drive promises it says itself.
+discarded. ``queue/discard_zeroes_data`` is always 0 since Linux 4.12 and proves nothing; what a drive guarantees it reports itself.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -64,7 +64,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
 
     def __init__(self, runner: Runner, spec: t.Sequence[ReserveSpec], root: Path = Path("/"), *, sleep: t.Callable[[float], None] = time.sleep) -> None:
         super().__init__(runner, spec, root, sleep=sleep)
-        #: What reading back said of each discarded drive, as the rest of a sentence.
+        #: The result of reading back each discarded drive, as the rest of a sentence.
         self.proofs: dict[str, str] = {}
 
     # -- read and plan
@@ -98,7 +98,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         return dataclasses.replace(found, controller=namespaces.read_controller(self.runner, controller)) if controller else found
 
     def _with_partition(self, devices: Devices, device: BlockDevice, found: ReserveState) -> ReserveState:
-        # Asked for in any case: it is better missed before the drive is discarded than after.
+        # Checked in any case: a missing tool must be reported before the discard.
         self.runner.find("sfdisk")
         table = partition_table.read_table(self.runner, device.path)
         partition = devices.get(device.partitions[0]) if len(device.partitions) == 1 else None
@@ -107,7 +107,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         return dataclasses.replace(found, table=table, partition=partition, part_finding=self._examine(partition))
 
     def _examine(self, device: BlockDevice) -> DeviceUse:
-        # What is in use says so itself; opening it exclusively would only wait.
+        # Use is reported by itself; opening it exclusively would only wait.
         if device.holders or device.mountpoints or device.swap:
             return DeviceUse()
         return examine(self.runner, device.path, self.root, self.sleep)
@@ -133,7 +133,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
 
     @functools.singledispatchmethod
     def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises StorageError: if a command fails, or what it did is not what was asked for."""
+        """:raises StorageError: if a command fails, or its effect is not what was requested."""
         raise TypeError(operation)
 
     @carry_out.register
@@ -150,7 +150,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         self.proofs[path] = self._prove(path)
 
     def _prove(self, path: str) -> str:
-        """What reading says of a drive that was discarded.
+        """The result of reading a discarded drive.
 
         :raises NotEffective: if it promises to return zeroes and does not.
         """
@@ -164,7 +164,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         return "was discarded, which reading cannot prove: the drive does not promise what it returns then"
 
     def _promises_zeroes(self, path: str) -> bool:
-        """Whether the drive says that what was discarded reads as zeroes: ATA in its identity, NVMe in that of the namespace."""
+        """Whether the drive reports that what was discarded reads as zeroes: ATA in its identity, NVMe in that of the namespace."""
         device = read_devices(self.runner, self.root).resolve(path)
         with contextlib.suppress(StorageError):
             if device.transport == "sata":
@@ -192,7 +192,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
     @carry_out.register
     def _set_max_sectors(self, operation: SetMaxSectors, step: Step) -> None:
         path, sectors = step.item, operation.sectors
-        # p: so that it stays after the next power cycle. The exit status says little: the value is read back.
+        # p: so that it stays after the next power cycle. The exit status is not sufficient: the value is read back.
         completed = self.runner.run(["hdparm", "--yes-i-know-what-i-am-doing", f"-Np{sectors}", path], ok=None, item=path)
         found = read_max_sectors(self.runner, read_devices(self.runner, self.root).resolve(path))
         if found is None or found.visible != sectors:

@@ -99,7 +99,7 @@ class AttachNamespace(Operation):
 class ReserveSpec:
     """One drive. What stays usable is ``size`` in bytes, or ``share`` of the drive.
 
-    :param without_discard: the user says that the drive is as it left the factory, so that a discard would change nothing.
+    :param without_discard: the user states that the drive is as it left the factory, so that a discard would change nothing.
     """
 
     device: str
@@ -116,7 +116,7 @@ class ReserveState:
 
     :param device: None while an NVMe drive has no namespace.
     :param finding: what is on it; part_finding: what is on the partition that was made by us.
-    :param partition: that partition as the kernel sees it, also when there is no table any more.
+    :param partition: that partition as seen by the kernel, also when there is no table any more.
     :param discards: whether the kernel can discard blocks of it.
     :param claimants: other devices with the same link.
     """
@@ -138,7 +138,7 @@ ReserveStates = t.Mapping[str, ReserveState]
 
 
 def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, ...]:
-    """What the user asks for.
+    """What the user requests.
 
     :raises BadInput: naming what is invalid.
     """
@@ -177,7 +177,7 @@ def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
 
 
 def _require_one(found: ReserveState, spec: ReserveSpec) -> None:
-    """Refuse a path that does not name one whole drive for good."""
+    """Refuse a path that does not permanently name one whole drive."""
     if not is_stable(spec.device):
         instead = f"use {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
         raise BadInput(f"{spec.device} may be another drive after the next reboot: {instead}.", item=spec.device)

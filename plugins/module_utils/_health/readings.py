@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the counters of a host were at one moment, kept so that a later look can say what happened in between.
+"""What the counters of a host were at one moment, kept so that a later reading can show what happened in between.
 
 A reading is plain data: a run returns it, and the next one gets it back. Nothing in one is trusted, for it lay in a file.
 
@@ -30,13 +30,13 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth
 
 VERSION = 1
-#: How many looks the average of dirty blocks reaches back.
+#: How many readings the average of dirty blocks reaches back.
 _KEPT = 24
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """What one block device was asked, since boot or between two readings. Sizes in bytes."""
+    """The requests to one block device, since boot or between two readings. Sizes in bytes."""
 
     reads: int = 0
     reads_merged: int = 0
@@ -78,7 +78,7 @@ class CacheReading:
 
 @dataclass(frozen=True)
 class Readings:
-    """One look at a host. ``time`` in seconds since 1970; ``boot`` tells one run of the kernel from the next."""
+    """One reading of a host. ``time`` in seconds since 1970; ``boot`` identifies one run of the kernel."""
 
     time: float = 0.0
     boot: str = ""
@@ -113,10 +113,10 @@ def key_of(cache: CacheState) -> str:
 def take(
     caches: t.Iterable[CacheState], drives: t.Iterable[DriveHealth], root: Path, now: float, previous: Readings | None = None, *, keep_average: bool = True
 ) -> Readings:
-    """One look at the counters.
+    """One reading of the counters.
 
     :param previous: whose dirty shares are carried on.
-    :param keep_average: whether this look counts for the average of dirty blocks.
+    :param keep_average: whether this reading counts for the average of dirty blocks.
     """
     before = previous.caches if previous is not None else {}
     readings = {}

@@ -8,7 +8,7 @@
 The peer is found in three places, the surest one first: the variable ``SSH_CONNECTION`` of this process or of one it descends
 from (sudo takes it out of its child's, not out of its parent's), the TCP connections that those processes hold, and, when become
 starts the module in another tree of processes, the connections of every process of sshd. Which interface leads to the peer is
-what the kernel says, policy routing included; the answer may leave by another interface than the one that the local address is
+the kernel's route, policy routing included; the answer may leave by another interface than the one that the local address is
 on, so both count.
 
 Sources: ssh(1) "ENVIRONMENT", proc(5) (``stat``, ``environ``, ``fd``, ``net/tcp``), ``ip -json route get`` of iproute2.
@@ -37,7 +37,7 @@ _SERVERS = ("sshd", "sshd-session", "dropbear")
 
 @dataclass(frozen=True)
 class Peer:
-    """Both ends of a connection, as the host sees them. A link-local address of IPv6 has its interface behind a percent sign."""
+    """Both ends of a connection, as seen by the host. A link-local address of IPv6 has its interface behind a percent sign."""
 
     remote: str
     local: str

@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 _ON_A_PARENT = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec")
 #: Kinds of ``master`` whose MTU has to do with that of their members. A VRF, for one, has not.
 _OF_MEMBERS = ("bond", "bridge", "team")
-#: When the MTU of which interface was changed by this collection: emptied at boot, as every program that is told by it.
+#: When the MTU of which interface was changed by this collection: emptied at boot, like every program that uses it.
 _CHANGES = "run/cachefleet.storage/mtu-changed.json"
 _COMMAND = ("ip", "-details", "-json", "link", "show")
 
@@ -40,13 +40,13 @@ class Link:
 
     :param mtu: bytes of an IP packet, so without the Ethernet header.
     :param min_mtu: the least the driver takes.
-    :param max_mtu: the most the driver takes; ``None`` if it does not say.
+    :param max_mtu: the most the driver takes; ``None`` if it does not report it.
     :param kind: ``vlan``, ``bond``, ``bridge`` and others of ``ip link``; empty for a network card.
     :param master: the bond or bridge that it is a member of.
     :param lower: what it lies on: the parent of a VLAN, the members of a bond or bridge.
     :param mac: in small letters; empty if it has none.
     :param permanent_mac: that of the card, where a bond gave it another one.
-    :param up: whether it is switched on, which does not say that a cable is in it.
+    :param up: whether it is switched on, which does not mean that a cable is connected.
     """
 
     name: str
@@ -216,7 +216,7 @@ def mtu_changes(root: Path = Path("/")) -> dict[str, float]:
 
 
 def untold_changes(root: Path = Path("/")) -> frozenset[str]:
-    """The interfaces whose MTU this collection has changed, and what uses them has not been told yet."""
+    """The interfaces whose MTU this collection has changed, and what uses them has not been updated yet."""
     return frozenset(_changes(root)[1])
 
 
@@ -242,7 +242,7 @@ def remember_change(name: str, root: Path = Path("/")) -> None:
 
 
 def tell_changes(root: Path = Path("/")) -> None:
-    """Note that everything which uses the interfaces knows of their MTU."""
+    """Record that everything which uses the interfaces has their MTU."""
     changed, untold = _changes(root)
     if untold:
         _write_changes(root, changed, ())

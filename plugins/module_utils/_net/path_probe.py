@@ -6,7 +6,7 @@
 """The largest packet that gets to another host whole, and between which two hops a larger one is lost.
 
 Echo requests that must not be fragmented, sent from a raw socket: it needs root and no other program. A router on whose next link
-a packet is too large says so (RFC 1191, RFC 792 type 3 code 4, with the MTU of that link); a switch says nothing and drops the
+a packet is too large reports it (RFC 1191, RFC 792 type 3 code 4, with the MTU of that link); a switch says nothing and drops the
 frame, which only probes with a limited number of hops can place. Sizes are IP packets, header included.
 
 Sources: ip(7) (``IP_MTU_DISCOVER``, ``IP_RECVERR``, ``struct sock_extended_err``), icmp(7).
@@ -72,7 +72,7 @@ Probe = t.Callable[[int, int], ProbeReply]
 class Limit:
     """Where packets get too large: behind ``sender`` and before ``receiver``, which are addresses; empty if not known.
 
-    :param kind: ``interface``: on this host; ``router``: said by a router; ``silent``: not reported.
+    :param kind: ``interface``: on this host; ``router``: reported by a router; ``silent``: not reported.
     :param mtu: of that link, as reported; None if it was not.
     """
 
@@ -145,7 +145,7 @@ def _bisect(probe: _Counted, passes: int, fails: int, answer: ProbeReply) -> tup
         found = probe(size)
         if found.kind == REPLY:
             passes = size
-            # Who named this size has said what happens to a larger one.
+            # The router that reported this size has also reported the limit.
             if size == hint:
                 fails = size + 1
         else:
@@ -163,7 +163,7 @@ def _locate(probe: _Counted, address: str, passes: int, answer: ProbeReply) -> L
         return Limit("router", answer.sender, receiver, answer.mtu)
     reached = ""
     for place, hop in enumerate(hops):
-        # A router that never answers says nothing about the size either.
+        # A router that never answers gives no size either.
         if not hop:
             continue
         found = probe(passes + 1, place + 1)
@@ -187,7 +187,7 @@ def _trace(probe: _Counted, address: str) -> list[str]:
 def sentences(path: Path, name: str, own: str) -> list[str]:
     """What is wrong and what to do; nothing if packets of the wanted size get there.
 
-    :param name: of the peer, as the user knows it.
+    :param name: of the peer, as named by the user.
     :param own: what this end is called: its interface, or its address.
     """
     peer = f"{name} ({path.address})" if name and name != path.address else path.address
@@ -216,7 +216,7 @@ def sentences(path: Path, name: str, own: str) -> list[str]:
 class EchoSocket:
     """Echo requests to one address from a raw socket of this host.
 
-    :param interface: to send from, whatever the routes say; None for what they say.
+    :param interface: to send from, regardless of the routes; None to follow them.
     :param timeout: seconds to wait for an answer; less is waited once a round trip is known.
     :raises StorageError: if there is no way to the address, or no permission.
     """

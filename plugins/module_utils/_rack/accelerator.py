@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu impo
 #: A guest that has KVM is through in two seconds.
 PROBE_SECONDS = 10.0
 
-#: What a guest kernel prints on the serial console after its first program ran and asked for a restart.
+#: What a guest kernel prints on the serial console after its first program ran and requested a restart.
 PROBE_MARKER = "reboot: Restarting system"
 
 

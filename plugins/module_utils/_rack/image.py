@@ -43,7 +43,7 @@ HOST_PACKAGES = {
     "ssh-keygen": "openssh-client",
 }
 
-#: The files an image consists of. The last one written is the one that says that the image is complete.
+#: The files an image consists of. The last one written marks the image as complete.
 IMAGE_FILES = {"base": "base.qcow2", "kernel": "kernel", "initrd": "initrd", "host_key": "ssh_host_ed25519_key.pub"}
 
 #: Measured for the default packages: the tree has 0.7 GiB, the file system made of it 0.8, the image 0.75.
@@ -125,7 +125,7 @@ class ImageSpec:
 
 @dataclass(frozen=True)
 class ImageState:
-    """Whether the image is complete, and what it says of itself."""
+    """Whether the image is complete, and its metadata."""
 
     present: bool
     seconds: float = 0.0

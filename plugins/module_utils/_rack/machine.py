@@ -55,7 +55,7 @@ class Disk:
 
     @property
     def hot_pluggable(self) -> bool:
-        """Whether it can be pulled out of a running machine: QEMU's AHCI has no hot-plug, and its MegaRAID does not tell the guest."""
+        """Whether it can be pulled out of a running machine: QEMU's AHCI has no hot-plug, and its MegaRAID does not notify the guest."""
         return self.kind == "nvme"
 
     @property

@@ -78,7 +78,7 @@ class Monitor:
 
 
 def unplug(monitor: Monitor, disk: Disk, patience: float = 60.0) -> None:
-    """Pull a disk out; the guest is asked, and lets go of it first.
+    """Pull a disk out; the guest is requested to release it first.
 
     :raises TimedOut: if the guest keeps it.
     """

@@ -5,7 +5,7 @@
 
 """A process that outlives the module that started it, known by its id and the moment it was started.
 
-An id alone is not enough: ids are used again, and a stranger must never be ended in place of a machine.
+An id alone is not enough: ids are used again, and an unrelated process must never be ended in place of a machine.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -44,7 +44,7 @@ class NotedProcess:
         return self.wait(patience)
 
     def kill(self) -> bool:
-        """Take the process away without asking it."""
+        """Kill the process."""
         return self.end(signal.SIGKILL, 10.0)
 
     def wait(self, patience: float) -> bool:
@@ -58,7 +58,7 @@ class NotedProcess:
 
 
 def note_process(pid: int, root: pathlib.Path = pathlib.Path("/")) -> NotedProcess | None:
-    """What is to be remembered of a running process; ``None`` if there is none with this id.
+    """The record of a running process; ``None`` if there is none with this id.
 
     Source of the format: proc(5), /proc/pid/stat, fields 3 (state) and 22 (starttime).
     """

@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 def exclusive(path: pathlib.Path, *, patience: float, what: str) -> t.Iterator[None]:
     """Hold a lock file while something is changed.
 
-    The lock goes away with the process that holds it, so that a killed run blocks nobody.
+    The lock goes away with the process that holds it, so that a killed run blocks no other.
 
     :param patience: seconds to wait for another holder.
     :param what: named in the error, for example ``the rack demo``.
@@ -40,7 +40,7 @@ def exclusive(path: pathlib.Path, *, patience: float, what: str) -> t.Iterator[N
         try:
             # Through a link that another user has put there, root would make files elsewhere.
             handle = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644), "r+")
-        except FileNotFoundError:  # whoever held it has just removed the folder
+        except FileNotFoundError:  # its holder has just removed the folder
             continue
         except OSError as error:
             raise StorageError(f"The lock file {path} cannot be opened: {error.strerror}.", item=str(path)) from None
@@ -72,7 +72,7 @@ def _same_file(path: pathlib.Path, descriptor: int) -> bool:
 def make_folder(path: pathlib.Path) -> None:
     """Make a folder and its parents.
 
-    :raises StorageError: if that cannot be done, saying why.
+    :raises StorageError: if that cannot be done, with the reason.
     """
     try:
         path.mkdir(parents=True, exist_ok=True)
@@ -99,7 +99,7 @@ def remove_folder(path: pathlib.Path) -> None:
 
 
 def write_json(path: pathlib.Path, value: t.Any) -> None:
-    """Write a JSON file so that a reader sees the old or the new contents, never half of one."""
+    """Write a JSON file so that a reader gets the old or the new contents, never half of one."""
     descriptor, name = tempfile.mkstemp(dir=str(path.parent), prefix=f".{path.name}.")
     try:
         with os.fdopen(descriptor, "w") as handle:
@@ -134,7 +134,7 @@ def free_bytes(path: pathlib.Path) -> int:
 
 
 def require_free(path: pathlib.Path, need: int, purpose: str) -> None:
-    """Refuse early what would fail half-way for want of space.
+    """Refuse early what would fail half-way for lack of space.
 
     :raises Refused: naming what is needed and what is there.
     """

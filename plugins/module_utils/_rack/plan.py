@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The state of a rack, what is asked of it, and the steps from one to the other. Everything here is pure."""
+"""The state of a rack, what is requested, and the steps from one to the other. Everything here is pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -86,7 +86,7 @@ class RemoveFolder(Operation):
 
 @dataclass(frozen=True)
 class RackSpec:
-    """What the caller asks for.
+    """What the caller requests.
 
     :param state: ``started``, ``stopped``, ``restarted`` or ``absent``.
     :param machines: the whole rack as described; only needed to start.
@@ -106,7 +106,7 @@ class RackSpec:
 
 @dataclass(frozen=True)
 class MachineState:
-    """One machine as found. ``description`` and ``note`` are what the rack's own notes say of it."""
+    """One machine as found. ``description`` and ``note`` are from the rack's own notes."""
 
     description: Machine
     image: str
@@ -117,7 +117,7 @@ class MachineState:
 
 @dataclass(frozen=True)
 class RackState:
-    """``exists`` tells an empty rack from none."""
+    """``exists`` distinguishes an empty rack from none."""
 
     exists: bool
     machines: t.Mapping[str, MachineState] = field(default_factory=dict)

@@ -34,7 +34,7 @@ def _quote(value: t.Any) -> str:
 
 
 def _cache_mode(disk: Disk) -> str:
-    """Write-back: the guest is told of a volatile cache, and QEMU makes data durable on the host when the guest flushes."""
+    """Write-back: the guest is given a volatile cache, and QEMU makes data durable on the host when the guest flushes."""
     if disk.power_loss_protection:
         # A flush has nothing to do: what the drive took is in the host's memory, which outlives every power cut of the
         # machine, as a capacitor keeps the memory of a real drive. Without protection this would be a drive that lies.
@@ -54,7 +54,7 @@ def backend(disk: Disk, path: pathlib.Path) -> str:
 def disk_device(disk: Disk, place: str = "") -> str:
     """The ``-device`` of a disk.
 
-    :param place: where on which controller, as further properties; a hot-pluggable disk has a slot of its own and knows it.
+    :param place: where on which controller, as further properties; a hot-pluggable disk has a slot of its own.
     """
     common = f"drive=drive-{disk.name},id=disk-{disk.name},serial={_quote(disk.serial)}"
     if disk.kind in ("sata_hdd", "sata_ssd"):
@@ -101,7 +101,7 @@ def _identity(disk: Disk, model: str) -> str:
 
 
 def kernel_command_line(machine: Machine, rack: str, public_key: str) -> str:
-    """What the guest is told about itself.
+    """What is passed to the guest.
 
     :param public_key: an OpenSSH public key line.
     """

@@ -332,7 +332,7 @@ class RackLayer(Layer[RackState, RackSpec]):
 
 
 def machine_result(places: RackPaths, state: MachineState) -> dict[str, t.Any]:
-    """What a caller wants to know of a machine: how to reach it and what it has."""
+    """What is returned about a machine: how to reach it and what it has."""
     name, machine, note = state.description.name, state.description, state.note
     process = process_of(note)
     return {

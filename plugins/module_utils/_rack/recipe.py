@@ -201,10 +201,10 @@ GUEST_LINKS: tuple[tuple[str, str], ...] = (
     *((f"/etc/systemd/system/{unit}", "/dev/null") for unit in MASKED_UNITS),
 )
 
-#: Paths taken out of the guest again. systemd-logind stays installed and is started by D-Bus when a shutdown asks for it.
+#: Paths taken out of the guest again. systemd-logind stays installed and is started by D-Bus when a shutdown requests it.
 GUEST_REMOVED = ("/etc/hostname", "/usr/lib/systemd/system/multi-user.target.wants/systemd-logind.service")
 
-#: The kernel and initramfs packages of the guest make an initramfs that nobody boots: keep it small and quick to make.
+#: The kernel and initramfs packages of the guest make an initramfs that is not booted: keep it small and quick to make.
 ESSENTIAL_SCRIPT = """\
 #!/bin/sh
 set -eu
@@ -333,7 +333,7 @@ class Recipe:
 
 
 def recipe_from_options(options: t.Mapping[str, t.Any]) -> Recipe:
-    """The recipe that the options of the module ask for.
+    """The recipe that the options of the module describe.
 
     :raises BadInput: if the size is no size, or a name cannot be the name of a release or package.
     """

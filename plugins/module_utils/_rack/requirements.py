@@ -105,7 +105,7 @@ def _require_memory(starts: t.Sequence[Machine], root: pathlib.Path) -> None:
 
 
 def available_memory(root: pathlib.Path = pathlib.Path("/")) -> int | None:
-    """Bytes that can be used without swapping (proc(5), MemAvailable); ``None`` where the kernel does not say."""
+    """Bytes that can be used without swapping (proc(5), MemAvailable); ``None`` where the kernel does not report it."""
     for line in (root / "proc/meminfo").read_text().splitlines():
         key, _colon, rest = line.partition(":")
         if key == "MemAvailable":

@@ -60,7 +60,7 @@ def choose_port(requested: int | None, remembered: int | None, who: str, taken: 
 
 
 def known_hosts_text(host_keys: t.Mapping[int, str]) -> str:
-    """The lines by which ssh knows the machines of a rack.
+    """The known_hosts lines of the machines of a rack.
 
     :param host_keys: for each port the public key of the image that answers there.
     """

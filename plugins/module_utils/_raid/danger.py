@@ -29,7 +29,7 @@ if t.TYPE_CHECKING:
 
 def check(target: RaidTarget) -> None:
     """
-    :raises Refused: if a wish for this target, or what its command sets besides, is dangerous, and its own entry does not allow that.
+    :raises Refused: if a setting for this target, or what its command sets besides, is dangerous, and its own entry does not allow that.
     """
     found = _danger(target)
     if found is not None and not target.allowed:
@@ -45,7 +45,7 @@ def _danger(target: RaidTarget) -> str | None:
 
 
 def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
-    """A wish that is dangerous whether or not it is met already: the permission belongs to what the inventory says."""
+    """A setting that is dangerous whether or not it is in effect already: the permission belongs to the inventory."""
     if attribute == "write" and value == WRITEBACK_ALWAYS:
         return (
             f"write: {WRITEBACK_ALWAYS} continues to acknowledge writes from the controller's memory when its protection has failed, and a power cut loses them"

@@ -43,7 +43,7 @@ if t.TYPE_CHECKING:
 class NotInForce:
     """A setting that is stored and not in effect, or of which that is not known.
 
-    :param found: what is in effect; ``unknown`` if the tool does not tell.
+    :param found: what is in effect; ``unknown`` if the tool does not report it.
     :param must: whether that is a failure.
     """
 
@@ -73,7 +73,7 @@ class NotInForce:
 
 
 def sentences(found: t.Sequence[NotInForce]) -> list[str]:
-    """One sentence for each cause: a dead battery has one, however many volumes there are."""
+    """One sentence for each cause: a failed battery has one, however many volumes there are."""
     groups: dict[tuple[str, str], list[NotInForce]] = {}
     for one in found:
         groups.setdefault((one.controller, one.difference), []).append(one)
@@ -89,7 +89,7 @@ def _names(controller: str, group: t.Sequence[NotInForce]) -> str:
 
 
 def not_in_force(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInForce]:
-    """Every setting of the list that is not in effect, with the cause as far as the tool tells it."""
+    """Every setting of the list that is not in effect, with the cause as far as the tool reports it."""
     targets, _notes = plan.settable(host, specs)
     return [one for target in targets for attribute, value in target.settings.items() for one in _differences(target, attribute, value)]
 
@@ -139,7 +139,7 @@ def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.
 
 
 def _of_drives(target: RaidTarget, attribute: str, value: str) -> tuple[str | None, str, bool]:
-    """Drives that say something else than the policy for them."""
+    """Drives that report something else than the policy for them."""
     drives = [drive for drive in target.controller.drives if _belongs(target, attribute, drive) and drive.write_cache not in (UNKNOWN, value)]
     if not drives:
         return None, "", False

@@ -58,7 +58,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
         return cls(runner, resolved, providers)
 
     def read(self) -> RaidState:
-        """Every controller that one of the tools sees; an empty specification needs no tool."""
+        """Every controller that one of the tools reports; an empty specification needs no tool."""
         return registry.read_host(self.providers.values())
 
     def plan(self, state: RaidState) -> list[Step]:
@@ -69,7 +69,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
         try:
             return plan.plan(state, self.spec)[0]
         except StorageError as error:
-            # The same plan serves for reading back; what it says must be true then as well.
+            # The same plan serves for reading back; its result must hold then as well.
             error.message = f"After the change: {error.message}" if self._sent else f"{error.message} Nothing was changed."
             error.args = (error.message,)
             raise
@@ -89,7 +89,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
     def verify(self, state: RaidState) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
 
-        :raises NotEffective: if a controller did not take what it was told.
+        :raises NotEffective: if a controller did not take what was set.
         """
         differences = super().verify(state)
         for difference in differences:
@@ -145,7 +145,7 @@ class RaidCacheLayer(Layer[RaidState, t.Sequence[ControllerSpec]]):
 def resolve_tools(runner: Runner, specs: t.Sequence[OneSpec]) -> tuple[list[RaidProvider], list[OneSpec]]:
     """The tools that the specifications need, and the specifications with the path of the tool they name.
 
-    Those that are named, and every one that is there if one entry says ``auto``.
+    Those that are named, and every one that is there if one entry has ``auto``.
 
     :raises ToolMissing: if a named tool is not there.
     """
@@ -171,7 +171,7 @@ def run_info_module(module: AnsibleModule) -> t.NoReturn:
             raise BadInput(f"tool_path {path} requires provider: set provider: storcli, arcconf, … beside it.")
         runner = Runner()
         providers = registry.find_tools(runner) if name == AUTO else [registry.find_tool(runner, name, path)]
-        # One broken tool must not hide the controllers of the others; one that was asked for must not fail in silence.
+        # One broken tool must not hide the controllers of the others; one that was requested must not fail silently.
         host = registry.read_host(providers, tolerant=name == AUTO)
     except StorageError as error:
         module.fail_json(**error.to_dict())

@@ -6,7 +6,7 @@
 """Which disk of the kernel is which volume, or passed-through drive, of which controller.
 
 Three ways, the surest first: the world wide name, the SCSI address below the controller's PCI function, and the path the tool
-says. What could be two things is none: a disk without a match is unknown, a disk with a wrong match would be a lie.
+says. What is ambiguous does not match: a disk without a match is unknown, a disk with a wrong match would be wrong.
 
 Sources: ``/sys/class/block/<name>`` (a link to ``…/<PCI function>/host<H>/target…/<H>:<C>:<T>:<L>/block/<name>``), ``device/wwid`` in it
 (``naa.…``), ``/sys/class/scsi_host/host<H>/proc_name``, and udev's ``ID_WWN_WITH_EXTENSION`` and ``ID_SERIAL`` (the SCSI identifier with
@@ -29,7 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
-#: A thing of a controller that the kernel can know as a disk.
+#: A thing of a controller that can be a disk of the kernel.
 Exposed = t.Union[Volume, Drive]
 Match = t.Tuple[Controller, Exposed]
 
@@ -62,7 +62,7 @@ class DiskAddress:
 
 
 def place_of(device: BlockDevice, root: Path = Path("/")) -> DiskAddress:
-    """The place of a disk, as far as sysfs tells it."""
+    """The place of a disk, as far as sysfs shows it."""
     parts = Path(os.path.realpath(root / "sys/class/block" / device.name)).parts
     functions = [part for part in parts if _PCI_FUNCTION.match(part)]
     addresses = [found for found in map(_SCSI_ADDRESS.match, parts) if found]
@@ -96,7 +96,7 @@ def match(devices: t.Iterable[BlockDevice], controllers: t.Iterable[Controller],
 
 
 def controllers_at(place: DiskAddress, controllers: t.Iterable[Controller]) -> list[Controller]:
-    """The controllers a disk at this place can be behind: by the PCI function, else every one with its driver whose function is not told."""
+    """The controllers a disk at this place can be behind: by the PCI function, else every one with its driver whose function is not reported."""
     known = list(controllers)
     same = [controller for controller in known if controller.pci_address is not None and controller.pci_address == place.pci_address]
     untold = [controller for controller in known if _drives(place, controller) and (controller.pci_address is None or place.pci_address is None)]
@@ -175,7 +175,7 @@ def _drives(place: DiskAddress, controller: Controller) -> bool:
 
 
 def _label(controller: Controller, paths: t.AbstractSet[str]) -> list[Match]:
-    """What the tool says the kernel calls so."""
+    """The item with this kernel name according to the tool."""
     found: list[Match] = [(controller, volume) for volume in controller.volumes if volume.os_device in paths]
     devices = controller.traits.get("drive_devices", {})
     return found + [(controller, drive) for drive in controller.drives if devices.get(drive.address) in paths]

@@ -5,7 +5,7 @@
 
 """From the present state of RAID controllers to the steps towards the specification; pure.
 
-What is impossible is said before anything is changed, with the controller's own reason, and a setting that the tool does not
+What is impossible is reported before anything is changed, with the controller's own reason, and a setting that the tool does not
 print is not touched, since nothing could prove it. What loses data is refused in ``danger.py``.
 """
 
@@ -78,12 +78,12 @@ def _check_ratio_is_kept(target: RaidTarget, targets: t.Sequence[RaidTarget]) ->
 def _will_cache(volume: Volume, settings: t.Mapping[str, t.Any]) -> bool:
     if "write" in settings or "read" in settings:
         return settings.get("write") in WRITES_BACK or settings.get("read") == READ_AHEAD
-    # What is not told may be cached.
+    # What is not reported may be cached.
     return volume.read.configured != NONE or volume.write.configured != WRITETHROUGH
 
 
 def settable(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[RaidTarget], list[str]]:
-    """Everything that is meant, each with the settings it can have, and a sentence about each that is left out of ``all``.
+    """Everything that is selected, each with the settings it can have, and a sentence about each that is left out of ``all``.
 
     :raises StorageError: for specifications that name nothing, several things, or one thing twice; for output that cannot be relied on; for
         what is impossible where it was named, or everywhere.
@@ -105,7 +105,7 @@ def settable(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[R
 
 
 def targets_of(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[RaidTarget]:
-    """Everything that is meant, controllers before their volumes before their drives."""
+    """Everything that is selected, controllers before their volumes before their drives."""
     found: list[RaidTarget] = []
     for spec in specs:
         for one in raid_spec.choose_controllers(host, spec):
@@ -122,7 +122,7 @@ def targets_of(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[RaidT
 
 def _check_nothing_lost(seen: Seen, spec: ControllerSpec) -> None:
     """
-    :raises NotUnderstood: if something is there that could not be read, and all of its kind are meant.
+    :raises NotUnderstood: if something is there that could not be read, and all of its kind are selected.
     """
     lost = seen.source.reading.lost
     if lost and any(one.for_all for one in (*spec.volumes, *spec.drives)):
@@ -161,7 +161,7 @@ def _impossible(target: RaidTarget) -> str | None:
 
 
 def _is_told(target: RaidTarget, attribute: str) -> bool:
-    """Whether a change of an attribute could be read back: old firmware tells only what is in effect."""
+    """Whether a change of an attribute could be read back: old firmware reports only what is in effect."""
     if attribute == "cache_ratio" and target.brings_ratio:
         return True
     value = getattr(target.subject, attribute, None)

@@ -33,9 +33,9 @@ _TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"
 
 @dataclass(frozen=True)
 class Source:
-    """One tool and what it told.
+    """One tool and what it reported.
 
-    :param failure: why it told nothing, a sentence; empty if it ran.
+    :param failure: why it reported nothing, a sentence; empty if it ran.
     :param evidence: the last command of the reading.
     """
 
@@ -46,7 +46,7 @@ class Source:
 
     @property
     def controllers(self) -> list[Seen]:
-        """Every controller that this tool sees."""
+        """Every controller that this tool reports."""
         return [Seen(controller, self) for controller in self.reading.controllers]
 
     @property
@@ -60,7 +60,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Seen:
-    """A controller and the tool through which it is spoken to."""
+    """A controller and the tool through which it is managed."""
 
     controller: Controller
     source: Source
@@ -68,7 +68,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class RaidState:
-    """What all tools of one host told; ``controllers`` has each controller once."""
+    """What all tools of one host reported; ``controllers`` has each controller once."""
 
     sources: tuple[Source, ...] = ()
     controllers: tuple[Seen, ...] = ()
@@ -82,7 +82,7 @@ class RaidState:
 def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidProvider:
     """The provider of one tool.
 
-    :raises ToolMissing: naming the places where it was looked for.
+    :raises ToolMissing: naming the folders that were searched.
     """
     kind = PROVIDERS[name]
     if tool_path:
@@ -109,9 +109,9 @@ def _places(runner: Runner, kind: type[RaidProvider]) -> list[str]:
 
 
 def read_host(providers: t.Iterable[RaidProvider], *, tolerant: bool = False) -> RaidState:
-    """What every tool tells, each asked once; a controller that two tools see counts for the first.
+    """What every tool reports, each run once; a controller that two tools report counts for the first.
 
-    :param tolerant: whether a tool that cannot be run or does not end is one that told nothing.
+    :param tolerant: whether a tool that cannot be run or does not end counts as one without a report.
     :raises StorageError: for such a tool otherwise.
     """
     sources = tuple(_ask(provider, tolerant) for provider in providers)
@@ -134,7 +134,7 @@ def _ask(provider: RaidProvider, tolerant: bool) -> Source:
 
 
 def is_twin(one: Controller, other: Controller) -> bool:
-    """Whether two tools tell of one controller."""
+    """Whether two tools report one controller."""
     if one.provider == other.provider or not any({one.provider, other.provider} <= twins for twins in _TWINS):
         return False
     if one.serial and other.serial:

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What users ask of RAID controllers: from module parameters to plain wishes, and to whom each of them applies."""
+"""What users request for RAID controllers: from module parameters to plain settings, and to which items each of them applies."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -39,7 +39,7 @@ def _choice_of(attributes: t.Mapping[str, t.Sequence[str] | None]) -> dict[str, 
 
 
 def argument_spec() -> dict[str, t.Any]:
-    """The options of the module ``raid_cache``; values come from the one vocabulary that every provider speaks."""
+    """The options of the module ``raid_cache``; values come from the one vocabulary of all providers."""
     drive_cache = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name.startswith("drive_cache.")}
     plain = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name not in drive_cache}
     permission = {"allow_unprotected": {"type": "bool", "default": False}}
@@ -83,7 +83,7 @@ class ItemSpec:
 
 @dataclass(frozen=True)
 class ControllerSpec:
-    """Everything wished of the controllers that one list entry names."""
+    """Everything requested for the controllers that one list entry names."""
 
     provider: str = AUTO
     tool_path: str | None = None
@@ -149,9 +149,9 @@ def _compact(entry: t.Mapping[str, t.Any]) -> str:
 def choose_controllers(host: RaidState, spec: ControllerSpec) -> list[Seen]:
     """The controllers a list entry names. An entry that names its tool gets that tool, whichever others see the controller.
 
-    :raises DeviceMissing: if there is none, saying which there are.
+    :raises DeviceMissing: if there is none, listing those present.
     :raises BadInput: if a number means controllers of several tools.
-    :raises NotUnderstood: if the output of a tool that may have told of them is damaged.
+    :raises NotUnderstood: if the output of a tool that may have reported them is damaged.
     """
     matching = [source for source in host.sources if _is_tool(source, spec)]
     for source in matching:
@@ -215,7 +215,7 @@ def _is_tool(source: Source, spec: ControllerSpec) -> bool:
 
 
 def expand_volumes(controller: Controller, specs: t.Sequence[ItemSpec]) -> list[tuple[Volume, ItemSpec]]:
-    """Each volume that is meant, with what is wished of it: an entry that names it wins over the entry for all, setting by setting.
+    """Each selected volume, with its settings: an entry that names it wins over the entry for all, setting by setting.
 
     :raises DeviceMissing: for a volume that is not there.
     :raises BadInput: for a volume that two entries name, or a name that two volumes have.
@@ -279,7 +279,7 @@ def _find_drives(drives: t.Sequence[Drive], spec: ItemSpec) -> list[Drive]:
 
 
 def plain_wwn(text: str) -> str:
-    """A world wide name without the decoration that tools and people give it."""
+    """A world wide name without the decoration of tools and users."""
     word = text.strip().lower().rpartition("/")[2]
     for prefix in ("naa.", "0x", "wwn-0x", "eui."):
         if word.startswith(prefix):
@@ -299,5 +299,5 @@ def _label(item: Volume | Drive, by: str) -> str:
     if isinstance(item, Drive):
         return item.address
     if by == "wwn":
-        return f"{item.id} ({item.wwn or 'no wwn told'})"
+        return f"{item.id} ({item.wwn or 'no wwn reported'})"
     return f"{item.id} ({item.name or 'without a name'})"

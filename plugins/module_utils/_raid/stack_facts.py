@@ -7,7 +7,7 @@
 
 A controller that writes back answers a flush as soon as the data are in its own memory, so a flush proves nothing about the drives.
 What was flushed is in the controller's memory (safe while its battery or capacitor is), in the caches of its drives (lost, for
-controllers do not pass flushes on to members unless they say so), or on the SSDs of a cache inside the controller.
+controllers do not pass flushes on to members unless they report it), or on the SSDs of a cache inside the controller.
 
 The tools run only if there is a disk behind a controller at all, and each runs once.
 """
@@ -91,7 +91,7 @@ class Behind:
     """All disks behind RAID controllers.
 
     :param findings: by kernel name.
-    :param passed_through: kernel names of disks that are drives as they are (HBA mode, JBOD): only the drive itself tells of its cache.
+    :param passed_through: kernel names of disks that are drives as they are (HBA mode, JBOD): only the drive itself reports its cache.
     :param problems: tools that failed, one sentence each.
     """
 
@@ -107,7 +107,7 @@ def read_behind(
     find_tools: t.Callable[[Runner], t.Sequence[RaidProvider]],
     protected: t.Collection[str] = (),
 ) -> Behind:
-    """Ask the tools about the disks behind RAID controllers; if there is no such disk, no tool is run.
+    """Query the tools about the disks behind RAID controllers; if there is no such disk, no tool is run.
 
     :param find_tools: the tools that are on the host.
     :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
@@ -127,7 +127,7 @@ def read_behind(
 
 @dataclass(frozen=True)
 class _QueriedTools:
-    """The tools that were asked, by name, what is wrong with the answers of some, and whose answers are not whole."""
+    """The tools that were run, by name, what is wrong with the answers of some, and whose answers are not whole."""
 
     tools: frozenset[str]
     problems: t.Mapping[str, str]
@@ -152,7 +152,7 @@ def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], 
 
 
 def _doubted(finding: DiskFinding) -> DiskFinding:
-    """What half an output says in favour of a volume is not believed: the other half may have said the contrary."""
+    """A favorable result of half an output is not used: the other half may have reported the contrary."""
     if finding.volatile is not False:
         return finding
     doubt = "as far as the output of the tool goes, which is not whole"
@@ -162,7 +162,7 @@ def _doubted(finding: DiskFinding) -> DiskFinding:
 
 
 def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _QueriedTools) -> DiskFinding:
-    """A disk of which no tool tells, with what to do about it."""
+    """A disk that no tool reports, with what to do about it."""
     driver = disk.driver or "unknown driver"
     behind = f"is behind a RAID controller ({driver})"
     fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in queried.tools and driver in drivers]
@@ -209,9 +209,9 @@ def volume_finding(controller: Controller, volume: Volume, protected: t.Containe
 
 
 def device_loss(controller: Controller, volume: Volume) -> tuple[str, str]:
-    """What the failure of one drive does to a volume: ``survives``, ``loses`` or ``unknown``, and a clause that says why; pure.
+    """What the failure of one drive does to a volume: ``survives``, ``loses`` or ``unknown``, and a clause with the reason; pure.
 
-    The SSD cache of the controller is asked first: what it holds is not on the volume yet, however redundant that is.
+    The SSD cache of the controller is checked first: what it holds is not on the volume yet, however redundant that is.
     """
     ssd = _ssd_loss(controller, volume)
     if ssd is not None and ssd[0] == LOSES:
@@ -244,13 +244,13 @@ def _ssd_loss(controller: Controller, volume: Volume) -> tuple[str, str] | None:
 
 
 def _has_no_ssds(controller: Controller) -> bool:
-    """Whether the controller says that no SSD is in its cache: then it caches nothing, whatever its volumes are set to."""
+    """Whether the controller reports that no SSD is in its cache: then it caches nothing, whatever its volumes are set to."""
     ssds = controller.maxcache
     return ssds is not None and ssds.assigned == 0 and not ssds.pool and not ssds.volumes
 
 
 def _ssd_holds_writes(controller: Controller, volume: Volume) -> bool | None:
-    """Whether an SSD cache inside the controller holds writes that the volume lacks; ``None`` if that is not told."""
+    """Whether an SSD cache inside the controller holds writes that the volume lacks; ``None`` if that is not reported."""
     cache = volume.maxcache
     if cache is None:
         return None if volume.acceleration == "maxcache" else False
@@ -266,7 +266,7 @@ def _ssd_holds_writes(controller: Controller, volume: Volume) -> bool | None:
 
 
 def _write_hole(controller: Controller, volume: Volume) -> t.Iterator[tuple[bool | None, str]]:
-    """Parity with a drive missing: a stripe that a power cut tears loses what was flushed before, unless a protected memory remembers it."""
+    """Parity with a drive missing: a stripe that a power cut tears loses what was flushed before, unless a protected memory keeps it."""
     if volume.raid_level in _PARITY and volume.status in _NOT_WHOLE and controller.protection.protects is not True:
         words = f"is RAID {volume.raid_level} with a drive missing ({volume.status.replace('_', ' ')}) and has no working protection for a torn stripe"
         yield (None if controller.protection.protects is None else True), words if controller.protection.protects is False else f"it {words}"
@@ -277,7 +277,7 @@ def _own_cache(controller: Controller, volume: Volume) -> tuple[bool | None, str
     holds = writes_back(volume.write.effective)
     how = "writes back"
     if volume.io.effective == CACHED and holds is not True:
-        # With cached I/O, writes are cached whatever the write policy says.
+        # With cached I/O, writes are cached whatever the write policy.
         holds, how = True, "caches writes (I/O policy cached)"
     if holds is None:
         return None, "its tool does not report whether it writes back"
@@ -304,7 +304,7 @@ def _condition(controller: Controller) -> str:
 def drive_caches(controller: Controller, volume: Volume) -> str:
     """The caches of the drives below a volume: ``enabled`` if one is, ``disabled`` if all are known to be, else ``default`` or ``unknown``.
 
-    What a drive says counts more than a policy, and a policy counts only where drives say nothing. A spare holds no data until a drive
+    The report of a drive takes precedence over a policy, and a policy counts only where drives report nothing. A spare holds no data until a drive
     fails, and is a member in name only until then.
     """
     reported = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
@@ -319,7 +319,7 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
 
 
 def _holding(controller: Controller, volume: Volume) -> list[Drive | None]:
-    """The drives that hold the data of a volume; ``None`` for one of which nothing is told."""
+    """The drives that hold the data of a volume; ``None`` for one that is not reported."""
     drives = {drive.address: drive for drive in controller.drives}
     members = [drives.get(address) for address in volume.members]
     return [drive for drive in members if drive is None or drive.usage != "spare"]

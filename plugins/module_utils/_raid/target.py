@@ -47,7 +47,7 @@ class RaidTarget:
     subject: Subject
     settings: t.Mapping[str, t.Any]
     allowed: bool
-    #: Whether it was meant by name, and not as one of all.
+    #: Whether it was selected by name, and not as one of all.
     named: bool
 
     @property

@@ -37,14 +37,14 @@ _GONE = "D-"
 
 @dataclass(frozen=True)
 class Array:
-    """An array, whoever runs it.
+    """An array of any driver.
 
     :param level: ``raid0``, ``raid1``, ``raid5``…
     :param members: what holds data, each with all its devices.
     :param missing: how many more members it should have; ``None`` if that is not known.
     :param copies: of each block, for levels that keep copies.
     :param unfinished: whether its parity is being made or made again.
-    :param guarded: whether a journal or a partial parity log remembers torn stripes.
+    :param guarded: whether a journal or a partial parity log records torn stripes.
     """
 
     level: str
@@ -98,7 +98,7 @@ def array_facts(array: Array, state: t.Mapping[str, t.Any], media: tuple[str, ..
 
 
 def read_md(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
-    """MD arrays. With parity and a disk missing, a stripe that a power cut tears can no longer be told from a whole one."""
+    """MD arrays. With parity and a disk missing, a stripe that a power cut tears can no longer be distinguished from a whole one."""
     for device in devices:
         if device.kind != "md":
             continue
@@ -115,7 +115,7 @@ def read_md(devices: Devices, _runner: Runner, root: Path, _protected: t.Sequenc
 
 
 def md_facts(device: BlockDevice, state: t.Mapping[str, t.Any]) -> LayerFacts:
-    """One MD array from what sysfs says of it.
+    """One MD array from sysfs.
 
     :param state: the files of its ``md`` folder by name, and ``members``: state and slot of each.
     """

@@ -34,7 +34,7 @@ _LOST = frozenset({"cache_missing", "inconsistent"})
 def read(devices: Devices, runner: Runner, root: Path, _protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
     """The SSD caches of the host.
 
-    :raises StorageError: after everything was told, if some could not be read.
+    :raises StorageError: after everything was reported, if some could not be read.
     """
     survey = read_caches(devices, runner, root)
     reported = set()
@@ -93,7 +93,7 @@ def _may_hold_newer(cache: CacheState) -> bool:
 
 
 def _state(cache: CacheState) -> dict[str, t.Any]:
-    """The settings in effect, as plain data; what the other layers tell is left out."""
+    """The settings in effect, as plain data; the other layers' settings are left out."""
     plain = cache.to_dict()
     return {key: value for key, value in plain.items() if value is not None and key not in ("device", "device_name", "origin_name", "histogram")}
 
@@ -107,7 +107,7 @@ def _carrier(cache: CacheState, devices: Devices) -> BlockDevice | None:
 
 
 def _sides(cache: CacheState, device: BlockDevice, devices: Devices) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Kernel names of what lies directly below: the slow side and the fast side. What cannot be told apart is all slow side: it counts."""
+    """Kernel names of what lies directly below: the slow side and the fast side. What cannot be distinguished is all slow side: it counts."""
     fast = tuple(name for name in cache.cache_device_names if name != device.name)
     if cache.origin_name == device.name:
         return (device.name,), fast

@@ -39,15 +39,15 @@ _ELSEWHERE = "what is below it cannot be seen from here"
 
 
 def read_drives(devices: Devices, runner: Runner, root: Path, protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:
-    """The write cache of a drive as the drive and the kernel say, or the volume of a RAID controller.
+    """The write cache of a drive as the drive and the kernel report, or the volume of a RAID controller.
 
-    :raises StorageError: after everything was told, if the tool of a controller failed.
+    :raises StorageError: after everything was reported, if the tool of a controller failed.
     """
     behind = read_behind(devices, runner, root, find_tools, protected)
     for name, finding in behind.findings.items():
         yield name, LayerFacts("controller", **vars(finding))
     drives = [device for device in devices if device.kind == "disk" and device.size and device.name not in behind.findings]
-    # A drive that its controller passes through is asked like any other; only the automatic choice would refuse it.
+    # A drive that its controller passes through is queried like any other; only the automatic choice would refuse it.
     transports = {drive.name: "ata" if drive.properties.get("ID_BUS") == "ata" else "scsi" for drive in drives if drive.name in behind.passed_through}
     for name, cache in read_drive_caches(runner, drives, root, transports).items():
         device = devices.get(name)
@@ -82,7 +82,7 @@ def drive_facts(device: BlockDevice, cache: DriveCache) -> LayerFacts:
 
 
 def _ruling(cache: DriveCache) -> tuple[bool | None, str]:
-    """Whether a drive holds acknowledged writes in volatile memory, and the clause that says so."""
+    """Whether a drive holds acknowledged writes in volatile memory, and the clause for it."""
     if cache.drive == "enabled":
         return True, "has its volatile write cache on"
     if cache.drive == "disabled":
@@ -115,7 +115,7 @@ def read_elsewhere(devices: Devices, _runner: Runner, root: Path, _protected: t.
 
 
 def _aoe_state(root: Path, name: str) -> dict[str, t.Any]:
-    """How the AoE initiator sees a target (``aoedisk_attrs`` of drivers/block/aoe/aoeblk.c)."""
+    """The AoE initiator's view of a target (``aoedisk_attrs`` of drivers/block/aoe/aoeblk.c)."""
     found = read_aoe_device(root, name)
     if found is None:
         return {}

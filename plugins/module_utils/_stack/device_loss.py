@@ -5,7 +5,7 @@
 
 """What the failure of any one device leaves of what was written.
 
-A device is looked at as a tree of groups: a layer needs every group, a group outlives the loss of so many of its members. What
+A device is represented as a tree of groups: a layer needs every group, a group outlives the loss of so many of its members. What
 appears in more members of a group than it tolerates is a single point of failure: also a drive that carries both halves of a
 mirror, on two partitions.
 """
@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 #: How many devices a sentence names.
 _NAMED = 3
 
-#: What makes a device a single point of failure, the most telling first.
+#: What makes a device a single point of failure, the most specific first.
 _NEWEST, _NOT_WHOLE, _PLAIN = range(3)
 
 
@@ -37,7 +37,7 @@ class Point:
     """A device whose failure alone takes data away, or might.
 
     :param sure: whether it does; else it is not known.
-    :param rank: how telling the reason is.
+    :param rank: how specific the reason is.
     :param why: the reason as a sentence.
     :param cached: what has its newest data only there.
     """
@@ -93,7 +93,7 @@ def _listed(layers: Layers, names: t.Iterable[str]) -> str:
 
 
 class _Walk:
-    """One look at everything below a device."""
+    """One pass over everything below a device."""
 
     def __init__(self, layers: Layers) -> None:
         self.layers = layers
@@ -125,7 +125,7 @@ class _Walk:
         return found
 
     def _own(self, device: BlockDevice, known: t.Sequence[LayerFacts]) -> dict[str, Point] | None:
-        """What its facts say outright; None if it follows from what lies below."""
+        """What its facts state directly; None if it follows from what lies below."""
         facts = next((one for one in known if one.device_loss), None)
         if facts is None:
             return None

@@ -113,7 +113,7 @@ def _check_device(stack: Stack, device: BlockDevice, flushes: int, settle: float
 def agreed(state: str, verdict: str) -> str:
     """The state of a check that does not contradict the verdict on the stack.
 
-    That every flush reached what the kernel sees is no proof where a controller answers for drives behind it that are not visible, and
+    That every flush reached the disks of the kernel is no proof where a controller answers for drives behind it that are not visible, and
     none where one of those is known to lose what it was given.
     """
     if state not in (PROVED, NOT_NEEDED):

@@ -59,7 +59,7 @@ class Arrival:
     """What became of the flushes at one medium.
 
     :param needed: whether a flushed write needs them there: not if the medium holds nothing volatile, or is declared safe.
-    :param reached: whether all arrived; ``None`` if that cannot be told.
+    :param reached: whether all arrived; ``None`` if that cannot be determined.
     :param counted: what was counted in each burst, and ``control`` in each control time.
     """
 
@@ -144,7 +144,7 @@ def count(
 ) -> list[Round]:
     """Bursts of flushes to a device, each with its control time, until all is clear or enough was tried.
 
-    :param together: the counters to look at, as :meth:`Counters.of` gives them.
+    :param together: the counters to compare, as :meth:`Counters.of` gives them.
     :param settle: seconds between the first flush, which writes out what is dirty, and the first burst.
     :raises CommandFailed: if the device answers a flush with an error.
     """
@@ -177,7 +177,7 @@ def _added(rounds: t.Sequence[Round], names: t.Sequence[str]) -> tuple[tuple[int
 
 
 def _conclude(counted: tuple[tuple[int, ...], tuple[int, ...]], flushes: int) -> bool | None:
-    """Whether all flushes arrived; ``None`` while it cannot be told."""
+    """Whether all flushes arrived; ``None`` while it cannot be determined."""
     bursts, controls = counted
     if not bursts or min(bursts) < 0:
         return None
@@ -212,7 +212,7 @@ def _arrival(layers: Layers, paths: t.Sequence[t.Sequence[BlockDevice]], flushes
     elif reached:
         message = f"All of the {flushes} flushes of each burst were counted there."
     elif reached is False and all(lazy):
-        # One that has nothing to flush and one that swallows flushes look the same.
+        # One that has nothing to flush and one that ignores flushes cannot be distinguished.
         reached, message = None, f"No proof either way: {lazy[0]}."
     elif reached is False:
         obliged = next(path for path, excuse in zip(paths, lazy) if not excuse)

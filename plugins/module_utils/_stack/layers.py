@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 class Layers:
     """All devices of a host with the facts of every layer.
 
-    :param facts: by kernel name, what each reader had to say.
+    :param facts: by kernel name, the result of each reader.
     :param protected: serials, WWNs or models of drives whose cache survives a power cut.
     :param proofs: what became of flushes that were really sent.
     """
@@ -40,7 +40,7 @@ class Layers:
         """Kernel names of what a device consists of as far as a power cut goes; its own name if it is a medium itself."""
         kernel = [*([device.parent] if device.parent else []), *device.slaves]
         reported = [facts.media for facts in self.facts.get(device.name, ()) if facts.media is not None]
-        # A cache that shows no device of its own is told of by its origin: itself, and what lies beside it.
+        # A cache that shows no device of its own is reported by its origin: itself, and what lies beside it.
         beside = [name for media in reported if device.name in media for name in media if name != device.name]
         names = [name for media in reported if device.name not in media for name in media] if any(device.name not in media for media in reported) else kernel
         return [*(names or [device.name]), *beside] if beside else names
@@ -63,7 +63,7 @@ class Layers:
         return any(facts.media is not None and device.name not in facts.media for facts in self.facts.get(device.name, ()))
 
     def is_protected(self, device: BlockDevice) -> bool:
-        """Whether the user said that the cache of this drive survives a power cut."""
+        """Whether the user declared that the cache of this drive survives a power cut."""
         return any(text == device.model or self.devices.matches_identity(device, text) for text in self.protected)
 
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The words of a stack: what a layer has to say, and what is concluded from it."""
+"""The words of a stack: the facts of a layer, and what is concluded from them."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -27,9 +27,9 @@ class Group:
 
     :param members: each member as the kernel names of all the devices it consists of (an image and its metadata).
     :param tolerance: how many members may be gone before data is lost; ``None`` if that is not known.
-    :param why: a clause that says what the group is, following the name of the layer: ``is a whole raid1 array``.
+    :param why: a clause that describes the group, following the name of the layer: ``is a whole raid1 array``.
     :param newest: whether it holds data that no other group has yet, as a write-back cache does.
-    :param mirrored: whether something that knows better says that it survives the loss of a member.
+    :param mirrored: whether a better source reports that it survives the loss of a member.
     """
 
     members: tuple[tuple[str, ...], ...]
@@ -41,14 +41,14 @@ class Group:
 
 @dataclass(frozen=True)
 class LayerFacts:
-    """What a reader knows about one device.
+    """The facts of a reader about one device.
 
     :param layer: ``drive``, ``controller``, ``block_cache``, ``array``, ``pool``, ``network``, ``file`` or ``memory``.
     :param state: the effective settings, plain data, as they go into results and reports.
     :param volatile: whether acknowledged writes may wait in memory that a power cut empties; ``None`` if that is not known.
     :param why: the reason, a clause that can follow the name of the device.
     :param loses: whether a power cut can take flushed writes for another reason than a volatile memory.
-    :param device_loss: what the loss of one device does to what is stored here, where it cannot be told from what lies below.
+    :param device_loss: what the loss of one device does to what is stored here, where it does not follow from what lies below.
     :param device_loss_reason: a clause that can follow the name of the device.
     :param newest: whether what a device takes with it is the newest data, which is nowhere else yet, as in a write-back cache.
     :param media: kernel names of what lies below and counts in a power cut, its own name if it is a medium itself; ``None``: all that the
@@ -98,7 +98,7 @@ class Proof:
 
     :param device: the kernel name of the device that they were sent to.
     :param disk: the kernel name of a medium below it.
-    :param reached: whether they arrived; ``None`` if that could not be told.
+    :param reached: whether they arrived; ``None`` if that could not be determined.
     :param flushes: how many were sent.
     """
 

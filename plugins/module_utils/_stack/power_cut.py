@@ -6,9 +6,9 @@
 """What a power cut leaves of an acknowledged, flushed write.
 
 A power cut loses what waits in volatile memory. So at every medium under a device, either nothing volatile holds writes, or it
-is protected, or each flush gets there. A flush gets there if every queue on the way has its write cache on as the kernel sees
-it: a queue that says ``write through`` ends flushes where it stands (Documentation/block/writeback_cache_control.rst), whatever
-the media below do. Flushes that were really sent and counted know better than a queue that says ``write back``.
+is protected, or each flush gets there. A flush gets there if every queue on the way has its write cache on as the kernel treats
+it: a queue set to ``write through`` ends flushes at that point (Documentation/block/writeback_cache_control.rst), whatever
+the media below do. Flushes that were really sent and counted take precedence over a queue set to ``write back``.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -99,7 +99,7 @@ def _ending(path: t.Sequence[BlockDevice], end: tuple[int, str], holder: _Holder
 
 
 def _proof(layers: Layers, path: t.Sequence[BlockDevice]) -> Proof | None:
-    """What flushes that were really sent say of this way.
+    """The result of flushes that were really sent on this way.
 
     Flushes that did not come from a device on the way do not come from above it either. Flushes that came from a device count for
     that device, and for one below it through which all of them had to go.

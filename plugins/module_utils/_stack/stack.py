@@ -5,7 +5,7 @@
 
 """The layers under every block device of a host, and what a write on it is worth.
 
-A layer becomes part of the stack by a reader in :data:`READERS`: a function from what the kernel says to facts per device.
+A layer becomes part of the stack by a reader in :data:`READERS`: a function from the kernel's view to facts per device.
 The verdict on a power cut is in ``_stacking/power_cut.py``, that on the loss of a device in ``_stacking/device_loss.py``.
 """
 
@@ -123,6 +123,6 @@ def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str
             for name, found in reader(devices, runner, root, protected):
                 facts.setdefault(name, []).append(found)
         except StorageError as error:
-            # One tool that is missing or speaks oddly must not hide every other layer: its own is unknown then, and says why.
+            # One tool that is missing or prints invalid output must not hide every other layer: its own is unknown then, with the reason.
             problems.append(error.message)
     return Stack(devices, facts, protected, (), list(dict.fromkeys(problems)))

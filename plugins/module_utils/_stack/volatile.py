@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
 
 
 class VolatileBelow:
-    """A function from a path to what is volatile below it. The stack is read when it is first asked, and once.
+    """A function from a path to what is volatile below it. The stack is read at the first call, and once.
 
     :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
     """
@@ -40,7 +40,7 @@ class VolatileBelow:
 
 
 def volatile_below(stack: Stack, path: str) -> list[str]:
-    """What is volatile below a path, in a stack that was read; what cannot be told counts, because nothing is left to save it."""
+    """What is volatile below a path, in a stack that was read; what is unknown counts, because nothing is left to save it."""
     try:
         device = stack.devices.resolve(path)
     except DeviceMissing:

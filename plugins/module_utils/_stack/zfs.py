@@ -94,7 +94,7 @@ class Pool:
 class Pools:
     """The pools of a host.
 
-    :param nocacheflush: whether the module parameter ``zfs_nocacheflush`` tells ZFS to send no flushes.
+    :param nocacheflush: whether the module parameter ``zfs_nocacheflush`` makes ZFS send no flushes.
     :param problems: what could not be read, one sentence each.
     """
 
@@ -151,7 +151,7 @@ def _tree(rows: t.Sequence[_Row]) -> t.Iterator[Vdev]:
 
 
 def read_pools(devices: Devices, runner: Runner, root: Path) -> Pools:
-    """The imported pools; nothing is asked on a host without a trace of ZFS."""
+    """The imported pools; no command is run on a host without a trace of ZFS."""
     traces = any(device.signature is not None and device.signature.type == _MEMBER for device in devices) or any(_is_zvol(device) for device in devices)
     if not traces and not (root / "sys/module/zfs").is_dir():
         return Pools()
@@ -183,7 +183,7 @@ def _pairs(text: str) -> t.Iterator[tuple[str, str]]:
 
 
 def with_pools(devices: Devices, pools: Pools, root: Path) -> tuple[Devices, dict[str, list[LayerFacts]]]:
-    """The devices of a host with its pools among them, as ``zfs:POOL``, zvols lying on them, and what is known of each."""
+    """The devices of a host with its pools among them, as ``zfs:POOL``, zvols lying on them, and the facts of each."""
     known = {pool.name: pool for pool in pools.pools}
     named = {
         device.signature.label: device for device in devices if device.signature is not None and device.signature.type == _MEMBER and device.signature.label

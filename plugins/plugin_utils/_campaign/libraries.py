@@ -39,7 +39,7 @@ class Library:
         self._purpose = purpose
 
     def __getattr__(self, name: str) -> t.Any:
-        # Whoever only looks at this object (pickle, inspect, pytest) must not import anything.
+        # Code that only inspects this object (pickle, inspect, pytest) must not import anything.
         if name.startswith("__"):
             raise AttributeError(name)
         value = getattr(self._imported(), name)

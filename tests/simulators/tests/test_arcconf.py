@@ -59,7 +59,7 @@ def refused(tool: Arcconf, words: str, sentence: str, stdin: str = "") -> None:
 # ------------------------------------------------------------------------------------------------------------------ words
 
 
-def test_nothing_to_do_prints_the_menu_and_says_what_it_is() -> None:
+def test_no_arguments_print_the_menu_and_identify_the_simulator() -> None:
     text = run(arcconf(SMART), "").stdout
     assert " SETCACHE          | adjusts physical or logical drive cache mode" in text
     assert "SIMULATOR" in text
@@ -74,7 +74,7 @@ def test_nothing_to_do_prints_the_menu_and_says_what_it_is() -> None:
         (HBA, ("DEVICE <Channel# ID#>", "DEVICEALL"), ("LOGICALDRIVE", "DRIVEWRITECACHEPOLICY")),
     ],
 )
-def test_setcache_without_arguments_lists_what_the_card_has(model: str, there: tuple[str, ...], absent: tuple[str, ...]) -> None:
+def test_setcache_without_arguments_lists_supported_commands(model: str, there: tuple[str, ...], absent: tuple[str, ...]) -> None:
     answer = run(arcconf(model), "SETCACHE")
     assert answer.rc == 3
     assert all(form in answer.stdout for form in there)
@@ -84,7 +84,7 @@ def test_setcache_without_arguments_lists_what_the_card_has(model: str, there: t
 @pytest.mark.parametrize(
     "words", ["setcache 1 logicaldrive 0 WT nologs", "SETCACHE 1 LogicalDrive 0 wt NOLOGS", "SetCache 1 LOGICALDRIVE 0 wT noprompt nologs"]
 )
-def test_words_in_any_case(words: str) -> None:
+def test_arguments_are_case_insensitive(words: str) -> None:
     tool = arcconf(CONTAINER)
     done(tool, words)
     assert values(tool, "Write-cache setting") == ["Disabled"]
@@ -131,7 +131,7 @@ def test_invalid_arguments_print_the_usage(model: str, words: str) -> None:
     assert tool.state == before
 
 
-def test_an_unknown_command_prints_the_menu() -> None:
+def test_unknown_command_prints_the_menu() -> None:
     assert run(arcconf(SMART), "BLINK 1").rc == 3
     assert run(arcconf(CONTAINER), "GETCONFIGJSON 1").rc == 3
 
@@ -149,7 +149,7 @@ def test_no_controller() -> None:
     assert run(tool, "GETCONFIG 1").rc == 6
 
 
-def test_an_old_build_knows_neither_nologs_nor_new_cards() -> None:
+def test_old_build_supports_neither_nologs_nor_new_cards() -> None:
     tool = Arcconf({"faults": {"old_build": True}, "controllers": [MODELS[OLD](), MODELS[SMART](number=2)]})
     assert run(tool, "SETCACHE 1 LOGICALDRIVE 0 wt nologs").rc == 3
     assert "nologs" not in run(tool, "SETCACHE").stdout
@@ -158,7 +158,7 @@ def test_an_old_build_knows_neither_nologs_nor_new_cards() -> None:
     assert run(tool, "SETMAXCACHE").rc == 3
 
 
-def test_a_fault_can_belong_to_one_controller() -> None:
+def test_fault_can_apply_to_one_controller() -> None:
     tool = Arcconf({"faults": {"battery_failed": [2]}, "controllers": [MODELS[OLD](), MODELS[OLD](number=2)]})
     assert values(tool, "Status", "GETCONFIG 1 AD") == ["ZMM Optimal"]
     assert values(tool, "Status", "GETCONFIG 2 AD") == ["ZMM Failed"]
@@ -199,7 +199,7 @@ def test_read_cache_of_a_volume() -> None:
 
 
 @pytest.mark.parametrize("fault", ["battery_failed", "learn_cycle", "capacitor_charging", "zmm_not_installed"])
-def test_protected_write_back_ends_with_the_protection_and_comes_back(fault: str) -> None:
+def test_protected_writeback_depends_on_the_protection_unit(fault: str) -> None:
     for model, label, on, off in (
         (OLD, "Write-cache mode", "Enabled (write-back)", "Disabled (write-through)"),
         (CONTAINER, "Write-cache status", "On", "Off"),
@@ -234,14 +234,14 @@ def test_protected_write_back_ends_with_the_protection_and_comes_back(fault: str
         (SMART, "capacitor_charging", "Backup Power Status", "Not Fully Charged"),
     ],
 )
-def test_what_a_unit_says(model: str, fault: str, label: str, said: str) -> None:
+def test_protection_unit_status(model: str, fault: str, label: str, said: str) -> None:
     tool = arcconf(model)
     assert said not in values(tool, label, "GETCONFIG 1 AD")
     tool.state["faults"][fault] = True
     assert values(tool, label, "GETCONFIG 1 AD") == [said]
 
 
-def test_write_back_without_protection_asks() -> None:
+def test_unprotected_writeback_prompts_for_confirmation() -> None:
     tool = arcconf(CONTAINER)
     tool.state["faults"]["battery_failed"] = True
     words = "SETCACHE 1 LOGICALDRIVE 0 wb"
@@ -255,7 +255,7 @@ def test_write_back_without_protection_asks() -> None:
     done(tool, words)
 
 
-def test_device_wants_the_reported_address_and_a_drive_specific_policy() -> None:
+def test_device_requires_reported_address_and_per_drive_policy() -> None:
     tool = arcconf(CONTAINER)
     assert re.search(r"Device #1\n(.*\n)*?.*Reported Channel,Device\(T:L\) +: 0,9\(9:0\)", done(tool, "GETCONFIG 1 PD"))
     done(tool, "SETCACHE 1 DEVICE 0 9 wt nologs")
@@ -283,7 +283,7 @@ def test_device_on_series_6() -> None:
     refused(tool, "SETCACHE 1 DEVICEALL disable", "Controller #1 does not support setting global")
 
 
-def test_refusals_of_drives_and_volumes() -> None:
+def test_drive_and_volume_errors() -> None:
     tool = arcconf(POOL, ssds=2)
     refused(tool, "SETCACHE 1 DEVICE 0 2 wt", "Disk specified cannot be used as it is assigned to MaxCache pool")
     tool.state["controllers"][0]["drives"][0]["supports_cache"] = False
@@ -296,7 +296,7 @@ def test_refusals_of_drives_and_volumes() -> None:
     refused(tool, "SETCACHE 1 LOGICALDRIVE 7 wt", "does not exist")
 
 
-def test_a_refused_policy_is_answered_with_success() -> None:
+def test_refused_policy_is_acknowledged_with_success() -> None:
     for model, words in (
         (CONTAINER, "SETCACHE 1 LOGICALDRIVE 0 wt"),
         (SMART, "SETCACHE 1 LOGICALDRIVE 0 coff"),
@@ -310,7 +310,7 @@ def test_a_refused_policy_is_answered_with_success() -> None:
 
 
 @pytest.mark.parametrize("model", [OLD, CONTAINER, SMART])
-def test_the_line_of_the_drive_cache_can_be_missing(model: str) -> None:
+def test_drive_cache_line_can_be_missing(model: str) -> None:
     tool = arcconf(model)
     tool.state["faults"]["drive_write_cache_unknown"] = True
     assert values(tool, "Write Cache", "GETCONFIG 1 PD") == []
@@ -339,7 +339,7 @@ def test_controller_cache_of_smartraid() -> None:
     done(tool, "SETCACHE 1 CACHERATIO 25 75")
 
 
-def test_temporarily_disabled_leaves_caching_enabled() -> None:
+def test_temporarily_disabled_cache_keeps_caching_enabled() -> None:
     tool = arcconf(SMART)
     for fault in ("battery_failed", "capacitor_charging", "learn_cycle"):
         tool.state["faults"] = {fault: True}
@@ -364,7 +364,7 @@ def test_no_battery_write_cache() -> None:
     assert values(tool, "Cache Status") == ["Ok"]
 
 
-def test_settings_of_the_cache_module() -> None:
+def test_cache_module_settings() -> None:
     tool = arcconf(SMART)
     for words, label, value, already in (
         ("CACHERATIO 25 75", "Write Cache Percentage", "75 percent", "Cache Ratio is already set to 25 % Read : 75 % Write."),
@@ -392,7 +392,7 @@ def test_drive_write_cache_policies() -> None:
     assert values(tool, "Write Cache", "GETCONFIG 1 PD")[:2] == ["Enabled (write-back)"] * 2
 
 
-def test_io_bypass_excludes_the_cache() -> None:
+def test_io_bypass_conflicts_with_caching() -> None:
     tool = arcconf(SMART, caching=False)
     tool.state["controllers"][0]["volumes"][0]["ssd_bypass"] = True
     refused(tool, "SETCACHE 1 LOGICALDRIVE 0 con", "The specified operation cannot be performed as SSD I/O bypass has been enabled on array 0.")
@@ -420,7 +420,7 @@ def test_hba_card() -> None:
     assert set(values(tool, "Write Cache")) == {"Disabled (write-through)"}
 
 
-def test_controller_mode_waits_for_a_restart() -> None:
+def test_controller_mode_takes_effect_after_restart() -> None:
     tool = arcconf(SMART)
     refused(tool, "SETCONTROLLERMODE 1 5 noprompt", "already set to Mixed")
     refused(tool, "SETCONTROLLERMODE 1 2", "Press y")
@@ -443,7 +443,7 @@ def test_json_is_the_second_line() -> None:
 # ---------------------------------------------------------------------------------------------------------------- maxCache
 
 
-def test_maxcache_container_is_made_used_flushed_and_deleted() -> None:
+def test_maxcache_container_is_created_used_flushed_and_deleted() -> None:
     tool = arcconf(CONTAINER, volumes=2, maxcache=False)
     assert "No maxCache 3.0 found" in done(tool, "GETCONFIG 1 MC")
     refused(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 READCACHE ENABLE", "No maxCache device created")
@@ -465,7 +465,7 @@ def test_maxcache_container_is_made_used_flushed_and_deleted() -> None:
     assert values(tool, "maxCache read cache setting") == ["Disabled", "Disabled"]
 
 
-def test_flushing_takes_as_many_readings_as_asked_for_and_a_policy_starts_it() -> None:
+def test_flush_takes_the_configured_number_of_readings_after_policy_change() -> None:
     tool = arcconf(CONTAINER)
     tool.state["controllers"][0]["flush_reads"] = 1
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE ENABLE")
@@ -486,7 +486,7 @@ def test_maxcache_numbers() -> None:
     assert values(tool, "maxCache Dirty Page Threshold") == ["40"]
 
 
-def test_no_write_cache_on_one_ssd() -> None:
+def test_write_cache_is_refused_on_single_ssd() -> None:
     tool = arcconf(CONTAINER, ssds=1)
     refused(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE ENABLE", "non-redundant")
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 READCACHE ENABLE")
@@ -543,7 +543,7 @@ def test_maxcache_of_smartraid() -> None:
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_a_model_stands_for_disks_of_the_machine(model: str) -> None:
+def test_model_maps_volumes_to_disks_of_the_machine(model: str) -> None:
     disks = [
         {"path": "/dev/sdx", "wwn": "600508b1001c00000000000000000abc", "size": 10 << 30},
         {"path": "/dev/sdy", "wwn": "600508b1001c00000000000000000def", "size": 20 << 30},
@@ -561,14 +561,14 @@ def test_a_model_stands_for_disks_of_the_machine(model: str) -> None:
 
 @pytest.mark.parametrize("fault", ["", *sorted(set(Arcconf.faults) - {"no_controller", "old_build"})])
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_the_reader_of_the_collection_understands_every_line(model: str, fault: str) -> None:
+def test_collection_parser_understands_every_line(model: str, fault: str) -> None:
     tool = arcconf(model)
     tool.state["faults"][fault] = True
     reading = parse(done(tool, "GETCONFIG 1 AL"))
     assert (len(reading.controllers), reading.not_understood, reading.complete) == (1, (), True)
 
 
-def test_the_reader_of_the_collection_sees_a_maxcache_volume_of_smartraid() -> None:
+def test_collection_parser_reads_maxcache_volume_of_smartraid() -> None:
     tool = arcconf(SMART)
     done(tool, "SETCACHE 1 LOGICALDRIVE 0 coff")
     done(tool, "CREATE 1 MAXCACHE DataLD 0 65536 1 0 10 0 11 noprompt")
@@ -581,7 +581,7 @@ def test_the_reader_of_the_collection_sees_a_maxcache_volume_of_smartraid() -> N
     ]
 
 
-def test_green_backup_says_what_a_published_output_says() -> None:
+def test_green_backup_matches_published_output() -> None:
     """The labels and words of a card whose capacitor is charging, in their order; the output is public but not in the corpus."""
     tool = arcconf("Cisco UCSC-RAID-M1L16")
     tool.state["faults"]["capacitor_charging"] = True
@@ -600,7 +600,7 @@ def test_green_backup_says_what_a_published_output_says() -> None:
 
 
 @pytest.mark.parametrize("model", sorted(MODELS))
-def test_reading_changes_nothing_but_the_flushing(model: str) -> None:
+def test_reading_changes_only_the_flush_state(model: str) -> None:
     tool = arcconf(model)
     before = copy.deepcopy(tool.state)
     for words in (
@@ -624,7 +624,7 @@ def test_64_volumes() -> None:
         assert len(values(arcconf(model, volumes=64), "RAID level", "GETCONFIG 1 LD")) == 64
 
 
-def test_the_faults_have_sentences() -> None:
+def test_fault_descriptions_are_sentences() -> None:
     assert all(sentence.endswith((".", "Unknown.")) for sentence in Arcconf.faults.values())
 
 
@@ -648,7 +648,7 @@ _CALLS = st.builds(lambda command, words: [*command.split(), *words], _COMMANDS,
     faults=st.sets(st.sampled_from(sorted(Arcconf.faults))),
     stdin=st.sampled_from(["", "y\n", "n\n", "y\ny\n"]),
 )
-def test_no_argument_list_breaks_it(model: str, calls: list[list[str]], faults: set[str], stdin: str) -> None:
+def test_arbitrary_arguments_are_handled(model: str, calls: list[list[str]], faults: set[str], stdin: str) -> None:
     tool = arcconf(model)
     tool.state["faults"] = dict.fromkeys(faults, True)
     for words in calls:

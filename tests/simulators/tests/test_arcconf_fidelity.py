@@ -102,7 +102,7 @@ def captured(shared_corpus: pathlib.Path) -> t.Callable[[str], str]:
 Captured = t.Callable[[str], str]
 
 
-def test_series6_old_wording(captured: Captured) -> None:
+def test_series6_old_format(captured: Captured) -> None:
     controller = made("Adaptec ASR-6805", "hhhh", raid="5", build="old")
     controller["volumes"][0]["write"] = "wb"
     for drive in controller["drives"]:
@@ -110,7 +110,7 @@ def test_series6_old_wording(captured: Captured) -> None:
     compare(printed(controller, "GETCONFIG 1 AL"), captured("getconfig-al_adaptec-6405_zmm-optimal.txt"))
 
 
-def test_series6_unprotected_write_back(captured: Captured) -> None:
+def test_series6_unprotected_writeback(captured: Captured) -> None:
     controller = made("Adaptec ASR-6805", "hhhh", raid="10", build="middle")
     controller.update(location="enclosure", enclosure={"vendor": "ADAPTEC", "model": "Virtual SGPIO", "firmware": ""})
     controller["volumes"][0]["write"] = "wb"
@@ -135,7 +135,7 @@ def test_series6_drives_of_a_new_build(captured: Captured) -> None:
     compare(printed(controller, "GETCONFIG 1 PD"), theirs.rstrip("\n"))
 
 
-def test_current_wording_of_a_volume(captured: Captured) -> None:
+def test_volume_in_current_format(captured: Captured) -> None:
     controller = made("Adaptec ASR-6805", "ssss", raid="10", build="new")
     controller["volumes"][0]["write"] = "wb"
     for drive in controller["drives"]:
@@ -324,12 +324,12 @@ def test_hba_everything(captured: Captured) -> None:
         ("Adaptec ASR-6805", "getstatus_adaptec-5405_issue105", "GETSTATUS 1"),
     ],
 )
-def test_short_answers(captured: Captured, model: str, name: str, words: str) -> None:
+def test_short_responses(captured: Captured, model: str, name: str, words: str) -> None:
     theirs = captured(f"{name}.txt").partition("Command completed successfully.")
     compare(printed(MODELS[model](), words), theirs[0] + theirs[1])
 
 
-def test_a_renamed_label_is_noticed() -> None:
+def test_renamed_label_is_detected() -> None:
     text = printed(MODELS["Adaptec ASR-8805"](), "GETCONFIG 1 AL")
     for before, after in (
         ("Write-cache status", "Write-cache Status"),

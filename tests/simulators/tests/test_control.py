@@ -26,7 +26,7 @@ def _folder(tmp_path, monkeypatch):
     monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path / "states"))
 
 
-def test_every_tool_is_installed_where_its_vendor_puts_it_and_says_what_it_is(tmp_path):
+def test_every_tool_is_installed_at_its_vendor_path_and_identifies_itself(tmp_path):
     written = simulators.install(tmp_path)
     assert tmp_path / "opt/MegaRAID/storcli/storcli64" in written
     assert {path for kind in simulators.KINDS.values() for path in kind.paths} == {f"/{path.relative_to(tmp_path)}" for path in written}
@@ -37,7 +37,7 @@ def test_every_tool_is_installed_where_its_vendor_puts_it_and_says_what_it_is(tm
     assert simulators.install(tmp_path) == written
 
 
-def test_a_real_tool_is_never_replaced(tmp_path):
+def test_real_tool_is_never_replaced(tmp_path):
     real = tmp_path / "opt/MegaRAID/storcli/storcli64"
     real.parent.mkdir(parents=True)
     real.write_bytes(b"\x7fELF")
@@ -46,7 +46,7 @@ def test_a_real_tool_is_never_replaced(tmp_path):
     assert real.read_bytes() == b"\x7fELF"
 
 
-def test_an_installed_tool_keeps_its_state_and_its_calls(tmp_path):
+def test_installed_tool_keeps_its_state_and_call_log(tmp_path):
     simulators.install(tmp_path)
     tool = tmp_path / "opt/MegaRAID/storcli/storcli64"
     simulators.add("storcli", "MegaRAID 9361-8i", {"volumes": 1, "drives": 2})
@@ -59,7 +59,7 @@ def test_an_installed_tool_keeps_its_state_and_its_calls(tmp_path):
     assert simulator.calls("storcli") == []
 
 
-def test_faults_begin_and_end_and_unknown_ones_are_refused():
+def test_faults_are_set_and_cleared_and_unknown_ones_rejected():
     simulators.main(["fault", "arcconf", "battery_failed"])
     with simulator.opened("arcconf") as state:
         assert state["faults"] == {"battery_failed": True}
@@ -71,11 +71,11 @@ def test_faults_begin_and_end_and_unknown_ones_are_refused():
 
 
 @pytest.mark.parametrize(("fault", "output"), [("empty", b""), ("truncated", b"abcd"), ("garbage", b"abcd\x00\xff\xfe\x1b[31m\x07\x80\xc3\x28efgh")])
-def test_faults_of_the_process_spoil_its_output(fault, output):
+def test_process_faults_damage_the_output(fault, output):
     assert simulator.spoiled(b"abcdefgh", {fault: True}) == output
 
 
-def test_a_hanging_tool_does_not_lock_the_others_out(tmp_path):
+def test_hanging_tool_does_not_block_others(tmp_path):
     simulators.add("ssacli", "Smart Array P410i", {"volumes": 1, "drives": 2})
     simulators.set_fault("ssacli", "hang", True)
     command = [sys.executable, "-m", "simulators.call", simulators.called("ssacli"), "version"]
@@ -85,7 +85,7 @@ def test_a_hanging_tool_does_not_lock_the_others_out(tmp_path):
     assert subprocess.run(command, cwd=TESTS, stdin=subprocess.DEVNULL, timeout=60, check=False, capture_output=True).stdout
 
 
-def test_the_list_names_tools_models_and_faults(capsys):
+def test_list_names_tools_models_and_faults(capsys):
     simulators.main(["list"])
     output = capsys.readouterr().out
     assert "MegaRAID 9361-8i" in output
@@ -102,6 +102,6 @@ def test_the_list_names_tools_models_and_faults(capsys):
         ["add", "storcli", "MegaRAID 9361-8i", "--option=wheels=4"],
     ],
 )
-def test_what_there_is_not_is_one_sentence(words, capsys):
+def test_invalid_arguments_are_rejected_in_one_sentence(words, capsys):
     assert simulators.main(words) == 2
     assert capsys.readouterr().err.count("\n") == 1

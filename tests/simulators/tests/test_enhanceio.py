@@ -59,7 +59,7 @@ def host(tmp_path):
     return Host(tmp_path / "host")
 
 
-def test_lines_are_as_wide_as_the_driver_prints_them(host):
+def test_line_width_matches_the_driver(host):
     host.eio(*CREATE)
     assert host.file("stats").splitlines()[0] == "reads" + " " * 21 + " " + " " * 11 + "0"
     assert {len(line) for line in host.file("stats").splitlines()} == {39}
@@ -69,7 +69,7 @@ def test_lines_are_as_wide_as_the_driver_prints_them(host):
     assert (host.root / "proc/enhanceio/version").read_text() == "EnhanceIO Version: ENHANCEIO unknown-git-version (checksum disabled)\n"
 
 
-def test_create_says_what_it_was_asked_for_and_where_the_rule_looks(host):
+def test_create_prints_its_options_and_the_udev_rule_match(host):
     answer = host.eio(*CREATE, "-m", "wb", "-p", "fifo")
     assert answer.rc == 0
     assert answer.stdout.splitlines() == [
@@ -98,7 +98,7 @@ def test_create_says_what_it_was_asked_for_and_where_the_rule_looks(host):
         (("delete", "-c", "other"), "No cache exists with the name other"),
     ],
 )
-def test_failures_end_with_three(host, words, message):
+def test_failures_exit_with_status_3(host, words, message):
     answer = host.eio(*words)
     assert answer.rc == 3
     assert message in answer.stdout
@@ -107,7 +107,7 @@ def test_failures_end_with_three(host, words, message):
 @pytest.mark.parametrize(
     "words", [("enable", "-d", HDD, "-s", SSD, "-c", "a"), ("disable", "-c", "a"), ("notify", "-a", "add", "-s", SSD, "-c", "a"), ("clean", "-c", "a")]
 )
-def test_some_words_end_with_zero_whatever_happens(host, words):
+def test_some_commands_always_exit_with_status_0(host, words):
     assert host.eio(*words).rc == 0
     assert not host.driver.state["caches"]
 
@@ -115,19 +115,19 @@ def test_some_words_end_with_zero_whatever_happens(host, words):
 @pytest.mark.parametrize(
     "words", [(), ("attach",), ("create", "-d", HDD), ("create", "-d"), (*CREATE, "-m", "fast"), (*CREATE, "-b", "512"), (*CREATE, "-x", "1"), ("info", "all")]
 )
-def test_wrong_words_are_answered_by_the_parser_of_arguments(host, words):
+def test_invalid_arguments_are_rejected_by_argparse(host, words):
     answer = host.eio(*words)
     assert answer.rc == 2
     assert answer.stderr.startswith("usage: eio_cli")
 
 
-def test_the_size_of_blocks_does_not_arrive(host):
+def test_block_size_option_is_ignored(host):
     host.eio(*CREATE, "-b", "8192")
     config = enhanceio_output.parse_config(host.file("config"), "images")
     assert (config.block_size, config.set_size) == (4096, 512)
 
 
-def test_create_takes_a_device_with_dirty_blocks_without_a_question(host):
+def test_create_overwrites_dirty_blocks_without_prompt(host):
     host.eio(*CREATE, "-m", "wb")
     host.driver.write(HDD, 1, "only here")
     host.driver.shut_down()
@@ -135,7 +135,7 @@ def test_create_takes_a_device_with_dirty_blocks_without_a_question(host):
     assert host.driver.read(HDD, 1) is None
 
 
-def test_a_dirty_cache_comes_back_in_write_back_only(host):
+def test_dirty_cache_is_enabled_only_in_writeback(host):
     host.eio(*CREATE, "-m", "wb")
     host.driver.write(HDD, 1, "v")
     host.driver.power_cut()
@@ -145,7 +145,7 @@ def test_a_dirty_cache_comes_back_in_write_back_only(host):
     assert (host.driver.read(HDD, 1), host.stat("nr_dirty"), host.disk(1)) == ("v", 1, None)
 
 
-def test_after_an_orderly_end_a_cache_is_warm_and_may_be_wrong(host):
+def test_cache_after_clean_shutdown_keeps_possibly_stale_blocks(host):
     host.eio(*CREATE)
     host.driver.write(HDD, 1, "old")
     host.driver.shut_down()
@@ -154,7 +154,7 @@ def test_after_an_orderly_end_a_cache_is_warm_and_may_be_wrong(host):
     assert host.driver.read(HDD, 1) == "old"
 
 
-def test_with_fast_removal_a_cache_begins_empty_and_a_write_back_cache_loses_what_is_dirty(host):
+def test_fast_removal_starts_empty_and_loses_dirty_blocks(host):
     host.eio(*CREATE)
     host.driver.write(HDD, 1, "old")
     assert host.sysctl("control", 6).rc == 0
@@ -182,7 +182,7 @@ def test_edit_and_delete_flush_in_the_driver(host):
     assert struct.unpack_from("<I", (host.root / "dev/sdb").read_bytes(), 65536 + 16)[0] == 0xACCEDED1
 
 
-def test_delete_without_a_rule_deletes_and_fails(host):
+def test_delete_without_rule_file_deletes_and_fails(host):
     host.eio(*CREATE)
     (host.root / "etc/udev/rules.d/94-enhanceio-images.rules").unlink()
     answer = host.eio("delete", "-c", "images")
@@ -190,7 +190,7 @@ def test_delete_without_a_rule_deletes_and_fails(host):
     assert "Unable to delete rule file(please remove it manually)" in answer.stdout
 
 
-def test_deleting_a_failed_cache_twice_drops_what_is_dirty(host):
+def test_second_delete_of_failed_cache_drops_dirty_blocks(host):
     host.eio(*CREATE, "-m", "wb")
     host.driver.write(HDD, 1, "v")
     host.driver.lose(SSD)
@@ -200,7 +200,7 @@ def test_deleting_a_failed_cache_twice_drops_what_is_dirty(host):
     assert (host.driver.state["caches"], host.disk(1)) == ({}, None)
 
 
-def test_cleaning_takes_its_time_and_keeps_blocks_from_becoming_dirty(tmp_path):
+def test_cleaning_takes_time_and_prevents_new_dirty_blocks(tmp_path):
     host = Host(tmp_path / "slow", drain=2)
     host.eio(*CREATE, "-m", "wb")
     for number in range(5):
@@ -230,20 +230,20 @@ def test_cleaning_takes_its_time_and_keeps_blocks_from_becoming_dirty(tmp_path):
         ("wt", "control", 8, "Invalid argument"),
     ],
 )
-def test_sysctls_that_are_refused(host, mode, key, value, message):
+def test_invalid_sysctls_are_rejected(host, mode, key, value, message):
     host.eio(*CREATE, "-m", mode)
     answer = host.sysctl(key, value)
     assert answer.rc == 255
     assert message in answer.stderr
 
 
-def test_sysctls_echo_and_are_shown(host):
+def test_sysctls_are_echoed_and_listed(host):
     host.eio(*CREATE, "-m", "wb")
     assert host.sysctl("dirty_high_threshold", 50).stdout == "dev.enhanceio.images.dirty_high_threshold = 50\n"
     assert (host.root / "proc/sys/dev/enhanceio/images/dirty_high_threshold").read_text() == "50\n"
 
 
-def test_without_the_module_the_tool_stumbles(tmp_path):
+def test_tool_fails_without_the_kernel_module(tmp_path):
     host = Host(tmp_path / "bare", module="absent")
     assert host.eio(*CREATE).rc == 1
     assert "'/dev/eiodev'" in host.eio(*CREATE).stderr
@@ -251,12 +251,12 @@ def test_without_the_module_the_tool_stumbles(tmp_path):
     assert not (host.root / "proc/enhanceio").exists()
 
 
-def test_it_never_writes_below_the_root_of_this_machine():
+def test_system_root_is_rejected():
     with pytest.raises(ValueError, match="cannot be the root of this machine"):
         new_state("/")
 
 
-def test_it_is_put_on_a_machine_as_the_others_are(tmp_path, monkeypatch):
+def test_simulator_is_installed_like_the_others(tmp_path, monkeypatch):
     monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path / "states"))
     host = Host(tmp_path / "machine")
     simulators.install(tmp_path / "root")

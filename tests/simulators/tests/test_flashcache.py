@@ -47,7 +47,7 @@ def superblock_state(kernel):
     return found[3] if found else None
 
 
-def test_the_life_of_a_write_back_cache(call, state, kernel):
+def test_writeback_cache_lifecycle(call, state, kernel):
     made = call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     assert made.rc == 0
     assert made.stdout.splitlines()[0] == f"cachedev fc0, ssd_devname {SSD}, disk_devname {DISK} cache mode WRITE_BACK"
@@ -62,7 +62,7 @@ def test_the_life_of_a_write_back_cache(call, state, kernel):
     assert "cached blocks(100)" in call(Dmsetup, "table", "fc0").stdout
 
 
-def test_after_a_crash_only_what_is_dirty_is_taken_back(call, kernel):
+def test_only_dirty_blocks_survive_a_crash(call, kernel):
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     kernel.write("fc0", 100)
     kernel.host["caches"]["fc0"]["cached"] = 900
@@ -72,7 +72,7 @@ def test_after_a_crash_only_what_is_dirty_is_taken_back(call, kernel):
     assert "cached blocks(100)" in call(Dmsetup, "table", "fc0").stdout
 
 
-def test_sysctls_are_reset_when_it_is_loaded_again(call, kernel, tmp_path):
+def test_sysctls_are_reset_on_load(call, kernel, tmp_path):
     place = tmp_path / "proc/sys/dev/flashcache/ata-S.1+wwn-0x5"
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     (place / "fast_remove").write_text("1\n")
@@ -85,7 +85,7 @@ def test_sysctls_are_reset_when_it_is_loaded_again(call, kernel, tmp_path):
     assert "dirty blocks(10)" in call(Dmsetup, "table", "fc0").stdout
 
 
-def test_a_value_out_of_bounds_is_clamped_while_the_write_succeeds(call, tmp_path):
+def test_out_of_range_value_is_clamped_with_success(call, tmp_path):
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     file = tmp_path / "proc/sys/dev/flashcache/ata-S.1+wwn-0x5/dirty_thresh_pct"
     file.write_text("99\n")
@@ -93,7 +93,7 @@ def test_a_value_out_of_bounds_is_clamped_while_the_write_succeeds(call, tmp_pat
     assert file.read_text() == "95\n"
 
 
-def test_statistics_are_zeroed_once_and_the_histogram_never(call, kernel, tmp_path):
+def test_statistics_are_zeroed_but_the_histogram_is_not(call, kernel, tmp_path):
     call(FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK)
     kernel.send("fc0", {512: 3, 4096: 5})
     file = tmp_path / "proc/sys/dev/flashcache/ata-S.1+wwn-0x5/zero_stats"
@@ -107,7 +107,7 @@ def test_statistics_are_zeroed_once_and_the_histogram_never(call, kernel, tmp_pa
     assert call(Dmsetup, "table", "fc1").stdout.endswith("Size Hist: 512:3 4096:10 \n")
 
 
-def test_only_whole_blocks_are_cached(call, kernel):
+def test_only_full_blocks_are_cached(call, kernel):
     call(FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK)
     kernel.send("fc0", {512: 3, 4096: 5})
     status = call(Dmsetup, "status", "fc0").stdout
@@ -115,7 +115,7 @@ def test_only_whole_blocks_are_cached(call, kernel):
     assert "cached blocks(5)" in call(Dmsetup, "table", "fc0").stdout
 
 
-def test_a_cache_that_caches_nothing_gets_no_dirty_block_but_from_the_whitelist(call, kernel, tmp_path):
+def test_disabled_caching_creates_no_dirty_blocks_except_for_whitelist(call, kernel, tmp_path):
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     (tmp_path / "proc/sys/dev/flashcache/ata-S.1+wwn-0x5/cache_all").write_text("0\n")
     kernel.write("fc0", 10)
@@ -128,7 +128,7 @@ def test_a_cache_that_caches_nothing_gets_no_dirty_block_but_from_the_whitelist(
     assert "Whitelist: \n" in (tmp_path / "proc/flashcache/ata-S.1+wwn-0x5/flashcache_pidlists").read_text()
 
 
-def test_a_cache_that_is_there_is_not_overwritten_and_not_destroyed_with_dirty_blocks(call, state, kernel):
+def test_existing_dirty_cache_is_neither_overwritten_nor_destroyed(call, state, kernel):
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     kernel.write("fc0", 10)
     kernel.crash()
@@ -146,7 +146,7 @@ def test_a_cache_that_is_there_is_not_overwritten_and_not_destroyed_with_dirty_b
     assert superblock_state(kernel) is None
 
 
-def test_the_tools_see_what_was_there_when_they_first_looked(call, kernel):
+def test_tools_read_stale_page_cache(call, kernel):
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     assert call(FlashcacheDestroy, SSD).stderr == f"flashcache_destroy: No valid Flashcache found on {SSD}\n"
     assert call(FlashcacheLoad, SSD).stderr == f"flashcache_load: Invalid Flashcache superblock {SSD}\n"
@@ -154,7 +154,7 @@ def test_the_tools_see_what_was_there_when_they_first_looked(call, kernel):
     assert "Destroying Flashcache" in call(FlashcacheDestroy, SSD).stderr
 
 
-def test_questions_without_an_answer_are_no(call, state):
+def test_unanswered_prompts_default_to_no(call, state):
     state["controllers"][0]["memory"] = 1 << 20
     made = call(FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK)
     assert made.rc == 1
@@ -164,7 +164,7 @@ def test_questions_without_an_answer_are_no(call, state):
     assert call(FlashcacheCreate, "-f", "-p", "thru", "fc0", SSD, DISK).rc == 0
 
 
-def test_a_device_of_another_size_is_not_loaded(call, kernel, tmp_path):
+def test_device_with_changed_size_is_not_loaded(call, kernel, tmp_path):
     call(FlashcacheCreate, "-p", "back", "fc0", SSD, DISK)
     call(Dmsetup, "remove", "fc0")
     call(Blockdev, "--flushbufs", SSD)
@@ -173,7 +173,7 @@ def test_a_device_of_another_size_is_not_loaded(call, kernel, tmp_path):
     assert call(FlashcacheLoad, SSD).stderr == "flashcache_load: Disk size mismatch, expect 2097152, given 2097160\n"
 
 
-def test_what_is_open_or_held_stays(call, state):
+def test_open_or_held_device_is_kept(call, state):
     call(FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK)
     state["controllers"][0]["caches"]["fc0"]["opened"] = 1
     removed = call(Dmsetup, "remove", "fc0")
@@ -200,13 +200,13 @@ def test_what_is_open_or_held_stays(call, state):
         (("-p", "back", "-m", "32", "fc0", SSD, DISK), "reload ioctl on fc0  failed: Invalid argument"),
     ],
 )
-def test_what_the_tool_does_not_take(call, words, said):
+def test_invalid_create_arguments_are_rejected(call, words, said):
     made = call(FlashcacheCreate, *words)
     assert made.rc == 1
     assert said in made.stderr
 
 
-def test_without_the_module_nothing_is_made(call, state):
+def test_missing_module_prevents_creation(call, state):
     state["controllers"][0]["module"] = "missing"
     assert call(FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK).stderr.endswith("Could not load Flashcache Module\n")
     assert call(Modprobe, "flashcache").rc == 1
@@ -216,7 +216,7 @@ def test_without_the_module_nothing_is_made(call, state):
     assert call(FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK).rc == 0
 
 
-def test_dmsetup_makes_a_cache_from_the_line_of_the_guide(call):
+def test_dmsetup_creates_a_cache_from_the_documented_table(call):
     line = f"0 2097152 flashcache {DISK} {SSD} fc0 1 2 8 200000"
     assert call(Dmsetup, "create", "fc0", stdin=line).rc == 0
     assert "total blocks(24576)" in call(Dmsetup, "table", "fc0").stdout
@@ -224,7 +224,7 @@ def test_dmsetup_makes_a_cache_from_the_line_of_the_guide(call):
     assert call(Dmsetup, "frobnicate").rc == 1
 
 
-def test_a_simulator_without_a_machine_says_how_to_make_one():
+def test_simulator_without_machine_prints_setup_instructions():
     answer = flashcache.Dmsetup({"faults": {}, "controllers": []}).answer(["table"], "")
     assert answer.rc == 1
     assert "python3 -m simulators add flashcache_create machine" in answer.stderr

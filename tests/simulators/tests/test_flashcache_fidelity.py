@@ -48,7 +48,7 @@ def counted(state, folder, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_table_and_status_are_those_of_the_capture(state, shared_samples, mode):
+def test_table_and_status_match_the_capture(state, shared_samples, mode):
     counted(state, shared_samples, mode)
     assert call(state, flashcache.Dmsetup, "table", "fc0").stdout == captured(shared_samples, "dmsetup-table", mode)
     assert call(state, flashcache.Dmsetup, "status", "fc0").stdout == captured(shared_samples, "dmsetup-status", mode)
@@ -56,7 +56,7 @@ def test_table_and_status_are_those_of_the_capture(state, shared_samples, mode):
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("file", "name"), [("stats", "stats"), ("errors", "errors"), ("iosize_hist", "iosize_hist"), ("pidlists", "pidlists")])
-def test_the_files_below_proc_are_those_of_the_capture(state, shared_samples, tmp_path, mode, file, name):
+def test_proc_files_match_the_capture(state, shared_samples, tmp_path, mode, file, name):
     counted(state, shared_samples, mode)
     call(state, flashcache.Dmsetup, "table", "fc0")
     shown = (tmp_path / "proc/flashcache/sdc+sda" / f"flashcache_{file}").read_text()
@@ -64,14 +64,14 @@ def test_the_files_below_proc_are_those_of_the_capture(state, shared_samples, tm
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_new_cache_has_the_sysctls_of_the_capture(state, shared_samples, tmp_path, mode):
+def test_default_sysctls_match_the_capture(state, shared_samples, tmp_path, mode):
     call(state, flashcache.FlashcacheCreate, "-p", mode, "fc0", SSD, DISK)
     place = tmp_path / "proc/sys/dev/flashcache/sdc+sda"
     shown = "".join(f"dev.flashcache.sdc+sda.{file.name} = {file.read_text()}" for file in sorted(place.iterdir()))
     assert shown == captured(shared_samples, "sysctl", mode)
 
 
-def test_the_version_has_the_lines_of_the_capture(state, shared_samples, tmp_path):
+def test_version_lines_match_the_capture(state, shared_samples, tmp_path):
     call(state, flashcache.FlashcacheCreate, "-p", "thru", "fc0", SSD, DISK)
     shown = (tmp_path / "proc/flashcache/flashcache_version").read_text()
     capture = (shared_samples / "cache/flashcache-proc-version.txt").read_text()

@@ -62,7 +62,7 @@ def _asking(provider, **settings):
 
 
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_write_through_and_back_again(name, model):
+def test_switch_to_writethrough_and_back(name, model):
     runner = _machine(name, model)
     for write in ("writethrough", "writeback"):
         asked = _converge(runner, _asking(name, write=write), check_mode=True)
@@ -77,7 +77,7 @@ def test_write_through_and_back_again(name, model):
 
 
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_reads_do_not_grow_with_volumes_and_sets_are_one_for_each_difference(name, model):
+def test_reads_are_independent_of_volumes_and_one_set_per_difference(name, model):
     counts = []
     for volumes in (2, 16):
         runner = _machine(name, model, volumes=volumes, drives=22)
@@ -94,7 +94,7 @@ def test_reads_do_not_grow_with_volumes_and_sets_are_one_for_each_difference(nam
 
 
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_a_failed_battery_is_noticed_on_a_host_where_nothing_has_to_be_done(name, model):
+def test_failed_battery_is_detected_on_a_converged_host(name, model):
     runner = _machine(name, model)
     _converge(runner, _asking(name, write="writeback"))
     runner.states[name]["faults"]["battery_failed"] = True
@@ -111,7 +111,7 @@ def test_a_failed_battery_is_noticed_on_a_host_where_nothing_has_to_be_done(name
 
 @pytest.mark.parametrize("fault", ["learn_cycle", "capacitor_charging"])
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_a_protection_that_will_come_back_is_named(name, model, fault):
+def test_temporarily_unavailable_protection_is_named(name, model, fault):
     if fault not in KINDS[name].faults:
         pytest.skip(f"the unit of {model} has no {fault}")
     runner = _machine(name, model)
@@ -122,7 +122,7 @@ def test_a_protection_that_will_come_back_is_named(name, model, fault):
 
 
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_a_policy_that_the_tool_refuses_is_never_a_success(name, model):
+def test_policy_refused_by_the_tool_is_never_a_success(name, model):
     runner = _machine(name, model)
     _converge(runner, _asking(name, write="writethrough"))
     for fault in ("refused_policy", "ignored_policy"):
@@ -136,7 +136,7 @@ def test_a_policy_that_the_tool_refuses_is_never_a_success(name, model):
 
 @pytest.mark.parametrize("fault", ["truncated", "garbage", "empty"])
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_output_that_is_damaged_changes_nothing(name, model, fault):
+def test_damaged_output_changes_nothing(name, model, fault):
     runner = _machine(name, model)
     _converge(runner, _asking(name, write="writethrough"))
     state = runner.snapshot()[name]["controllers"]
@@ -153,7 +153,7 @@ def test_output_that_is_damaged_changes_nothing(name, model, fault):
 
 
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_a_tool_that_hangs_is_stopped(name, model):
+def test_hanging_tool_is_stopped(name, model):
     runner = _machine(name, model)
     runner.states[name]["faults"]["hang"] = True
     with pytest.raises(TimedOut):
@@ -161,7 +161,7 @@ def test_a_tool_that_hangs_is_stopped(name, model):
 
 
 @pytest.mark.parametrize(("name", "model"), FAMILIES)
-def test_hba_mode_is_refused_with_its_reason_or_has_no_volumes(name, model):
+def test_hba_mode_is_refused_with_reason_or_has_no_volumes(name, model):
     if "hba_mode" not in KINDS[name].faults:
         pytest.skip("not simulated")
     runner = _machine(name, model)
@@ -175,7 +175,7 @@ def test_hba_mode_is_refused_with_its_reason_or_has_no_volumes(name, model):
 
 
 @pytest.mark.parametrize(("name", "model"), [(name, model) for name, kind in KINDS.items() for model in kind.models])
-def test_every_model_is_read_without_a_question_left(name, model):
+def test_every_model_is_parsed_completely(name, model):
     runner = _machine(name, model)
     provider = registry.find_tool(runner, name)
     reading = provider.read()
@@ -187,7 +187,7 @@ def test_every_model_is_read_without_a_question_left(name, model):
 
 
 @pytest.mark.parametrize(("name", "model"), [(name, model) for name, kind in KINDS.items() for model in kind.models])
-def test_whatever_is_planned_can_be_done(name, model):
+def test_every_planned_setting_is_accepted_by_the_tool(name, model):
     """No setting passes the plan and is then refused by the tool: what cannot be done is said before anything is changed."""
     runner = _machine(name, model)
     for settings in (
@@ -212,7 +212,7 @@ def test_whatever_is_planned_can_be_done(name, model):
         assert [step.action for step in done.steps] == [step.action for step in planned.steps]
 
 
-def test_auto_takes_the_tool_that_sees_the_controller():
+def test_auto_selects_the_tool_reporting_the_controller():
     runner = _machine("arcconf", SMARTRAID[1])
     runner.add(StorCli2, "MegaRAID 9660-16i", volumes=1, drives=2)
     outcome = _converge(runner, {"volumes": [{"id": "all", "write": "writethrough"}]})
@@ -220,6 +220,6 @@ def test_auto_takes_the_tool_that_sees_the_controller():
     assert {step.operation.provider for step in outcome.steps} == {"arcconf", "storcli2"}
 
 
-def test_no_card_in_the_machine_is_said():
+def test_missing_card_is_reported():
     with pytest.raises(StorageError, match=r"is not on this host; controllers that .* can see: none"):
         _converge(SimulatedRunner(*KINDS.values()), _asking("auto", write="writeback"))

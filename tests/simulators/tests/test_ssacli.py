@@ -116,12 +116,12 @@ def capture(corpus: pathlib.Path, name: str, part: int) -> str:
 
 
 @pytest.mark.parametrize(("name", "make", "line", "part"), CAPTURES, ids=[name for name, *_rest in CAPTURES])
-def test_prints_what_was_captured(shared_corpus: pathlib.Path, name: str, make: t.Callable[[], State], line: str, part: int) -> None:
+def test_output_matches_the_capture(shared_corpus: pathlib.Path, name: str, make: t.Callable[[], State], line: str, part: int) -> None:
     assert shape(ask(make(), line).stdout) == shape(capture(shared_corpus, name, part))
 
 
 @pytest.mark.parametrize("name", ["scality_ctrl-slot0-show-detail.txt", "scality_ld-all-show-detail.txt"])
-def test_blanks_around_an_untouched_capture_are_the_same(shared_corpus: pathlib.Path, name: str) -> None:
+def test_whitespace_matches_an_unmodified_capture(shared_corpus: pathlib.Path, name: str) -> None:
     real = (shared_corpus / "ssacli" / name).read_text(encoding="utf-8")
     line = next(line for capture_name, _make, line, _part in CAPTURES if capture_name == name)
     ours = ask(captured_p816i(), line).stdout
@@ -134,7 +134,7 @@ def filled(text: str) -> set[str]:
     return {line.split(":")[0] for line in text.splitlines() if line.endswith(" ")}
 
 
-def test_a_renamed_label_would_be_noticed(shared_corpus: pathlib.Path) -> None:
+def test_renamed_label_is_detected(shared_corpus: pathlib.Path) -> None:
     real = shape(capture(shared_corpus, "netdata_ssacli-P408i-a.txt", 0))
     ours = ask(captured_p408i(), "ctrl all show config detail").stdout
     assert shape(ours) == real
@@ -142,7 +142,7 @@ def test_a_renamed_label_would_be_noticed(shared_corpus: pathlib.Path) -> None:
         assert shape(ours.replace(label, label.lower())) != real
 
 
-def test_the_labels_of_the_other_captures_are_known(shared_corpus: pathlib.Path) -> None:
+def test_labels_of_other_captures_are_known(shared_corpus: pathlib.Path) -> None:
     """The captures of controllers that are no model: every line about caches and protection has a label that is simulated."""
     ours = {line.split(":")[0] for model in MODELS for line in ask(state(model), "ctrl all show config detail").stdout.splitlines()}
     for name in ("wikimedia_hpssacli-config-detail.txt", "netdata_ssacli-P212_P410i.txt"):
@@ -163,7 +163,7 @@ def test_the_labels_of_the_other_captures_are_known(shared_corpus: pathlib.Path)
         ("ctrl slot=0 ld 1 modify foo=1", 'Error: Syntax error at "foo=1"\n'),
     ],
 )
-def test_errors_are_printed_wrapped_and_exit_one(line: str, message: str) -> None:
+def test_errors_are_wrapped_with_exit_status_1(line: str, message: str) -> None:
     made = state()
     before = copy.deepcopy(made)
     answer = ask(made, line)
@@ -182,7 +182,7 @@ def test_no_volumes_is_an_error() -> None:
     assert ask(state(volumes=0, drives=2), "ctrl slot=0 ld all show detail") == Answer("\nError: The specified device does not have any logical drives.\n\n", 1)
 
 
-def test_the_list_and_the_status_of_controllers() -> None:
+def test_controller_list_and_status() -> None:
     made = state()
     made["controllers"].append(MODELS["Smart HBA H240"]())
     listed = ask(made, "ctrl all show").stdout
@@ -194,7 +194,7 @@ def test_the_list_and_the_status_of_controllers() -> None:
 
 
 @pytest.mark.parametrize("line", ["ctrl slot=0 show config detail", "controller slot=0 show config detail", "ctrl sn=SIMULATED0408 show config detail"])
-def test_words_have_short_and_long_forms_and_may_be_one_quoted_argument(line: str) -> None:
+def test_short_long_and_single_quoted_argument_forms(line: str) -> None:
     made = state()
     wanted = ask(made, "ctrl all show config detail")
     assert ask(made, line) == wanted
@@ -202,7 +202,7 @@ def test_words_have_short_and_long_forms_and_may_be_one_quoted_argument(line: st
 
 
 @pytest.mark.parametrize("word", ["caching", "arrayaccelerator", "aa"])
-def test_caching_of_a_volume(word: str) -> None:
+def test_volume_caching(word: str) -> None:
     made = state(volumes=2)
     assert ask(made, f"ctrl slot=0 ld 2 modify {word}=disable") == Answer("")
     assert (volume(made, "Caching", 1), volume(made, "Caching", 2)) == ("Enabled", "Disabled")
@@ -213,7 +213,7 @@ def test_caching_of_a_volume(word: str) -> None:
     assert ask(made, f"ctrl slot=0 ld 1 modify {word}=maybe").rc == 1
 
 
-def test_smart_path_and_caching_exclude_each_other() -> None:
+def test_smart_path_and_caching_are_mutually_exclusive() -> None:
     made = state(P816I)
     assert (volume(made, "Caching"), volume(made, "LD Acceleration Method")) == ("Disabled", "Smart Path")
     assert ask(made, "ctrl slot=0 ld 1 modify caching=enable forced") == Answer("\nError: Invalid drive specified: 1\n\n", 1)
@@ -227,7 +227,7 @@ def test_smart_path_and_caching_exclude_each_other() -> None:
     assert refused.stdout.startswith('\nError: This operation is not supported with the current configuration. Use the\n       "show" command')
 
 
-def test_the_drive_write_cache_of_an_old_controller_asks_unless_forced() -> None:
+def test_drive_write_cache_of_old_controller_prompts_unless_forced() -> None:
     made = state(OLD)
     for answered, wanted in (("", "Disabled"), ("n\n", "Disabled"), ("y\n", "Enabled")):
         answer = ask(made, "ctrl slot=0 modify dwc=enable", answered)
@@ -241,7 +241,7 @@ def test_the_drive_write_cache_of_an_old_controller_asks_unless_forced() -> None
     assert ask(made, "ctrl slot=0 modify dwc=default").rc == 1
 
 
-def test_the_drive_write_cache_of_a_newer_controller_is_per_class() -> None:
+def test_drive_write_cache_of_newer_controller_is_per_class() -> None:
     made = state()
     assert ask(made, "ctrl slot=0 modify dwc=enable usage=configured forced") == Answer("")
     assert ask(made, "ctrl slot=0 modify dwc=disable usage=unconfigured") == Answer("")
@@ -266,7 +266,7 @@ def test_ratio_and_no_battery_write_cache() -> None:
     assert value(made, "Cache Ratio") == "10% Read / 90% Write"
 
 
-def test_an_old_controller_without_battery_has_no_write_cache_unless_told() -> None:
+def test_old_controller_without_battery_has_no_write_cache_by_default() -> None:
     made = state("Smart Array P410i")
     assert value(made, "Battery/Capacitor Status") is None
     assert ask(made, "ctrl slot=0 modify cacheratio=25/75").rc == 1
@@ -290,7 +290,7 @@ def test_an_old_controller_without_battery_has_no_write_cache_unless_told() -> N
     ],
 )
 @pytest.mark.parametrize("model", [GEN10, P816I, OLD])
-def test_faults_disable_the_cache_and_what_is_set_stays(model: str, fault: str, status: str, details: str, battery: str | None) -> None:
+def test_faults_disable_the_cache_and_keep_the_configuration(model: str, fault: str, status: str, details: str, battery: str | None) -> None:
     made = state(model, {fault: True}, volumes=2)
     assert value(made, "Cache Status") == status
     assert value(made, "Cache Status Details") == details
@@ -306,14 +306,14 @@ def test_faults_disable_the_cache_and_what_is_set_stays(model: str, fault: str, 
     assert value(made, "Cache Status Details") is None
 
 
-def test_no_battery_write_cache_keeps_the_cache_on_while_the_battery_is_bad() -> None:
+def test_no_battery_write_cache_keeps_cache_enabled_with_failed_battery() -> None:
     made = state(faults={"battery_failed": True})
     ask(made, "ctrl slot=0 modify nbwc=enable")
     assert (value(made, "Cache Status"), value(made, "Battery/Capacitor Status")) == ("OK", "Failed (Replace Batteries)")
 
 
 @pytest.mark.parametrize("fault", [True, ["caching"], "aa"])
-def test_a_refused_policy_prints_an_error_and_exits_zero(fault: object) -> None:
+def test_refused_policy_prints_an_error_with_exit_status_0(fault: object) -> None:
     made = state(faults={"refused_policy": fault})
     answer = ask(made, "ctrl slot=0 ld 1 modify caching=disable")
     assert answer.rc == 0
@@ -323,13 +323,13 @@ def test_a_refused_policy_prints_an_error_and_exits_zero(fault: object) -> None:
     assert value(made, "No-Battery Write Cache") == ("Disabled" if fault is True else "Enabled")
 
 
-def test_an_ignored_policy_says_nothing_and_changes_nothing() -> None:
+def test_ignored_policy_prints_nothing_and_changes_nothing() -> None:
     made = state(faults={"ignored_policy": True})
     assert ask(made, "ctrl slot=0 ld 1 modify caching=disable") == Answer("")
     assert volume(made, "Caching") == "Enabled"
 
 
-def test_hba_mode_by_nature_and_by_fault() -> None:
+def test_hba_mode_by_model_and_by_fault() -> None:
     hba = state("Smart HBA H240", os_devices=[{"path": "/dev/sdb", "wwn": "5", "size": 1}], drives=3)
     shown = ask(hba, "ctrl slot=1 show detail").stdout
     assert shown.startswith("\nSmart HBA H240 in Slot 1 (HBA Mode)\n")
@@ -348,7 +348,7 @@ def test_hba_mode_by_nature_and_by_fault() -> None:
 
 
 @pytest.mark.parametrize(("model", "slot"), [("Smart HBA H240 (RAID Mode)", 1), ("HPE Smart Array E208i-a SR Gen10", 0)])
-def test_a_controller_without_a_cache_has_volumes_and_refuses_to_cache_them(model: str, slot: int) -> None:
+def test_controller_without_cache_has_volumes_and_refuses_caching(model: str, slot: int) -> None:
     made = state(model)
     shown = ask(made, "ctrl all show config detail").stdout
     assert "   Cache Board Present: False\n" in shown
@@ -360,7 +360,7 @@ def test_a_controller_without_a_cache_has_volumes_and_refuses_to_cache_them(mode
     assert ask(made, "ctrl all show config detail").stdout == shown
 
 
-def test_a_drive_that_the_host_sees_has_a_path_between_carrier_and_erase() -> None:
+def test_os_visible_drive_has_a_disk_name_line() -> None:
     """Not in the corpus; the order is that of outputs in public code."""
     shown = ask(state(P816I), "ctrl slot=0 pd 1I:1:1 show detail").stdout
     labels = [line.strip().split(":")[0] for line in shown.splitlines() if line.startswith("         ")]
@@ -370,20 +370,20 @@ def test_a_drive_that_the_host_sees_has_a_path_between_carrier_and_erase() -> No
     assert "Drive exposed to OS: True\n" in shown
 
 
-def test_the_version_of_the_tool() -> None:
+def test_tool_version() -> None:
     assert re.fullmatch(r"\n\tSSACLI Version: \S+ \S+\n\tSOULAPI Version: \S+ \S+\n\n", ask({"controllers": []}, "version").stdout)
 
 
 @pytest.mark.parametrize("model", list(MODELS))
 @pytest.mark.parametrize("faults", [{}, {"hba_mode": True}])
-def test_no_two_disks_of_the_host_have_the_same_name(model: str, faults: State) -> None:
+def test_host_disk_names_are_unique(model: str, faults: State) -> None:
     devices = [{"path": "/dev/sdb", "wwn": "5000", "size": 2**30}]
     for options in ({}, {"volumes": 3, "drives": 30}, {"volumes": 1, "drives": 2, "os_devices": devices}):
         paths = re.findall(r"Disk Name: (\S+)", ask(state(model, faults, **options), "ctrl all show config detail").stdout)
         assert len(paths) == len(set(paths)) > 0
 
 
-def test_a_volume_stands_for_a_disk_of_the_host() -> None:
+def test_volume_maps_to_a_disk_of_the_host() -> None:
     made = state(volumes=1, os_devices=[{"path": "/dev/sdb", "wwn": "600508b1001c0000000000000000002a", "size": 2**30}])
     assert volume(made, "Unique Identifier") == "600508B1001C0000000000000000002A"
     assert (volume(made, "Disk Name"), volume(made, "Size")) == ("/dev/sdb", "1.00 GB")
@@ -392,13 +392,13 @@ def test_a_volume_stands_for_a_disk_of_the_host() -> None:
 @pytest.mark.parametrize(
     ("size", "decimals", "text"), [(99_998_000_000, 1, "93.1  GB"), (5760 * 10**9, 1, "5.2 TB"), (2**30, 2, "1.00 GB"), (2**20, 2, "1.00 MB")]
 )
-def test_sizes_are_printed_as_the_tool_prints_them(size: int, decimals: int, text: str) -> None:
+def test_sizes_are_formatted_like_the_tool(size: int, decimals: int, text: str) -> None:
     assert size_text(size, decimals) == text
 
 
 @pytest.mark.parametrize("model", list(MODELS))
 @pytest.mark.parametrize("options", [{}, {"volumes": 0, "drives": 3}, {"volumes": 1}, {"volumes": 2, "drives": 5}, {"volumes": 64}])
-def test_every_model_can_be_made_and_shown(model: str, options: dict[str, int]) -> None:
+def test_every_model_can_be_created_and_shown(model: str, options: dict[str, int]) -> None:
     made = json.loads(json.dumps(state(model, **options)))
     slot = made["controllers"][0]["slot"]
     shown = ask(made, "ctrl all show config detail").stdout
@@ -417,7 +417,7 @@ WORDS = st.one_of(
 
 
 @given(st.lists(WORDS, max_size=8), st.sets(st.sampled_from(sorted(SsaCli.faults))), st.sets(st.sampled_from(list(MODELS)), max_size=2), st.text(max_size=2))
-def test_no_words_are_too_strange(words: list[str], faults: set[str], models: set[str], stdin: str) -> None:
+def test_arbitrary_arguments_are_handled(words: list[str], faults: set[str], models: set[str], stdin: str) -> None:
     made = {"faults": dict.fromkeys(faults, True), "controllers": [MODELS[model]() for model in sorted(models)]}
     answer = SsaCli(made).answer(words, stdin)
     assert answer.rc in (0, 1)

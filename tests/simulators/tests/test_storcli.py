@@ -48,7 +48,7 @@ def policies(cli: StorCli, volume: int = 0) -> tuple[str, str, str]:
     return response[f"/c0/v{volume}"][0]["Cache"], properties["Write Cache(initial setting)"], properties["Disk Cache Policy"]
 
 
-def test_the_two_names_are_one_tool_with_own_paths_and_models() -> None:
+def test_both_names_are_one_tool_with_own_paths_and_models() -> None:
     assert (StorCli.name, PercCli.name) == ("storcli", "perccli")
     assert StorCli.paths[0] == "/opt/MegaRAID/storcli/storcli64"
     assert PercCli.paths[0] == "/opt/MegaRAID/perccli/perccli64"
@@ -57,7 +57,7 @@ def test_the_two_names_are_one_tool_with_own_paths_and_models() -> None:
 
 
 @pytest.mark.parametrize(("kind", "model"), EVERY_MODEL)
-def test_states_are_plain_data_and_deterministic(kind: type[StorCli], model: str) -> None:
+def test_states_are_json_serializable_and_deterministic(kind: type[StorCli], model: str) -> None:
     state = kind.models[model]()
     assert state == json.loads(json.dumps(kind.models[model]()))
 
@@ -65,7 +65,7 @@ def test_states_are_plain_data_and_deterministic(kind: type[StorCli], model: str
 @pytest.mark.parametrize("policy", ["WT", "WB", "AWB"])
 @pytest.mark.parametrize("read", ["RA", "NoRA"])
 @pytest.mark.parametrize("io", ["Cached", "Direct"])
-def test_policies_set_together_show_in_the_cache_column(policy: str, read: str, io: str) -> None:
+def test_combined_policies_appear_in_the_cache_column(policy: str, read: str, io: str) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     status = only(cli, f"/c0/v0 set wrcache={policy} rdcache={read} iopolicy={io}")["Command Status"]
     assert status["Status"] == "Success"
@@ -75,7 +75,7 @@ def test_policies_set_together_show_in_the_cache_column(policy: str, read: str, 
 
 
 @pytest.mark.parametrize(("word", "printed", "topology"), [("on", "Enabled", "enbl"), ("off", "Disabled", "dsbl"), ("default", "Disk's Default", "dflt")])
-def test_the_cache_of_the_drives_shows_in_all_places(word: str, printed: str, topology: str) -> None:
+def test_drive_cache_appears_at_all_locations(word: str, printed: str, topology: str) -> None:
     cli = tool(StorCli, "MegaRAID 9560-8i")
     only(cli, f"/c0/v239 set pdcache={word}")
     assert policies(cli, 239)[2] == printed
@@ -90,7 +90,7 @@ def test_the_cache_of_the_drives_shows_in_all_places(word: str, printed: str, to
     ("target", "changed"),
     [("v1", [1]), ("vall", [0, 1, 2, 3, 4]), ("v0,2-3", [0, 2, 3]), ("v4,4", [4])],
 )
-def test_lists_of_volumes(target: str, changed: list[int]) -> None:
+def test_volume_lists(target: str, changed: list[int]) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=5)
     rows = only(cli, f"/c0/{target} set wrcache=WT")["Command Status"]["Detailed Status"]
     assert [row["VD"] for row in rows] == changed
@@ -100,7 +100,7 @@ def test_lists_of_volumes(target: str, changed: list[int]) -> None:
 
 @pytest.mark.parametrize(("kind", "model"), [row for row in RAID_MODELS if row[1] != "HPE MR216i-a"])
 @pytest.mark.parametrize("fault", ["battery_failed", "battery_missing", "battery_degraded", "learn_cycle", "capacitor_charging"])
-def test_without_protection_write_back_is_configured_and_not_effective(kind: type[StorCli], model: str, fault: str) -> None:
+def test_unprotected_writeback_is_configured_but_not_effective(kind: type[StorCli], model: str, fault: str) -> None:
     cli = tool(kind, model)
     volume = cli.state["controllers"][0]["volumes"][0]["id"]
     healthy = policies(cli, volume)
@@ -123,7 +123,7 @@ def test_without_protection_write_back_is_configured_and_not_effective(kind: typ
         ("capacitor_charging", "Chrg", 8, "Charging"),
     ],
 )
-def test_a_cachevault_tells_its_state_in_every_place(fault: str, overview: str, bits: int, word: str) -> None:
+def test_cachevault_state_appears_at_all_locations(fault: str, overview: str, bits: int, word: str) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={fault: True})
     assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == overview
     full = only(cli, "/c0 show all")["Response Data"]
@@ -135,7 +135,7 @@ def test_a_cachevault_tells_its_state_in_every_place(fault: str, overview: str, 
     assert full["Status"]["Controller Status"] == ("Needs Attention" if attention else "Optimal")
 
 
-def test_a_battery_in_its_learn_cycle() -> None:
+def test_battery_in_learn_cycle() -> None:
     cli = tool(StorCli, "ServeRAID M5015", faults={"learn_cycle": True})
     response = only(cli, "/c0/bbu show all")["Response Data"]
     assert list(response) == ["BBU_Info", "BBU_Firmware_Status", "GasGaugeStatus", "BBU_Capacity_Info", "BBU_Design_Info", "BBU_Properties"]
@@ -153,7 +153,7 @@ def test_a_battery_in_its_learn_cycle() -> None:
         (PercCli, "PERC H755", {"battery_missing": True}, "/c0/bbu show", "Battery is absent!", 34),
     ],
 )
-def test_the_wrong_question_about_protection(kind: type[StorCli], model: str, faults: dict[str, t.Any], words: str, message: str, code: int) -> None:
+def test_wrong_protection_query_fails(kind: type[StorCli], model: str, faults: dict[str, t.Any], words: str, message: str, code: int) -> None:
     answered, status = ask(tool(kind, model, faults=faults), words)
     command = answered[0]["Command Status"]
     assert (command["Status"], command["Description"]) == ("Failure", "None")
@@ -162,7 +162,7 @@ def test_the_wrong_question_about_protection(kind: type[StorCli], model: str, fa
     assert status == code
 
 
-def test_the_properties_of_a_battery_are_those_that_readers_of_the_tool_know() -> None:
+def test_battery_properties_match_public_parsers() -> None:
     """There is no capture of them; these are the names that public programs look for, and the form of their values."""
     response = only(tool(StorCli, "ServeRAID M5015"), "/c0/bbu show all")["Response Data"]
     told = {title: {row["Property"]: row["Value"] for row in rows} for title, rows in response.items()}
@@ -183,21 +183,21 @@ def test_the_properties_of_a_battery_are_those_that_readers_of_the_tool_know() -
     assert list(only(tool(StorCli, "ServeRAID M5015"), "/c0/bbu show status")["Response Data"]) == ["BBU_Info", "BBU_Firmware_Status", "GasGaugeStatus"]
 
 
-def test_a_charging_battery_fills_up() -> None:
+def test_charging_battery_reaches_full_charge() -> None:
     cli = tool(StorCli, "ServeRAID M5015", faults={"capacitor_charging": True})
     response = only(cli, "/c0/bbu show all")["Response Data"]
     told = {row["Property"]: row["Value"] for rows in response.values() for row in rows}
     assert (told["Charging Status"], told["Battery State"], told["Relative State of Charge"], told["Fully Charged"]) == ("Charging", "Charging", "40%", "No")
 
 
-def test_the_old_word_for_adaptive_reading_ahead_is_taken() -> None:
+def test_legacy_keyword_for_adaptive_read_ahead_is_accepted() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert only(cli, "/c0/v0 set rdcache=NoRA")["Command Status"]["Detailed Status"][0]["Value"] == "NoRA"
     assert only(cli, "/c0/v0 set rdcache=ADRA")["Command Status"]["Detailed Status"][0]["Value"] == "ADRA"
     assert policies(cli)[0] == "RWBD"
 
 
-def test_a_battery_that_was_taken_out() -> None:
+def test_removed_battery() -> None:
     cli = tool(PercCli, "PERC H740P")
     assert only(cli, "/c0 show all")["Response Data"]["HwCfg"]["BBU"] == "Present"
     cli.state["faults"] = {"battery_missing": True}
@@ -208,7 +208,7 @@ def test_a_battery_that_was_taken_out() -> None:
     assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == "Msng"
 
 
-def test_a_cacheless_card_is_no_failed_battery() -> None:
+def test_cacheless_card_has_no_failed_battery() -> None:
     cli = tool(StorCli, "HPE MR216i-a")
     full = only(cli, "/c0 show all")["Response Data"]
     assert full["Status"]["Energy Pack Status"] == "NA"
@@ -220,7 +220,7 @@ def test_a_cacheless_card_is_no_failed_battery() -> None:
     assert only(cli, "/c0/v239 set wrcache=WT")["Command Status"]["Status"] == "Success"
 
 
-def test_the_drive_cache_of_ssds_is_refused_with_exit_status_zero() -> None:
+def test_drive_cache_on_ssds_is_refused_with_exit_status_0() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", media="mixed")
     answered, status = ask(cli, "/c0/vall set pdcache=on wrcache=WT")
     command = answered[0]["Command Status"]
@@ -233,12 +233,12 @@ def test_the_drive_cache_of_ssds_is_refused_with_exit_status_zero() -> None:
 
 
 @pytest.mark.parametrize("model", ["MegaRAID 9560-8i", "ServeRAID M5015"])
-def test_other_cards_change_the_cache_of_ssds(model: str) -> None:
+def test_other_cards_allow_drive_cache_changes_on_ssds(model: str) -> None:
     cli = tool(StorCli, model, media="SSD")
     assert only(cli, "/c0/vall set pdcache=off")["Command Status"]["Status"] == "Success"
 
 
-def test_a_refused_policy_exits_zero_and_changes_nothing() -> None:
+def test_refused_policy_exits_with_status_0_and_changes_nothing() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"refused_policy": {"properties": ["wrcache"], "volumes": [1]}})
     answered, status = ask(cli, "/c0/vall set wrcache=WT rdcache=NoRA")
     command = answered[0]["Command Status"]
@@ -247,7 +247,7 @@ def test_a_refused_policy_exits_zero_and_changes_nothing() -> None:
     assert (policies(cli, 0)[0], policies(cli, 1)[0]) == ("NRWTD", "NRWBD")
 
 
-def test_a_silent_refusal_claims_success() -> None:
+def test_silent_refusal_reports_success() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"refused_policy": {"silent": True}})
     answered, status = ask(cli, "/c0/v0 set wrcache=WT")
     assert (status, answered[0]["Command Status"]["Status"]) == (0, "Success")
@@ -255,7 +255,7 @@ def test_a_silent_refusal_claims_success() -> None:
     assert policies(cli)[1] == "WriteBack"
 
 
-def test_a_plain_text_error_in_spite_of_j() -> None:
+def test_plain_text_error_despite_json_option() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"plain_text_error": {"verb": "set"}})
     answer = cli.answer(["/c0/v0", "set", "wrcache=WT", "J"], "")
     assert answer.stdout.startswith("syntax error, unexpected TOKEN_UNKNOWN")
@@ -271,7 +271,7 @@ def test_a_plain_text_error_in_spite_of_j() -> None:
      "/c0 set jbodwritecache=auto", "/c0 set cacheflushint=x", "show J all", "/c0/v0 show J all", "/c0/v0/v1 show", "/c0/eall show", "/c0 flush all"],
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [[], ["J"], ["nolog", "J"]])
-def test_unknown_words_are_a_syntax_error_in_plain_text(words: str, suffix: list[str]) -> None:
+def test_unknown_arguments_are_a_plain_text_syntax_error(words: str, suffix: list[str]) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     before = json.dumps(cli.state)
     answer = cli.answer([*words.split(), *suffix], "")
@@ -282,18 +282,18 @@ def test_unknown_words_are_a_syntax_error_in_plain_text(words: str, suffix: list
 
 
 @pytest.mark.parametrize("words", ["nolog show J", "show nolog J", "SHOW J", "show j"])
-def test_nolog_and_the_case_of_words_do_not_matter(words: str) -> None:
+def test_nolog_and_letter_case_are_ignored(words: str) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert cli.answer(words.split(), "").stdout == cli.answer(["show", "J"], "").stdout
 
 
-def test_a_path_may_come_in_pieces() -> None:
+def test_path_may_be_split_into_arguments() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert cli.answer(["/c0", "/eall", "/sall", "show", "J"], "") == cli.answer(["/c0/eall/sall", "show", "J"], "")
     assert cli.answer(["/cALL/vALL", "show", "J"], "") == cli.answer(["/c0/vall", "show", "J"], "")
 
 
-def test_call_answers_with_one_element_per_controller() -> None:
+def test_call_returns_one_element_per_controller() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", "HBA 9400-16i", "MegaRAID 9560-8i")
     answered, status = ask(cli, "/call/vall show all")
     assert [(row["Command Status"]["Controller"], row["Command Status"]["Status"]) for row in answered] == [(0, "Success"), (1, "Failure"), (2, "Success")]
@@ -305,13 +305,13 @@ def test_call_answers_with_one_element_per_controller() -> None:
     assert len({row["Response Data"]["Serial Number"] for row in ask(cli, "/c0,2 show")[0]}) == 2
 
 
-def test_a_fault_may_concern_one_controller() -> None:
+def test_fault_can_apply_to_one_controller() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", "MegaRAID 9361-8i", faults={"battery_failed": {"controllers": [1]}})
     assert [row["BBU"] for row in only(cli, "show")["Response Data"]["System Overview"]] == ["Opt", "Fld"]
 
 
 @pytest.mark.parametrize("verb", ["show", "show all", "set wrcache=WT"])
-def test_an_invalid_volume(verb: str) -> None:
+def test_invalid_volume(verb: str) -> None:
     answered, status = ask(tool(StorCli, "MegaRAID 9361-8i"), f"/c0/v99 {verb}")
     command = answered[0]["Command Status"]
     assert (command["Status"], command["Description"]) == ("Failure", "None")
@@ -319,7 +319,7 @@ def test_an_invalid_volume(verb: str) -> None:
     assert status == 255
 
 
-def test_a_missing_controller() -> None:
+def test_missing_controller() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     answered, status = ask(cli, "/c5 show")
     assert answered[0]["Command Status"]["Description"] == "Controller 5 not found"
@@ -333,7 +333,7 @@ def test_a_missing_controller() -> None:
 
 
 @pytest.mark.parametrize(("kind", "model"), RAID_MODELS)
-def test_hba_mode_hides_the_volumes_until_it_ends(kind: type[StorCli], model: str) -> None:
+def test_hba_mode_hides_the_volumes(kind: type[StorCli], model: str) -> None:
     cli = tool(kind, model)
     before = only(cli, "/c0/vall show")["Response Data"]
     cli.state["faults"] = {"hba_mode": True}
@@ -348,7 +348,7 @@ def test_hba_mode_hides_the_volumes_until_it_ends(kind: type[StorCli], model: st
 
 
 @pytest.mark.parametrize(("kind", "model"), HBA_MODELS)
-def test_an_hba_has_no_cache_vocabulary(kind: type[StorCli], model: str) -> None:
+def test_hba_has_no_cache_settings(kind: type[StorCli], model: str) -> None:
     cli = tool(kind, model)
     for words in ("/c0/vall show all", "/c0/v0 set wrcache=WB", "/c0/bbu show all", "/c0/cv show all", "/c0 set jbodwritecache=on", "/c0 show cacheflushint"):
         command = only(cli, words)["Command Status"]
@@ -385,7 +385,7 @@ def test_offline_and_pinned_volumes_are_refused() -> None:
         ("jbodwritecache=default", "jbodwritecache", "Default"),
     ],
 )
-def test_properties_of_a_controller(assignment: str, word: str, printed: str) -> None:
+def test_controller_properties(assignment: str, word: str, printed: str) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", jbod_write_cache=True)
     told = only(cli, f"/c0 set {assignment}")["Response Data"]["Controller Properties"]
     shown = only(cli, f"/c0 show {word}")["Response Data"]["Controller Properties"]
@@ -393,7 +393,7 @@ def test_properties_of_a_controller(assignment: str, word: str, printed: str) ->
     assert [(list(row), row["Value"]) for row in shown] == [(["Ctrl_Prop", "Value"], printed)]
 
 
-def test_settings_of_a_controller_show_in_its_summary() -> None:
+def test_controller_settings_appear_in_the_summary() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     only(cli, "/c0 set bootwithpinnedcache=on batterywarning=off cacheflushint=8")
     full = only(cli, "/c0 show all")["Response Data"]
@@ -402,7 +402,7 @@ def test_settings_of_a_controller_show_in_its_summary() -> None:
     assert full["Policies"]["Policies Table"][-1] == {"Policy": "Cache Flush Interval", "Current": "8s", "Default": ""}
 
 
-def test_the_drive_cache_of_jbods_is_refused_where_the_card_has_none() -> None:
+def test_jbod_drive_cache_is_refused_if_unsupported() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert only(cli, "/c0 show all")["Response Data"]["Supported Adapter Operations"]["Support JBOD Write cache"] == "No"
     assert only(cli, "/c0 set jbodwritecache=on")["Command Status"]["Status"] == "Failure"
@@ -416,14 +416,14 @@ def test_association_with_an_ssd_cache(model: str, code: int) -> None:
     assert only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"][0]["Cac"] == ("Y" if code == 0 else "-")
 
 
-def test_no_cached_io_on_newer_cards() -> None:
+def test_cached_io_is_unsupported_on_newer_cards() -> None:
     cli = tool(StorCli, "MegaRAID 9560-8i")
     assert only(cli, "/c0/v239 set iopolicy=Cached")["Command Status"]["Detailed Status"][0]["ErrCd"] == 151
     assert only(cli, "/c0/v239 set iopolicy=Direct")["Command Status"]["Status"] == "Success"
 
 
 @pytest.mark.parametrize(("kind", "model"), RAID_MODELS)
-def test_sixty_four_volumes(kind: type[StorCli], model: str) -> None:
+def test_64_volumes(kind: type[StorCli], model: str) -> None:
     cli = tool(kind, model, volumes=64)
     answer = cli.answer(["/c0/vall", "show", "all", "J"], "")
     response = json.loads(answer.stdout)["Controllers"][0]["Response Data"]
@@ -433,7 +433,7 @@ def test_sixty_four_volumes(kind: type[StorCli], model: str) -> None:
     assert len(only(cli, "/c0 show all")["Response Data"]["VD LIST"]) == 64
 
 
-def test_volumes_can_stand_for_disks_of_the_host() -> None:
+def test_volumes_map_to_disks_of_the_host() -> None:
     devices = [{"path": "/dev/sdb", "wwn": "6" + "0" * 31, "size": 8 << 30}, {"path": "/dev/sdc", "wwn": "6" + "1" * 31, "size": 1 << 40}]
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=2, drives=4, os_devices=devices)
     response = only(cli, "/c0/vall show all")["Response Data"]
@@ -443,13 +443,13 @@ def test_volumes_can_stand_for_disks_of_the_host() -> None:
     assert [response[f"/c0/v{number}"][0]["Size"] for number in (0, 1)] == ["8.000 GB", "1.000 TB"]
 
 
-def test_fewer_drives_than_volumes_are_slices_of_a_drive_group() -> None:
+def test_more_volumes_than_drives_share_a_drive_group() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=4, drives=2)
     rows = only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]
     assert [row["DG/VD"] for row in rows] == ["0/0", "1/1", "0/2", "1/3"]
 
 
-def test_a_deleted_volume_gives_its_drives_back() -> None:
+def test_deleted_volume_releases_its_drives() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert only(cli, "/c0/v9 del force")["Command Status"]["Description"] == "Some of the specified VDs does not exist"
     assert only(cli, "/c0/v1 del force")["Command Status"]["Description"] == "Delete VD succeeded"
@@ -458,12 +458,12 @@ def test_a_deleted_volume_gives_its_drives_back() -> None:
     assert len(only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]) == 1
 
 
-def test_a_missing_drive() -> None:
+def test_missing_drive() -> None:
     command = only(tool(StorCli, "MegaRAID 9361-8i"), "/c0/e252/s77 show")["Command Status"]
     assert command["Detailed Status"] == [{"Drive": "/c0/e252/s77", "Status": "Failure", "ErrCd": 255, "ErrMsg": "Drive not found"}]
 
 
-def test_text_and_json_say_the_same() -> None:
+def test_text_and_json_agree() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i")
     text = cli.answer(["/c0/vall", "show", "all"], "").stdout
     for row in only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]:
@@ -471,7 +471,7 @@ def test_text_and_json_say_the_same() -> None:
     assert "Write Cache(initial setting) = WriteBack" in text
 
 
-def test_the_overview_in_text_explains_its_words() -> None:
+def test_text_overview_includes_a_legend() -> None:
     text = tool(StorCli, "MegaRAID 9361-8i", faults={"battery_failed": True}).answer(["show"], "").stdout
     assert "Operating System  = " in text
     assert "  0 AVAGOMegaRAIDSAS9361-8i     8   4   2     0   2     0 Fld On  1&2 Y      3 NdAtn \n" in text
@@ -479,7 +479,7 @@ def test_the_overview_in_text_explains_its_words() -> None:
     assert "Chrg=Charging | MsngCbl=Cable Failure\n" in text
 
 
-def test_a_refusal_in_text() -> None:
+def test_refusal_in_text_format() -> None:
     text = tool(StorCli, "MegaRAID 9361-8i", media="SSD").answer(["/c0/v0", "set", "wrcache=WT", "pdcache=on"], "").stdout
     assert text.endswith(
         "Status = Failure\nDescription = None\n\nDetailed Status :\n===============\n\n"
@@ -492,7 +492,7 @@ def test_a_refusal_in_text() -> None:
     )
 
 
-def test_the_state_outlives_the_process(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_state_persists_between_processes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path))
     monkeypatch.setattr("sys.stdin", None)
     with simulator.opened("perccli") as state:
@@ -518,7 +518,7 @@ _WORDS = st.one_of(
 
 
 @given(words=st.lists(_WORDS, max_size=6), fault=st.sampled_from(["", *StorCli.faults]))
-def test_no_argument_list_makes_it_crash(words: list[str], fault: str) -> None:
+def test_arbitrary_arguments_are_handled(words: list[str], fault: str) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", "HBA 9400-16i", "HPE MR216i-a", faults={fault: True})
     answer = cli.answer(words, "")
     assert 0 <= answer.rc <= 255

@@ -130,7 +130,7 @@ ALIKE: list[tuple[str, int, type[Simulator], str, dict[str, t.Any], dict[str, t.
 
 
 @pytest.mark.parametrize(("capture", "block", "kind", "model", "faults", "options", "command"), ALIKE, ids=[f"{row[0]}-{row[3]}" for row in ALIKE])
-def test_the_json_has_the_keys_the_order_and_the_types_of_the_capture(
+def test_json_keys_order_and_types_match_the_capture(
     shared_corpus: pathlib.Path,
     capture: str,
     block: int,
@@ -146,7 +146,7 @@ def test_the_json_has_the_keys_the_order_and_the_types_of_the_capture(
 
 
 @pytest.mark.parametrize("capture", [row[0] for row in ALIKE])
-def test_the_words_of_the_status_are_those_of_the_capture(shared_corpus: pathlib.Path, capture: str) -> None:
+def test_status_text_matches_the_capture(shared_corpus: pathlib.Path, capture: str) -> None:
     row = next(row for row in ALIKE if row[0] == capture)
     real = captured(shared_corpus, capture)[row[1]]["Command Status"]
     simulated = blocks(ask(row[2], row[3], row[6], row[4], **row[5]).stdout)[0]["Command Status"]
@@ -161,7 +161,7 @@ _OWN_VALUES = {"Bus Number", "Next Consistency check launch", "Next Patrol Read 
 @pytest.mark.parametrize(
     "row", [row for row in ALIKE if row[6].endswith("show all J") and "show-all_" in row[0] and "fujitsu" not in row[0]], ids=lambda row: row[0]
 )
-def test_what_a_card_says_about_itself_is_what_the_captured_card_said(shared_corpus: pathlib.Path, row: tuple[t.Any, ...]) -> None:
+def test_card_properties_match_the_captured_card(shared_corpus: pathlib.Path, row: tuple[t.Any, ...]) -> None:
     """Not only the labels: firmware, capabilities, defaults and policies are those of the same model."""
     real = captured(shared_corpus, row[0])[row[1]]["Response Data"]
     simulated = blocks(ask(row[2], row[3], row[6], row[4], **row[5]).stdout)[0]["Response Data"]
@@ -172,7 +172,7 @@ def test_what_a_card_says_about_itself_is_what_the_captured_card_said(shared_cor
         assert set(unlike) <= _OWN_VALUES, title
 
 
-def test_a_summary_may_be_a_failure_with_data(shared_corpus: pathlib.Path) -> None:
+def test_summary_can_be_a_failure_with_data(shared_corpus: pathlib.Path) -> None:
     """Upstream shortened the lists of this capture; what it says besides them is compared."""
     real = captured(shared_corpus, "storcli/c0-show_intel-rs3dc080_rwtd.json")[0]
     faults = {"incomplete_foreign": True, "battery_missing": True}
@@ -204,7 +204,7 @@ UNTOUCHED = (
 
 
 @pytest.mark.parametrize("capture", UNTOUCHED)
-def test_what_the_tool_said_is_printed_again_byte_for_byte(shared_corpus: pathlib.Path, capture: str) -> None:
+def test_json_is_reproduced_byte_for_byte(shared_corpus: pathlib.Path, capture: str) -> None:
     text = (shared_corpus / capture).read_text(encoding="utf-8")
     assert as_json(blocks(text)).rstrip("\n") == text.rstrip("\n")
 
@@ -288,7 +288,7 @@ _UNMODELLED = re.compile(r"^(VD has Emulated PD = |\d+:\d+ .* Y   N  )")
 
 
 @pytest.mark.parametrize("capture", ["c0-vall-show-all_cisco_plain.txt", "c0-vall-show-all_mixed-pdcache_plain.txt"])
-def test_the_text_about_volumes_is_that_of_the_capture(shared_corpus: pathlib.Path, capture: str) -> None:
+def test_volume_text_matches_the_capture(shared_corpus: pathlib.Path, capture: str) -> None:
     real = (shared_corpus / "storcli" / capture).read_text(encoding="utf-8")
     simulated = replayed(real, StorCli, "MegaRAID 9361-8i").answer(["/c0/vall", "show", "all"], "").stdout
     pairs = list(zip(without_end(lines_of(real))[2:], without_end(lines_of(simulated))[2:], strict=True))
@@ -296,7 +296,7 @@ def test_the_text_about_volumes_is_that_of_the_capture(shared_corpus: pathlib.Pa
     assert len(pairs) > 60
 
 
-def test_the_text_about_a_controller_is_that_of_the_capture(shared_corpus: pathlib.Path) -> None:
+def test_controller_text_matches_the_capture(shared_corpus: pathlib.Path) -> None:
     real = (shared_corpus / "storcli" / "c0-show_cisco_plain.txt").read_text(encoding="utf-8")
     real = real.replace("RW=Read\nWrite|", "RW=Read Write|")  # whoever kept it wrapped this line of the legend
     tool = replayed(real, StorCli, "MegaRAID 9560-8i")
@@ -313,7 +313,7 @@ def test_the_text_about_a_controller_is_that_of_the_capture(shared_corpus: pathl
     assert [line.split()[:9] for line, _other in rest if line.startswith("134 OK")] == [line.split()[:9] for _line, line in rest if line.startswith("134 OK")]
 
 
-def test_numbers_of_the_bus_are_hexadecimal_in_text_as_in_the_capture(shared_corpus: pathlib.Path) -> None:
+def test_bus_numbers_are_hexadecimal_in_text(shared_corpus: pathlib.Path) -> None:
     real = (shared_corpus / "storcli" / "c0-show-all_avago-9361-8i_ssd.txt").read_text(encoding="utf-8")
     simulated = ask(StorCli, "MegaRAID 9361-8i", "/c0 show all").stdout
     ids = [line for line in lines_of(real, first="Bus :", last="Host Interface = PCIE") if " Id = " in line]
@@ -321,7 +321,7 @@ def test_numbers_of_the_bus_are_hexadecimal_in_text_as_in_the_capture(shared_cor
     assert [line for line in lines_of(simulated, first="Bus :", last="Host Interface = PCI-E") if " Id = " in line] == ids
 
 
-def test_inquiry_data_is_broken_into_lines_as_in_the_capture(shared_corpus: pathlib.Path) -> None:
+def test_inquiry_data_is_wrapped_as_in_the_capture(shared_corpus: pathlib.Path) -> None:
     def around(text: str) -> list[str]:
         begin = text.index("\nInquiry Data")
         block = text[begin : text.index("\nDrive /c0", begin)]
@@ -333,7 +333,7 @@ def test_inquiry_data_is_broken_into_lines_as_in_the_capture(shared_corpus: path
     assert set(real) == set(simulated)
 
 
-def test_the_text_about_a_card_in_hba_mode_is_that_of_the_capture(shared_corpus: pathlib.Path) -> None:
+def test_hba_mode_text_matches_the_capture(shared_corpus: pathlib.Path) -> None:
     real = (shared_corpus / "storcli" / "c0-show_jbod-personality_plain.txt").read_text(encoding="utf-8")
     tool = replayed(real, StorCli, "MegaRAID 9361-8i")
     tool.state["faults"] = {"hba_mode": True, "battery_missing": True}
@@ -349,14 +349,14 @@ def test_the_text_about_a_card_in_hba_mode_is_that_of_the_capture(shared_corpus:
         ("c0-vall-show-all_jbod-no-vds_plain.txt", "MegaRAID 9361-8i", {"hba_mode": True}),
     ],
 )
-def test_the_text_of_answers_without_volumes_is_that_of_the_capture(shared_corpus: pathlib.Path, capture: str, model: str, faults: dict[str, t.Any]) -> None:
+def test_text_without_volumes_matches_the_capture(shared_corpus: pathlib.Path, capture: str, model: str, faults: dict[str, t.Any]) -> None:
     real = (shared_corpus / "storcli" / capture).read_text(encoding="utf-8")
     simulated = ask(StorCli, model, "/c0/vall show all", faults).stdout
     assert without_end(lines_of(simulated))[2:] == without_end(lines_of(real))[2:]
     assert [line.partition(" = ")[0] for line in lines_of(simulated)[:2]] == ["CLI Version", "Operating system"]
 
 
-def test_the_text_about_an_adapter_without_raid_is_that_of_the_capture(shared_corpus: pathlib.Path) -> None:
+def test_text_of_adapter_without_raid_matches_the_capture(shared_corpus: pathlib.Path) -> None:
     """The model of the capture says "N" and "U" where newer builds say that they do not know."""
     real = (shared_corpus / "storcli" / "c0-show_hba-no-raid_plain.txt").read_text(encoding="utf-8")
     controller = StorCli.models["HBA 9400-16i"](drives=2)
@@ -381,9 +381,7 @@ def test_the_text_about_an_adapter_without_raid_is_that_of_the_capture(shared_co
         ("c0-show-all_hba-9400-16i.txt", "HBA 9400-16i", "Defaults :", "Capabilities :"),
     ],
 )
-def test_sections_of_the_long_text_are_those_of_the_capture_blanks_included(
-    shared_corpus: pathlib.Path, capture: str, model: str, first: str, last: str
-) -> None:
+def test_sections_of_long_text_match_the_capture_including_whitespace(shared_corpus: pathlib.Path, capture: str, model: str, first: str, last: str) -> None:
     def section(text: str) -> str:
         begin = text.index(f"\n{first}")
         return text[begin : text.index(f"\n{last}", begin)]
@@ -394,7 +392,7 @@ def test_sections_of_the_long_text_are_those_of_the_capture_blanks_included(
     assert [pair for pair in unequal if pair[0].partition(" = ")[0] != pair[1].partition(" = ")[0]] == []
 
 
-def test_the_cachevault_table_keeps_its_blanks(shared_corpus: pathlib.Path) -> None:
+def test_cachevault_table_whitespace_matches_the_capture(shared_corpus: pathlib.Path) -> None:
     real = (shared_corpus / "storcli" / "c0-show-all_avago-9361-8i_ssd.txt").read_text(encoding="utf-8")
     tool = StorCli({"faults": {}, "controllers": [StorCli.models["MegaRAID 9361-8i"]()]})
     tool.state["controllers"][0]["protection"].update({"model": "CVPM02", "temperature": 35, "made": "2014/05/09"})
@@ -406,7 +404,7 @@ def test_the_cachevault_table_keeps_its_blanks(shared_corpus: pathlib.Path) -> N
 _ODD_SIZES = {("10.913 TB", 1500017327616), ("2.729 TB", 3000592982016)}
 
 
-def test_sizes_are_cut_like_those_of_the_captures(shared_corpus: pathlib.Path) -> None:
+def test_sizes_are_truncated_as_in_the_captures(shared_corpus: pathlib.Path) -> None:
     sizes = set()
     for place in (shared_corpus / "storcli").iterdir():
         text = place.read_text(encoding="utf-8", errors="replace")
@@ -416,7 +414,7 @@ def test_sizes_are_cut_like_those_of_the_captures(shared_corpus: pathlib.Path) -
     assert len(sizes) > 15
 
 
-def test_the_words_of_the_cache_column_and_of_the_policies_are_known_to_the_simulator(shared_corpus: pathlib.Path) -> None:
+def test_captured_cache_and_policy_words_are_supported_by_the_simulator(shared_corpus: pathlib.Path) -> None:
     """Every word that a real card printed for a policy is one that the simulator can print too."""
     words: dict[str, set[str]] = {"Cache": set(), "Disk Cache Policy": set(), "Write Cache(initial setting)": set(), "PDC": set()}
 

@@ -52,12 +52,12 @@ def _imported(path):
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_the_map_has_every_folder_once(root):
+def test_architecture_lists_every_folder_once(root):
     assert sorted(TABLES[root]) == sorted({_folder(root, path) for path in _files(root)})
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_imports_follow_the_order_of_the_map(root):
+def test_imports_follow_the_documented_order(root):
     rank = {folder: place for place, folder in enumerate(TABLES[root])}
     wrong = []
     for path in _files(root):
@@ -70,7 +70,7 @@ def test_imports_follow_the_order_of_the_map(root):
 
 
 @pytest.mark.parametrize("root", ROOTS)
-def test_folders_and_files_are_small(root):
+def test_folders_and_files_are_within_size_limits(root):
     files = _files(root)
     folders = {folder: sum(1 for path in files if _folder(root, path) == folder) for folder in TABLES[root]}
     lines = {str(path.relative_to(TOP)): len(path.read_text().splitlines()) for path in files}

@@ -27,7 +27,7 @@ def _specification(role):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_defaults_of_a_role_are_its_documented_options(role):
+def test_role_defaults_match_the_documented_options(role):
     defaults = _load(f"roles/{role}/defaults/main.yml")
     documented = _specification(role)
     assert set(defaults) == {name for name, option in documented.items() if not option.get("required")}
@@ -37,16 +37,16 @@ def test_defaults_of_a_role_are_its_documented_options(role):
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_public_variables_begin_with_the_name_of_the_role(role):
+def test_public_variables_have_the_role_prefix(role):
     assert all(name.startswith(f"{role}_") for name in _specification(role))
 
 
 @pytest.mark.parametrize("role", ROLES)
-def test_lists_of_a_role_are_a_no_op_when_empty(role):
+def test_empty_role_lists_are_a_no_op(role):
     assert all(option["default"] == [] for option in _specification(role).values() if option["type"] == "list" and "default" in option)
 
 
-def test_the_action_group_holds_every_module_that_reports_it():
+def test_action_group_lists_every_module_documenting_it():
     documented = [name for name in MODULES if "_attributes.actiongroup_storage" in (TOP / f"plugins/modules/{name}.py").read_text()]
     assert sorted(_load("meta/runtime.yml")["action_groups"]["storage"]) == documented == MODULES
 
@@ -61,7 +61,7 @@ def test_module_utils_are_marked_private():
         assert "**PRIVATE**" in path.read_text(), path
 
 
-def test_target_side_code_imports_nothing_outside_the_standard_library():
+def test_module_utils_import_only_the_standard_library():
     allowed = re.compile(r"^(from|import) (ansible\.module_utils|ansible_collections\.cachefleet\.storage\.plugins\.module_utils|__future__)")
     import sys
 
@@ -86,7 +86,7 @@ def _as_argument_spec(options):
 
 
 @pytest.mark.parametrize("path", _inventory_files(), ids=str)
-def test_the_inventories_that_come_along_are_valid(path):
+def test_included_inventories_are_valid(path):
     known = {name: option for role in ROLES for name, option in _specification(role).items()}
     variables = {name: value for name, value in (_load(path) or {}).items() if not name.startswith(("ansible_", "__"))}
     own = {name for name in variables if name.split("_machine")[0] == "virtual_rack" and name not in known}

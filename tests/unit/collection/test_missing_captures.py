@@ -50,7 +50,7 @@ def run(pytester, monkeypatch):
 
 
 @pytest.mark.parametrize(("options", "ci"), [((), False), (("-n", "2"), True)])
-def test_missing_captures_are_one_line(run, options, ci):
+def test_missing_captures_are_reported_in_one_line(run, options, ci):
     result = run(*options, ci=ci)
     result.assert_outcomes(skipped=4)
     assert [line for line in result.outlines if "tests need" in line] == [

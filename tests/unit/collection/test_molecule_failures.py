@@ -51,7 +51,7 @@ def reported(tmp_path):
     return run
 
 
-def test_of_tests_the_names_come_first_then_the_assertions(reported):
+def test_test_names_precede_assertions(reported):
     assert reported(PASSED, TESTS, PASSED) == [
         "INFO     default ➜ verify: Executing",
         "FAILED tests/test_default.py::test_gain[ansible://node1]",
@@ -63,9 +63,9 @@ def test_last_message_of_a_playbook_is_used(reported):
     assert reported(PASSED, PLAYBOOK)[:3] == ["INFO     raid ➜ converge: Executing", "TASK [Have it]", "fatal: [node2]: FAILED! =>"]
 
 
-def test_what_was_expected_is_not_said(reported):
+def test_expected_messages_are_omitted(reported):
     assert not [line for line in reported(PASSED * 20, PLAYBOOK) if "expected" in line]
 
 
-def test_molecule_that_broke_off_is_seen_by_its_last_lines(reported):
+def test_aborted_molecule_run_is_reported_with_its_last_lines(reported):
     assert reported(PASSED, "Traceback (most recent call last):\n", "RuntimeError: no pytest\n")[-1] == "RuntimeError: no pytest"

@@ -40,7 +40,7 @@ def options(copy, role):
     return yaml.safe_load((copy / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
 
 
-def test_a_changed_module_is_reported_and_then_written(copy):
+def test_changed_module_is_reported_and_then_written(copy):
     replace(copy / "plugins/modules/block_queue.py", "description: The maximum size.", "description: The maximum size, see O(devices[].match.size_min).")
     replace(copy / "plugins/modules/flashcache.py", "default: 512", "default: 1024")
     failed = run(copy, "--check")
@@ -58,14 +58,14 @@ def test_a_changed_module_is_reported_and_then_written(copy):
     assert options(copy, "block_cache")["block_cache_caches"]["options"]["associativity"]["default"] == 1024
 
 
-def test_options_of_two_modules_refer_to_their_places_in_one_role(copy):
+def test_options_of_two_modules_are_referenced_by_role_path(copy):
     controller = options(copy, "raid_cache")["raid_cache_controllers"]["options"]
     (text,) = controller["maxcache"]["options"]["allow_unprotected"]["description"]
     assert "O(raid_cache_controllers[].volumes[].maxcache.allow_unprotected)" in text
     assert "O(raid_cache_controllers[].volumes[].allow_unprotected)" in controller["volumes"]["options"]["io"]["description"][0]
 
 
-def test_a_text_that_several_modules_share_is_written_once_with_its_types(copy):
+def test_text_shared_by_several_modules_is_written_once_with_its_types(copy):
     cache = options(copy, "block_cache")["block_cache_caches"]["options"]
     assert "V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache." in cache["mode"]["description"]
     assert any(text.startswith("V(passthrough) is for V(lvm_cache) and V(dm_cache) only.") for text in cache["mode"]["description"])
@@ -80,7 +80,7 @@ def test_a_text_that_several_modules_share_is_written_once_with_its_types(copy):
         ("dm_cache.caches", "fio.cells", "the type of block_cache_caches[].name is not the same"),
     ],
 )
-def test_a_mistake_in_the_list_is_one_sentence(copy, old, new, words):
+def test_invalid_list_entry_is_reported_in_one_sentence(copy, old, new, words):
     replace(copy / "scripts/role-specs.yml", old, new)
     if new == "fio.cells":
         replace(
@@ -91,6 +91,6 @@ def test_a_mistake_in_the_list_is_one_sentence(copy, old, new, words):
     assert words in failed.stderr
 
 
-def test_a_description_by_hand_may_only_refer_to_options_of_the_role(copy):
+def test_manual_description_may_reference_only_role_options(copy):
     replace(copy / "roles/fio_benchmark/meta/argument_specs.yml", "or of O(fio_benchmark_suites).", "or of O(fio_benchmark_suite_list).")
     assert "refers to fio_benchmark_suite_list, which the role does not have" in run(copy).stderr

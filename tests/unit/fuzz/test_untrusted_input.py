@@ -32,7 +32,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.expor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import fio_result
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, twins, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import twins, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, answers, compare, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
@@ -106,7 +107,7 @@ def fio_objects(request):
 
 
 @inputs(0.15)
-def test_archives(campaign, honest_archive, number):
+def test_mutated_archives(campaign, honest_archive, number):
     rng = random.Random(number)
     path = campaign.parent.parent / "mutated.tar"
     if rng.random() < 0.7:
@@ -130,7 +131,7 @@ def test_archives(campaign, honest_archive, number):
 
 
 @inputs(0.3)
-def test_output_of_fio(fio_objects, tmp_path_factory, number):
+def test_mutated_fio_output(fio_objects, tmp_path_factory, number):
     rng = random.Random(number)
     folder = tmp_path_factory.getbasetemp() / "fio-output"
     folder.mkdir(exist_ok=True)
@@ -160,7 +161,7 @@ STATUS = {
 
 
 @inputs(0.53)
-def test_status_of_a_runner(number):
+def test_mutated_runner_status(number):
     rng = random.Random(number)
     try:
         status = read_status(mutations.json_text(STATUS, rng))
@@ -209,13 +210,13 @@ def mutated(stored, folder, rng):
 
 
 @inputs(0.019)
-def test_stored_results_are_reported(stored, tmp_path_factory, number):
+def test_mutated_stored_results_are_reported(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "reported", random.Random(number))
     campaign = store.load_campaign(folder, contents=True)
     assert {record.host for record in campaign.cells} == {"host0000", "host0001"}
     files = CampaignFiles(campaign)
     rows = rows_of(files.measurements)
-    ratios = compare.ratios_of(campaign, rows)
+    ratios = compare.ratios_of(campaign.variants, rows, files.measurements)
     moments = aggregate.aggregates_of(files)
     rows += aggregate.rows_of(moments)
     found, _answered = answers.answers_of(campaign)
@@ -234,7 +235,7 @@ POINT = re.compile(rf"fio_[a-z]+(?:,[a-z]+={TAG})+ [a-z0-9_]+=-?[0-9][0-9.e+-]*i
 
 
 @inputs(0.001)
-def test_stored_results_become_tables_exports_and_a_report(stored, tmp_path_factory, number):
+def test_mutated_stored_results_become_tables_exports_and_a_report(stored, tmp_path_factory, number):
     folder = mutated(stored, tmp_path_factory.getbasetemp() / "exported", random.Random(number))
     ingest(folder, workers=1)
     database = open_tables(folder)

@@ -37,12 +37,12 @@ def ledger(device):
     return made
 
 
-def test_what_was_written_is_right(device, ledger):
+def test_written_blocks_are_correct(device, ledger):
     ledger.write(str(device), [3, 17, 3])
     assert ledger.wrong(str(device)) == []
 
 
-def test_an_offset_is_where_the_first_block_is(device, ledger):
+def test_offset_is_the_position_of_the_first_block(device, ledger):
     device.write_bytes(bytes(8192) + device.read_bytes()[: 32 * BLOCK])
     assert ledger.wrong(str(device), 8192) == []
     assert len(ledger.wrong(str(device))) == 32
@@ -58,7 +58,7 @@ def test_an_offset_is_where_the_first_block_is(device, ledger):
     ],
     ids=["lost", "misplaced", "torn", "cut off"],
 )  # fmt: skip
-def test_a_block_that_is_not_the_newest_is_reported(device, ledger, spoil, said):
+def test_outdated_block_is_reported(device, ledger, spoil, said):
     old = device.read_bytes()
     ledger.write(str(device), [5])
     device.write_bytes(spoil(device.read_bytes(), old))
@@ -66,7 +66,7 @@ def test_a_block_that_is_not_the_newest_is_reported(device, ledger, spoil, said)
     assert said in message
 
 
-def test_a_write_that_was_never_acknowledged_may_have_happened(device, ledger):
+def test_unacknowledged_write_may_be_present(device, ledger):
     before = device.read_bytes()
     ledger.write(str(device), [9])
     after = device.read_bytes()
@@ -79,7 +79,7 @@ def test_a_write_that_was_never_acknowledged_may_have_happened(device, ledger):
     assert ledger.wrong(str(device)) == []
 
 
-def test_an_application_writes_what_the_ledger_knows(device, ledger):
+def test_application_writes_match_the_ledger(device, ledger):
     application = Application(str(device), ledger)
     while sum(ledger.versions) < 64:
         pass
@@ -88,7 +88,7 @@ def test_an_application_writes_what_the_ledger_knows(device, ledger):
     assert max(ledger.versions) > 1
 
 
-def test_an_application_that_cannot_write_complains(device, ledger):
+def test_application_that_cannot_write_reports_an_error(device, ledger):
     os.truncate(device, 0)
     device.chmod(0o400)
     device.rename(device.with_suffix(".gone"))
@@ -113,17 +113,17 @@ def test_an_application_that_cannot_write_complains(device, ledger):
         (["a-tool-that-nobody-knows"], True),
     ],
 )
-def test_what_changes_something(argv, changes):
+def test_changing_commands_are_recognized(argv, changes):
     assert trap.changes_something(argv) is changes
 
 
-def test_a_module_that_is_left_alone_answers():
+def test_module_without_interruption_returns_its_result():
     ending = trap.call("lvm_cache", [], None, 60)
     assert ending.kill is None
     assert (ending.result["changed"], ending.changes) == (False, [])
 
 
-def test_a_module_that_fails_reports_why():
+def test_failed_module_reports_the_reason():
     ending = trap.call("lvm_cache", [{"name": "x", "origin": "nowhere", "cache_devices": ["/dev/disk/by-id/none"]}], None, 60)
     assert "origin is 'nowhere'" in ending.result["msg"]
 
@@ -162,7 +162,7 @@ trap_imported = trap.imported
         (trap.AFTER, "nothing", ["first", "second", "third"]),
     ],
 )
-def test_it_fails_at_the_requested_point(tmp_path, monkeypatch, kind, change, left):
+def test_module_is_interrupted_at_the_requested_point(tmp_path, monkeypatch, kind, change, left):
     monkeypatch.setattr(trap, "imported", _Stub(tmp_path).imported)
     monkeypatch.setattr(trap, "_WATCHED_FILES", (str(tmp_path),))
     kill_spec = trap.KillSpec(lambda before, text: [kind] if change in text else [])
@@ -176,7 +176,7 @@ def test_it_fails_at_the_requested_point(tmp_path, monkeypatch, kind, change, le
 
 
 @pytest.mark.parametrize(("kind", "goes_on"), [(trap.INSIDE, False), (trap.ORPHAN, True)])
-def test_a_command_dies_with_its_module_or_goes_on_alone(tmp_path, monkeypatch, kind, goes_on):
+def test_command_ends_with_its_module_or_continues_alone(tmp_path, monkeypatch, kind, goes_on):
     done = tmp_path / "done"
 
     class Sleeping(_Stub):

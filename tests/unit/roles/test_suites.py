@@ -36,7 +36,7 @@ def has(job, **options):
     return {**job, **options} == job
 
 
-def test_the_role_brings_these_suites():
+def test_included_suites():
     assert set(SUITES) == {
         "array_matrix",
         "array_pair",
@@ -52,19 +52,19 @@ def test_the_role_brings_these_suites():
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))
-def test_every_suite_is_one_and_is_described(name):
+def test_every_suite_is_valid_and_documented(name):
     assert plan(name).steps
     assert SUITES[name]["description"]
     assert f"`{name}`" in (ROOT / "docs" / "suites.md").read_text()
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))
-def test_every_file_has_the_name_of_its_suite(name):
+def test_every_file_is_named_after_its_suite(name):
     assert set(yaml.safe_load((ROLE / "files" / "suites" / f"{name}.yml").read_text())) == {name}
 
 
 @pytest.mark.parametrize("name", sorted(SUITES))
-def test_one_variable_shortens_a_suite(name):
+def test_runtime_variable_shortens_every_suite(name):
     for run in plan(name, runtime=8).runs:
         if not run.cell.fill and not run.cell.discards:
             assert run.estimate.known
@@ -75,7 +75,7 @@ def test_quick_takes_about_a_minute():
     assert 45 <= plan("quick").seconds <= 75
 
 
-def test_quick_reads_and_writes_small_and_large():
+def test_quick_reads_and_writes_small_and_large_blocks():
     assert {job["rw"] for job in jobs("quick").values()} == {"randread", "randwrite", "read", "write"}
 
 
@@ -87,7 +87,7 @@ def test_transactional_write_is_case_a_and_its_bound():
     assert all(run.estimate.written == 10 * 1024**3 for run in plan("transactional_write", {**DISK, "size": "10g"}).runs)
 
 
-def test_three_disks_of_case_a_are_written_at_once():
+def test_three_disks_of_case_a_are_written_in_parallel():
     targets = [{"device": f"/dev/disk/by-id/ata-{letter}"} for letter in "ABC"]
     assert [len(step.runs) for step in plan("transactional_write_together", *targets).steps] == [3, 3, 3]
     assert jobs("transactional_write_together") == jobs("transactional_write")
@@ -119,7 +119,7 @@ def test_write_cliff_is_group_1_of_case_e():
 
 
 @pytest.mark.parametrize("number", ["repeats", "runtime"])
-def test_write_cliff_discards_everything_before_its_second_half_in_every_pass(number):
+def test_write_cliff_discards_before_its_second_half_in_every_pass(number):
     suite = plan("write_cliff", **{number: 2})
     names = [run.name for run in suite.runs]
     assert names == names[: len(names) // suite.runs[-1].repeat] * suite.runs[-1].repeat
@@ -151,7 +151,7 @@ def test_array_matrix_is_group_2_of_case_e():
     assert {run.job.get("rwmixread") for run in cells} == {None, 70}
 
 
-def test_array_matrix_waits_for_garbage_collection_after_every_cell_that_wrote():
+def test_array_matrix_waits_for_garbage_collection_after_every_write():
     steps = plan("array_matrix").steps
     assert steps[1].pause is None, "nothing has shown a rate yet"
     for last, step in zip(steps[1:], steps[2:], strict=False):
@@ -163,7 +163,7 @@ def test_array_pair_is_group_3_of_case_e():
     assert jobs("array_pair") == jobs("array_matrix")
 
 
-def test_precondition_is_what_snia_asks_for():
+def test_precondition_matches_snia():
     sequential, rounds = plan("precondition", {**DISK, "capacity": "1g"}).steps
     assert has(sequential.runs[0].job, rw="write", bs="128k", loops=2)
     assert (sequential.runs[0].estimate.written, sequential.runs[0].estimate.exact) == (2 * 1024**3, True)
@@ -181,7 +181,7 @@ def test_latency_limit_searches_by_average_and_by_percentile():
 DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "suites.md").read_text(), re.DOTALL)]
 
 
-def test_the_suites_of_the_documentation_are_suites():
+def test_documented_suites_are_valid():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
     plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
     assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once"}
@@ -192,7 +192,7 @@ def test_the_suites_of_the_documentation_are_suites():
     assert plans["three_disks_at_once"].suite.together
 
 
-def test_the_cells_of_the_documentation_are_cells():
+def test_documented_cells_are_valid():
     cells = [cell for example in DOCUMENTED if isinstance(example, list) for cell in example]
     search, rounds = make_plan("s", {"s": {"cells": cells[:1]}}, [DISK]).steps + make_plan("o", {"o": {"cells": cells[1:]}}, [DISK]).steps
     assert search.to_dict()["search"]["over"] == "iodepth"
@@ -207,15 +207,15 @@ def defaults():
     return yaml.safe_load((ROLE / "defaults" / "main.yml").read_text())
 
 
-def test_defaults_are_what_is_documented():
+def test_defaults_match_the_documentation():
     assert {name: option["default"] for name, option in options().items()} == defaults()
 
 
-def test_every_variable_carries_the_name_of_the_role():
+def test_variables_have_the_role_prefix():
     assert all(name.startswith("fio_benchmark_") for name in defaults())
 
 
-def test_targets_have_the_options_that_the_filter_knows():
+def test_target_options_match_the_filter():
     for_the_host = {"device": "/dev/x", "allow_data_loss": True, "identity": "x", "size": "1g"}
     for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB"}
     documented = set(options()["fio_benchmark_targets"]["options"])
@@ -224,6 +224,6 @@ def test_targets_have_the_options_that_the_filter_knows():
     assert plan("quick", every).runs[0].target.given == for_the_host
 
 
-def test_only_hosts_that_share_an_array_wait_for_its_garbage_collection_together():
+def test_only_hosts_sharing_an_array_wait_together_for_garbage_collection():
     assert plan("array_matrix").segments == 0
     assert plan("array_matrix", group="array1").segments == plan("array_pair").segments > 280

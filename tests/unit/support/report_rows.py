@@ -7,9 +7,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import PERCENTS, Distribution
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Drive, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -99,6 +101,26 @@ def campaign(hosts: int = 6, repeats: int = 4, seed: int = 7, *, loads: t.Sequen
     series = [_cliff(host_names(hosts)[0], chance), _swing(host_names(hosts)[-1], chance), _steady(host_names(hosts)[0], chance)]
     bands = [_band(variant) for variant in VARIANTS]
     return Rows("2026-11-22 <i>night</i>", rows, drives, {}, settings), series, bands
+
+
+def distributions(rows: Rows) -> list[Distribution]:
+    """Of one cell: the faster a variant, the shorter its latencies; p99.9 is not known of the slowest."""
+    found = []
+    for variant in VARIANTS:
+        percents = [percent for percent in PERCENTS if percent < 99.9 or variant != "none"]
+        values = tuple((percent, 1e5 / (SPEED[variant] * (1 - percent / 100))) for percent in percents)
+        found.append(Distribution(f"{len(rows.hosts)} hosts", len(rows.hosts), variant, "randwrite-4k-1", "write", 10**6, values))
+    return found
+
+
+def rounds(host: str = "node1", *, steady: bool = True, **changes: t.Any) -> Measurement:
+    """A precondition, as the runner of a host reports it."""
+    values = [90000.0, 60000.0, 41000.0, 40000.0, 40500.0, 39800.0, 40200.0]
+    found = {
+        "window": values[2:], "what": "iops", "track": "write", "values": values, "steady": steady, "first_of_window": 3, "average": 40300.0,
+        "excursion": 0.0298, "slope": -0.0144, "limits": {"range": 0.2, "slope": 0.1, "window": 5},
+    }  # fmt: skip
+    return measurement(host, "none", "precondition", direction=None, iops=None, rounds=json.dumps({**found, **changes}), decides="")
 
 
 def sums(rows: Rows) -> list[Aggregate]:

@@ -51,7 +51,7 @@ class Backing:
     :param name: its kernel name; device: that of what is mounted, None if it does not run.
     :param set: the UUID of the cache set it is attached to now.
     :param dirty: bytes that are only in the cache, as exactly as the kernel prints them.
-    :param texts: what the attributes of its settings say, by the names of :data:`SETTINGS`.
+    :param texts: the values of the attributes of its settings, by the names of :data:`SETTINGS`.
     """
 
     name: str
@@ -69,7 +69,7 @@ class Backing:
 
     @property
     def has_dirty_blocks(self) -> bool:
-        """Also in the state clean, which after a power cut is newer than what the journal says of the last blocks."""
+        """Also in the state clean, which after a power cut is newer than the journal's record of the last blocks."""
         return self.state == DIRTY or bool(self.set is not None and self.dirty)
 
 
@@ -95,7 +95,7 @@ class CacheSet:
 
 @dataclass(frozen=True)
 class BcacheSuperblock:
-    """What bcache-super-show says of a device. ``set`` is None if it belongs to no set; Sizes in bytes."""
+    """The output of bcache-super-show for a device. ``set`` is None if it belongs to no set; Sizes in bytes."""
 
     cache: bool
     uuid: str
@@ -236,7 +236,7 @@ def _number(text: str | None) -> int:
 
 
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tuple[CacheState, ...]:  # noqa: ARG001
-    """Every bcache of the host. Costs no command, and without bcache one look into /sys."""
+    """Every bcache of the host. Costs no command, and without bcache one access to /sys."""
     sysfs = Sysfs(root)
     registered = read_registered(sysfs)
     return caches_of(registered, HostDevices(devices, arrays=mirror.read_arrays(devices, root))) if registered.backings else ()

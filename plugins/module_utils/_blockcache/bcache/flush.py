@@ -6,9 +6,9 @@
 """Making a bcache clean while it is used, and proving it.
 
 A change of the mode flushes nothing (Linux 6.1). The kernel writes back at full speed while ``writeback_percent`` is 0, begins
-only when the pause it is in has ended (``writeback_delay``), and sets the state to clean when it has looked at everything and
+only when the pause it is in has ended (``writeback_delay``), and sets the state to clean when it has scanned everything and
 found nothing. In a mode other than writeback no block becomes dirty then: the state is set to dirty before a write goes to the
-cache, under the lock that the kernel's look holds.
+cache, under the lock that the kernel's scan holds.
 
 After a power cut the state can be clean while blocks are dirty: the superblock of the backing device is written at once, and the
 journal, which marks the last blocks clean, up to ``journal_delay_ms`` later. The kernel writes nothing back while the state is clean
@@ -149,11 +149,11 @@ class FlushOperations(abc.ABC):
         bcache_journal.note_flushing(uuid, None, self.root)
 
     def _is_clean(self, folder: str) -> bool:
-        """The kernel's two figures: nothing was dirty when it last looked, and nothing became so since."""
+        """The kernel's two figures: nothing was dirty at its last scan, and nothing became so since."""
         return self.sysfs.read(f"{folder}/state") in (CLEAN, NO_CACHE) and parse_printed(self.sysfs.read(f"{folder}/dirty_data")) == 0
 
     def _require_clean(self, origin: str, step: Step, folder: str) -> None:
-        """No block may be dirty and none may become so; what is to be taken away is asked for this first."""
+        """No block may be dirty and none may become so; required before anything is removed."""
         mode = chosen(self.sysfs.read(f"{folder}/cache_mode"))
         if mode in ("writethrough", "writearound", "none") and self._is_clean(folder):
             return

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a run that is killed would otherwise forget: sets that are between two states, and settings changed for a flush."""
+"""What would otherwise be lost if a run is killed: sets that are between two states, and settings changed for a flush."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.files imp
 
 #: Survives a reboot, as a cache set does.
 SETS_FILE = "var/lib/cachefleet.storage/bcache-sets.json"
-#: Forgotten at boot, as the settings themselves are.
+#: Discarded at boot, as the settings themselves are.
 FLUSH_FILE = "run/cachefleet.storage/bcache-flush.json"
 
 
@@ -26,7 +26,7 @@ FLUSH_FILE = "run/cachefleet.storage/bcache-flush.json"
 class Between:
     """A set that exists for the sake of a backing device, which may not be attached to it.
 
-    :param detaching: whether the kernel may have been told to detach it, which it does in its own time.
+    :param detaching: whether a detach may have been requested from the kernel, which it does in its own time.
     """
 
     set: str
@@ -57,7 +57,7 @@ def note_between(backing: str, between: Between | None, root: Path = Path("/")) 
 
 
 def forget_set(cset: str, root: Path = Path("/")) -> None:
-    """A set is gone, whoever it was for."""
+    """A set is gone, regardless of its purpose."""
     entries = _read(root / SETS_FILE)
     _write(root / SETS_FILE, {uuid: entry for uuid, entry in entries.items() if entry.get("set") != cset}, entries)
 

@@ -6,8 +6,8 @@
 """The layer ``bcache``: made with make-bcache, everything else read from and written to sysfs.
 
 Sources: Documentation/admin-guide/bcache.rst, bcache-tools, and what Linux 6.1 was seen to do. The kernel registers, attaches,
-detaches and unregisters in its own time and tells failures to dmesg only, so every write is followed by reading back until the
-effect is there. udev usually registers what make-bcache made, and not always: both ask, and who comes second is refused, which
+detaches and unregisters in its own time and reports failures to dmesg only, so every write is followed by reading back until the
+effect is there. udev usually registers what make-bcache made, and not always: both try, and the second is refused, which
 is harmless.
 """
 
@@ -112,7 +112,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         )
 
     def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.BcacheSuperblock]:
-        """Of devices that are not running, and of backing devices that wait for a set: nothing in sysfs says for which."""
+        """Of devices that are not running, and of backing devices that wait for a set: sysfs does not show for which."""
         running = {name for cset in registered.sets.values() for name in cset.caches} | set(registered.backings)
         unknown = {device.name for device in devices if device.signature is not None and device.signature.type == "bcache" and not device.holders}
         waiting = {backing.name for backing in registered.backings.values() if backing.set is None and backing.state != NO_CACHE}
@@ -200,7 +200,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     def _attach_to(self, origin: str, cset: str, step: Step) -> None:
         folder = self._backing(origin)
         if self._set_of(folder) != cset:
-            # The kernel attaches by itself what waited for a set, and answers with an error who asks for it then.
+            # The kernel attaches by itself what waited for a set, and returns an error for a later request.
             self._write(step, f"{folder}/attach", cset, lambda: self._set_of(folder) == cset)
             self._await(step, lambda: self._set_of(folder) == cset, f"the kernel did not attach {origin} to the cache set {cset}")
         uuid = self._uuid(origin, step)
@@ -268,7 +268,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     def _require_nothing_dirty(self, step: Step, cset: str) -> None:
         """No block of any backing device may be only there, also none of a backing device that is not on this host now.
 
-        The kernel's list of what is cached says it; the percentage in ``priority_stats`` is cut off and says 0 for some.
+        The kernel's list of what is cached shows it; the percentage in ``priority_stats`` is cut off and says 0 for some.
         """
         path = f"sys/kernel/debug/bcache/bcache-{cset}"
         try:
@@ -338,7 +338,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             )
 
     def _register(self, step: Step, device: str, registered: t.Callable[[], bool]) -> None:
-        """Tell the kernel of a device until it has it: udev usually does, and who comes second is refused."""
+        """Register a device with the kernel until it has it: udev usually does, and the second is refused."""
         if not self.sysfs.exists(FOLDER):
             self.runner.run(["modprobe", "bcache"], item=step.item)
         self.runner.run(["udevadm", "settle"], ok=None, item=step.item)

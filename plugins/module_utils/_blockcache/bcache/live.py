@@ -30,7 +30,7 @@ class Item:
     """One item of the list and what was found for it.
 
     :param backing: None if the origin is no backing device yet, or is not there.
-    :param registered: whether the kernel knows the backing device.
+    :param registered: whether the backing device is registered with the kernel.
     :param leaves: the set that it has to be detached from.
     """
 
@@ -134,7 +134,7 @@ class LivePlan:
         return [item.step("boot_rule", before or None, after or None, action, operation)]
 
     def _cache_uuid(self, target: CacheSetTarget) -> str:
-        """The UUID in the superblock of the cache device, which udev knows; empty while there is none."""
+        """The UUID in the superblock of the cache device, from udev; empty while there is none."""
         device = target.fast.device
         if device is None or target.rebuild is not None or (target.exists is None and not target.register):
             return ""

@@ -6,7 +6,7 @@
 """From the bcache that is there to the caches that are wanted: pure, and the place of every refusal.
 
 Several backing devices may share a cache set, so the list is planned as a whole, in three parts: items leave sets, sets that
-nobody is left in are taken down, items join sets.
+that have no members left are taken down, items join sets.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -177,7 +177,7 @@ class _Plan:
             self._require_alone(item, item.target.rebuild)
 
     def _require_nothing_lost(self, item: Item) -> None:
-        """The first to be said of an origin of which the newest data is on a device that is not there."""
+        """The first message for an origin of which the newest data is on a device that is not there."""
         backing = item.backing
         if backing is None or backing.set is not None or backing.state != DIRTY:
             return
@@ -241,7 +241,7 @@ class _Plan:
         return steps
 
     def _bring_back(self, item: Item, cset: str) -> list[Step]:
-        """Start what is on the devices and not running, so that the kernel can be asked."""
+        """Start what is on the devices and not running, so that the kernel can be queried."""
         steps = []
         if not item.registered:
             steps.append(self._register_backing(item))
@@ -386,7 +386,7 @@ class _Plan:
         steps = []
         paths = " and ".join(item.spec.cache_devices)
         if backing is not None and backing.mode == "writeback" and item.leaves is None and backing.state != DIRTY:
-            # Its superblock may remember write-back from another time, which would begin with the cache.
+            # Its superblock may still have write-back from another time, which would begin with the cache.
             action = f"Set {item.spec.origin} to writethrough while it has no cache"
             steps.append(item.step("mode", backing.mode, "writethrough", action, SetMode(item.spec.origin, "writethrough")))
         used = ", which was used without its cache," if backing is not None and backing.state == "inconsistent" else ""

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The settings of bcache: where each lives, what it may be, and how the kernel prints it.
+"""The settings of bcache: where each is stored, what it may be, and how the kernel prints it.
 
 Sources: Documentation/admin-guide/bcache.rst, drivers/md/bcache/sysfs.c and util.c of Linux 6.1. A number out of bounds is not
 refused by the kernel but moved to the bound, so the bounds are checked here. Sizes are printed with one digit after the
@@ -20,7 +20,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import settings as common
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import CHOICE, SIZE, Setting, Vocabulary, flag
 
-#: Where a setting lives: with the backing device, with the cache set, or with the cache device.
+#: Where a setting is stored: with the backing device, with the cache set, or with the cache device.
 BACKING, SET, CACHE = "backing", "set", "cache"
 
 _UNITS = "kMGTPEZY"
@@ -85,7 +85,7 @@ def chosen(text: str | None) -> str | None:
 
 
 def has_value(key: str, text: str | None, requested: int | str) -> bool:
-    """Whether the text of an attribute says what is wanted, as far as the kernel's rounding lets one see."""
+    """Whether the text of an attribute is the wanted value, as far as the kernel's rounding shows."""
     known = SETTINGS[key]
     if text is None:
         return False

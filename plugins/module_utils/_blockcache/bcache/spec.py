@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user asks of one bcache, checked as far as it can be without looking at the host."""
+"""What a user requests for one bcache, checked as far as it can be without reading the host."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -98,7 +98,7 @@ def _power(value: t.Any, option: str, low: int, high: int, item: str) -> int | N
 
 
 def _require_agreement(items: t.Iterable[BcacheSpec]) -> None:
-    """Several origins may share a cache device; what they ask of it must then be the same."""
+    """Several origins may share a cache device; their options for it must then be the same."""
     first: dict[tuple[str, ...], BcacheSpec] = {}
     seen: dict[tuple[tuple[str, ...], str], tuple[t.Any, str]] = {}
     for cache in items:

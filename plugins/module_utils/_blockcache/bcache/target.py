@@ -39,7 +39,7 @@ if t.TYPE_CHECKING:
 LAYER = "bcache"
 #: make-bcache's own.
 BUCKET = 512 * KIB
-#: The kernel keeps a 1024th of the buckets, rounded up to a power of two, in reserve, and wants that to be one at least.
+#: The kernel keeps a 1024th of the buckets, rounded up to a power of two, in reserve, and requires that to be at least one.
 LEAST_BUCKETS = 513
 _NAMESPACE = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
 
@@ -62,7 +62,7 @@ class BcacheState:
     token: str = "0" * 16
 
     def backing_on(self, device: BlockDevice) -> tuple[Backing | None, bool]:
-        """The backing device, and whether it is registered; of one that is not, as much as its superblock tells."""
+        """The backing device, and whether it is registered; of one that is not, as much as its superblock contains."""
         registered = self.registered.backings.get(device.name)
         if registered is not None:
             return registered, True
@@ -243,7 +243,7 @@ def find_origin(state: BcacheState, spec: BcacheSpec) -> BlockDevice | None:
 def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpec) -> None:
     """Refuse an origin that is in use or contains anything: its content could not be kept.
 
-    :raises Refused: saying what is on it and what can be done.
+    :raises Refused: naming what is on it and what can be done.
     """
     finding = state.ground.findings.get(device.name, DeviceUse())
     if device.signature is not None:
@@ -261,7 +261,7 @@ def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpe
 def new_backing_block(device: BlockDevice, target: CacheSetTarget, spec: BcacheSpec) -> int:
     """The block size of a backing device that is going to be made.
 
-    :raises BadInput: if the one asked for is smaller than what a device below writes.
+    :raises BadInput: if the requested one is smaller than what a device below writes.
     """
     low = max(device.logical_block, target.block_size)
     if spec.block_size is not None and spec.block_size < low:
@@ -275,7 +275,7 @@ def new_backing_block(device: BlockDevice, target: CacheSetTarget, spec: BcacheS
 def require_fitting_blocks(block: int | None, target: CacheSetTarget, spec: BcacheSpec) -> None:
     """Refuse what no step can change: the block size of a backing device that has data.
 
-    :raises Refused: saying so.
+    :raises Refused: with that reason.
     """
     if block is not None and spec.block_size not in (None, block):
         raise Refused(

@@ -222,7 +222,7 @@ class AttachPlan:
         return Record(self.name, table.origin, table.length, fast, layout, table)
 
     def _stored(self, record: Record) -> bool:
-        """Whether the unit says so already, and is enabled."""
+        """Whether the unit has this content already, and is enabled."""
         return self.unit_text == dm_cache_record.render_unit(record, self.state.tools)
 
     def _unit_step(self, record: Record, action: str = "") -> Step:

@@ -59,7 +59,7 @@ class Mapping:
 
 @dataclass(frozen=True)
 class Kernel:
-    """What device-mapper says."""
+    """What device-mapper reports."""
 
     mappings: t.Mapping[str, Mapping] = field(default_factory=dict)
     status: t.Mapping[str, dm.CacheStatus] = field(default_factory=dict)
@@ -78,7 +78,7 @@ def parse_info(text: str) -> dict[str, tuple[str, str, int, bool, bool]]:
     for line in text.splitlines():
         words = [word.strip() for word in line.split("|")]
         if len(words) != 7 or not words[4].isdigit():
-            # Without any device it says so in words.
+            # Without any device it prints a message.
             if "|" not in line:
                 continue
             raise NotUnderstood(f"dmsetup info printed a line that is not understood: '{line[:200]}'.")

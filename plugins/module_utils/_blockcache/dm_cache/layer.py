@@ -91,7 +91,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     # -- read and plan
 
     def read(self) -> DmCacheState:
-        """Three dmsetup and a look at the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
+        """Three dmsetup and a scan of the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
         for warning in former_names(self.spec):
             self.warn(warning)
         if not self.spec:
@@ -167,7 +167,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         return found
 
     def _content_block(self, path: str) -> int:
-        """The block size of what a device carries, 0 if it carries nothing; 512 where it cannot be told (blkid(8), BLOCK_SIZE)."""
+        """The block size of what a device carries, 0 if it carries nothing; 512 where it cannot be determined (blkid(8), BLOCK_SIZE)."""
         completed = self.runner.run(["blkid", "--probe", "--output", "export", path], ok=(0, 2, 8), item=path)
         if completed.rc == 2:
             return 0
@@ -212,7 +212,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     def _write_rule(self) -> None:
         if read_file(self.root / RULE_FILE) != RULE:
             replace_file(self.root / RULE_FILE, RULE)
-            # udev looks for changed rules by itself, a few seconds late.
+            # udev detects changed rules by itself, a few seconds late.
             self.runner.run(["udevadm", "control", "--reload"], ok=None)
 
     def _remove_rule(self, name: str) -> None:

@@ -162,7 +162,7 @@ class _CachePlan(AttachPlan):
     # -- flushing and taking away
 
     def _flushed(self, found: Attached, status: dm.CacheStatus, *, keep: bool) -> list[Step]:
-        """The steps after which nothing is dirty and nothing can become so, and the record says it if the cache is kept."""
+        """The steps after which nothing is dirty and nothing can become so, and the record contains this if the cache is kept."""
         clean = found.table.settled and status.dirty == 0
         steps = [] if clean else self._flush_steps(found, status)
         if keep and found.layout is not None:
@@ -188,12 +188,12 @@ class _CachePlan(AttachPlan):
 
     def _detach(self, found: Attached, *, broken: bool = False) -> list[Step]:
         steps = self._take_away(found, broken=broken)
-        # What could not be made empty is remembered, so that it can be when it comes back.
+        # What could not be made empty is recorded, so that it can be when it is back.
         kept = Record(self.name, self._origin_path(), found.table.length, *((self._spell_cache(found), found.layout) if found.cache_name is None else ()))
         return [*steps, *self._finish_absence(kept)]
 
     def _take_away(self, found: Attached, *, broken: bool = False) -> list[Step]:
-        """From under what is mounted: the record first, so that nobody ever loads what is out of date."""
+        """From under what is mounted: the record first, so that an outdated cache is never loaded."""
         fast = self._spell_cache(found)
         alone = Record(self.name, self._origin_path(), found.table.length, fast, found.layout)
         steps = [] if self._stored(alone) else [self._unit_step(alone)]
@@ -207,7 +207,7 @@ class _CachePlan(AttachPlan):
         """The mapping itself goes when it is unused, else it stays without a cache."""
         if self._in_use():
             action = f"Keep {self.spec.path} as a linear mapping of {alone.origin}, because it is in use, also after a reboot"
-            # The record that the cache is taken away with says the same while its device is remembered.
+            # The record that the cache is taken away with has the same content while its device is recorded.
             return [*([] if alone.cache_device else [self._unit_step(alone, action)]), *self._released()]
         unit = self._step("unit", "enabled", None, f"Remove the unit of {self.spec.path}", WriteUnit(None))
         return [self._step("mapping", self.spec.path, None, f"Remove {self.spec.path}", RemoveMapping()), unit, *self._released()]
@@ -220,7 +220,7 @@ class _CachePlan(AttachPlan):
     def _known(self, record: Record) -> list[Step]:
         """A cache of before that is not up, as when its device was not there at boot.
 
-        Somebody may have used the origin without it since. What wrote through is therefore made anew; what wrote back has to be used.
+        The origin may have been used without it since. What wrote through is therefore made anew; what wrote back has to be used.
         """
         if not record.may_be_dirty:
             return self._plan_uncached()
@@ -237,7 +237,7 @@ class _CachePlan(AttachPlan):
         action = f"Start the cache of {self.spec.path}, which is known and does not run"
         unit = [] if self.unit_text == dm_cache_record.render_unit(record, self.state.tools) else [self._unit_step(record)]
         step = self._step("cache", "not running", "running", action, StartUnit())
-        # The kernel's figure is not there yet: it is asked when it is.
+        # The kernel's figure is not there yet: it is read later.
         status = dm.CacheStatus(table.kind, dirty=None)
         return [*unit, step, *self._attached_later(Attached(table, origin.name, fast.name, record.layout), status)]
 
@@ -316,13 +316,13 @@ class _CachePlan(AttachPlan):
         return dataclasses.replace(named, cleaner=table.cleaner)
 
     def _settings(self, table: CacheTable) -> tables.Settings:
-        """What was asked for of a cache that is loaded; its table also holds what only follows from the size of its blocks."""
+        """What was requested for a cache that is loaded; its table also holds what only follows from the size of its blocks."""
         noted = self.record.table if self.record is not None else None
         return noted.settings if noted is not None and noted.kind == table.kind else table.settings
 
 
 def _same(found: CacheTable, target: CacheTable) -> bool:
-    """Whether a table that was read does what another says; devices are compared elsewhere."""
+    """Whether a table that was read matches another; devices are compared elsewhere."""
     if (found.kind, found.mode, found.cleaner, found.block_size, found.length) != (target.kind, target.mode, target.cleaner, target.block_size, target.length):
         return False
     if found.kind == tables.WRITECACHE:

@@ -5,8 +5,8 @@
 
 """The unit of one raw cache, which is also the record of it: what lies where, and how it was last known to be.
 
-Everything that protects data rests on its order: a record that says ``writeback`` is there before the kernel writes back, and
-goes after nothing is dirty any more; a record that says that nothing is attached is there before anybody writes past the
+Everything that protects data rests on its order: a record with ``writeback`` is written before the kernel writes back, and
+goes after nothing is dirty any more; a record that nothing is attached is written before anything writes past the
 cache, so that what the cache device holds is known to be out of date, also after a power cut at any moment.
 """
 
@@ -61,7 +61,7 @@ class Record:
         return self.table if self.table is not None else LinearTable(self.length, self.origin)
 
     def helpers(self) -> dict[str, LinearTable]:
-        """The mappings on the cache device by role; the metadata comes first, so that the device never looks empty."""
+        """The mappings on the cache device by role; the metadata comes first, so that the device never appears empty."""
         return helpers_of(self.layout, self.cache_device) if self.layout is not None and self.cache_device else {}
 
     def as_text(self) -> str:
@@ -113,7 +113,7 @@ def read_records(root: Path = Path("/")) -> tuple[dict[str, Record], dict[str, s
 def render_unit(record: Record, tools: Tools) -> str:
     """The text of the unit.
 
-    What lies under the cache may be there already after a start that failed: those commands may fail, and the checks behind them tell.
+    What lies under the cache may be there already after a start that failed: those commands may fail, and the checks after them decide.
     """
     top = f"/dev/mapper/{record.name}"
     if record.table is None:

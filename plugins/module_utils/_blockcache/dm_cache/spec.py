@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user asks of one raw device-mapper cache, checked as far as it can be without looking at the host."""
+"""What a user requests for one raw device-mapper cache, checked as far as it can be without reading the host."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 

@@ -32,7 +32,7 @@ OUR_METADATA = frozenset({"dm-cache metadata", "dm-writecache metadata"})
 class DmCacheState:
     """The host as it is.
 
-    :param records: what was asked for before, by name; ``units`` the texts of those that are brought up at boot.
+    :param records: what was requested before, by name; ``units`` the texts of those that are brought up at boot.
     :param heads: what is on the cache devices of the records, by path, in the words of ``signatures.py``; None if the device is not there.
     :param origins: what wanted origins without a cache are used by, and the block size of what they carry (None: nothing), by path.
     :param caches: every raw cache, as a result of the module.
@@ -67,7 +67,7 @@ class OriginContent:
 def counted_dirty(state: DmCacheState, name: str) -> str:
     """Of a cache that writes through and whose blocks count as dirty all the same: what that is and how it ends; else nothing.
 
-    The record of a cache says that it writes through only after a flush, so that the origin has everything.
+    The record of a cache contains writethrough only after a flush, so that the origin has everything.
     """
     mapping, record, status = state.kernel.mappings.get(name), state.records.get(name), state.kernel.status.get(name)
     table = mapping.table if mapping is not None else None

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Tables of the device-mapper targets ``cache``, ``writecache`` and ``linear``, read and written; nothing here looks at a host.
+"""Tables of the device-mapper targets ``cache``, ``writecache`` and ``linear``, read and written; nothing here reads a host.
 
 Sources: Documentation/admin-guide/device-mapper/{cache,writecache,linear}.rst, and the status functions of
 drivers/md/dm-cache-target.c and dm-writecache.c, which print tables. Sizes in bytes, whatever a table counts in.
@@ -97,7 +97,7 @@ def _render_cache(table: CacheTable) -> str:
 
 
 def _with_threshold(table: CacheTable) -> dict[str, int]:
-    """The settings that the kernel has to be told."""
+    """The settings that have to be passed to the kernel."""
     value = effective_migration_threshold(t.cast("int | None", table.settings.get(MIGRATION_THRESHOLD)), table.block_size)
     return {} if value == DEFAULT_MIGRATION_THRESHOLD else {MIGRATION_THRESHOLD: value}
 
@@ -169,7 +169,7 @@ def _parse_writecache(length: int, words: t.Sequence[str]) -> CacheTable | None:
 
 
 def metadata_size(data: int, block_size: int) -> int:
-    """Room for the metadata of so much cached data: 4 MiB and 16 bytes a block say the authors of dm-cache, and a half more is taken.
+    """Room for the metadata of so much cached data: 4 MiB and 16 bytes a block according to the authors of dm-cache, and a half more is taken.
 
     Documentation of dm-cache before 4.x; on Linux 6.1 a mapping, its hint and its dirty bit were seen to take 13 bytes a block.
     """

@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 
 LAYER = "enhanceio"
-#: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) look at what is on a device.
+#: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) read what is on a device.
 RULE = "etc/udev/rules.d/62-cachefleet-enhanceio-{name}.rules"
 #: What eio_cli writes.
 FOREIGN_RULE = "etc/udev/rules.d/94-enhanceio-{name}.rules"
@@ -40,6 +40,8 @@ TOOLS = ("modprobe", "eio_cli", "test", "sysctl", "udevadm", "systemctl")
 FAST_REMOVE_ON = 6
 _ENABLE = re.compile(r" enable ((?:-[a-z] \S+ ?)+)")
 _OPTION = re.compile(r"-([a-z]) (\S+)")
+#: As :func:`sysctl` writes it; ``control`` is no setting.
+_SETTING = re.compile(r"dev\.enhanceio\.\w+\.(?!control=)(\w+)=")
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,11 @@ class AtBoot:
         """The options by which the unit starts the cache, by their letters; empty if there is no unit."""
         match = _ENABLE.search(self.unit)
         return dict(_OPTION.findall(match.group(1))) if match else {}
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The settings that the unit makes, in its order."""
+        return tuple(_SETTING.findall(self.unit))
 
     @property
     def fast(self) -> str:
@@ -97,7 +104,7 @@ def needed_files(
     enable = [tools["eio_cli"], "enable", "-d", origin, "-s", fast, "-m", MODE_WORDS[mode], "-p", policy, "-b", str(block_size), "-c", name]
     start: list[list[str]] = [[tools["modprobe"], module], enable]
     if not hides:
-        # Nothing tells what was written to the origin while the cache was away: it is taken down without a word and begins empty.
+        # Nothing records what was written to the origin while the cache was away: it is stopped silently and begins empty.
         start += [[tools["sysctl"], "-w", sysctl(name, "control", FAST_REMOVE_ON)], [tools["eio_cli"], "disable", "-c", name], enable]
     start.append([tools["test"], "-d", f"/proc/enhanceio/{name}"])
     start += [[tools["sysctl"], "-w", sysctl(name, key, value)] for key, value in settings.items()]

@@ -45,7 +45,7 @@ _ATTEMPTS = 3
 class Cache:
     """One cache that runs.
 
-    :param stats: as :func:`output.parse_stats` says.
+    :param stats: as returned by :func:`output.parse_stats`.
     :param settings: the sysctls that are there, by name.
     """
 
@@ -63,9 +63,9 @@ class Cache:
 
 
 def read_running(root: Path = Path("/")) -> tuple[Cache, ...]:
-    """Every cache that runs, by name; () at the cost of one look where the driver is not loaded.
+    """Every cache that runs, by name; () at the cost of one read where the driver is not loaded.
 
-    :raises NotUnderstood: if the driver speaks otherwise than expected.
+    :raises NotUnderstood: if the output of the driver is not as expected.
     :raises CommandFailed: if a file is there and cannot be read.
     """
     folder = root / PROC
@@ -78,7 +78,7 @@ def read_running(root: Path = Path("/")) -> tuple[Cache, ...]:
 def read_one(name: str, root: Path = Path("/")) -> Cache | None:
     """One cache; None if it does not run.
 
-    :raises NotUnderstood: if the driver speaks otherwise than expected.
+    :raises NotUnderstood: if the output of the driver is not as expected.
     :raises CommandFailed: if a file is there and cannot be read.
     """
     folder = root / PROC / name
@@ -132,7 +132,7 @@ def read_superblock(path: Path) -> output.EnhanceIOSuperblock | None:
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tuple[CacheState, ...]:  # noqa: ARG001
     """The EnhanceIO caches of the host in the words of every type: those that run, and those that should have come back at boot.
 
-    :raises NotUnderstood: if the driver speaks otherwise than expected.
+    :raises NotUnderstood: if the output of the driver is not as expected.
     """
     running = read_running(root)
     names = {cache.name for cache in running}

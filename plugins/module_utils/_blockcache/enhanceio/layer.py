@@ -5,11 +5,11 @@
 
 """The layer ``enhanceio``: read from /proc, changed with eio_cli and sysctl.
 
-What eio_cli says and ends with is no proof: ``enable``, ``disable``, ``notify`` and ``clean`` always end with 0, ``delete``
+The output and exit status of eio_cli are no proof: ``enable``, ``disable``, ``notify`` and ``clean`` always end with 0, ``delete``
 ends with 3 after it has deleted a cache whose udev rule is gone, and ``create`` takes any device, also one with dirty blocks
-of another cache. What is read back from /proc counts, and nothing is taken away before the driver says that no block is
+of another cache. What is read back from /proc counts, and nothing is taken away before the driver reports that no block is
 dirty. A kill of eio_cli does not end what the driver does for it, so that a long flush is never left to ``edit`` or
-``delete``: it is asked of the driver beforehand (``do_clean``), and watched.
+``delete``: it is requested from the driver beforehand (``do_clean``), and watched.
 
 Sources: CLI/eio_cli, eio_ttc.c (``eio_cache_edit``), eio_conf.c (``eio_cache_create``, ``eio_cache_delete``), eio_procfs.c.
 """
@@ -164,20 +164,20 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
     def _module_there(self, missing: t.Collection[str]) -> bool:
         if (self.root / proc.PROC).is_dir():
             return True
-        # Nobody needs it: not worth a command.
+        # It is not needed: not worth a command.
         if not missing or not self.runner.has("modprobe"):
             return False
         return self.runner.run(["modprobe", "--dry-run", "--quiet", self.module], ok=None).rc == 0
 
     def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
-        """Only for caches that are to enter write-back: it means asking every drive."""
+        """Only for caches that are to enter write-back: it requires a query of every drive."""
         modes = {name: cache.config.mode for name, cache in caches.items()}
         entering = [item for item in self.spec if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
         requested = [item for item in entering if not item.allow_ignored_flushes]
         paths = dict.fromkeys(path for item in requested for path in (item.origin, *item.cache_devices))
         found: dict[str, t.Sequence[str]] = {}
         for path in paths:
-            # The plan says which device is not there.
+            # The plan reports which device is missing.
             with contextlib.suppress(DeviceMissing):
                 found[path] = self.volatile_below(path)
         return found
@@ -353,7 +353,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         unit, rule = operation.unit, operation.rule
         place, name = self.root / boot.RULE.format(name=step.item), boot.unit_name(step.item)
         if rule and not (self.root / boot_unit.FOLDER / name).exists():
-            # Not enabled yet, but the rule will call it: a rule without it would hide the origin for good.
+            # Not enabled yet, but the rule will call it: a rule without it would hide the origin permanently.
             replace_file(self.root / boot_unit.FOLDER / name, unit)
         replace_file(place, rule)
         boot_unit.write_unit(self.runner, name, unit, self.root)
@@ -391,7 +391,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         return cache
 
     def _require_clean(self, step: Step, origin: str, *, left_writeback: bool = False) -> None:
-        """Nothing may be dirty and nothing may become so: the driver says 0, and is told to keep it so, or is in another mode."""
+        """Nothing may be dirty and nothing may become so: the driver reports 0, and is configured to keep it so, or is in another mode."""
         cache = self._require_cache(step, origin)
         kept = cache.config.mode != "writeback" or (not left_writeback and bool(cache.stats["do_clean"] & output.CLEAN_KEEP))
         if cache.stats["nr_dirty"] or not kept or cache.config.state == "failed":

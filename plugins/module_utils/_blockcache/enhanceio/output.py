@@ -3,11 +3,11 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What EnhanceIO says of its caches: pure parsers of ``/proc/enhanceio/NAME/*`` and of the superblock on the cache device.
+"""The output of EnhanceIO about its caches: pure parsers of ``/proc/enhanceio/NAME/*`` and of the superblock on the cache device.
 
 Sources: Driver/enhanceio/eio_procfs.c (``config``, ``stats`` and ``errors`` are lines of a name and a value, ``io_hist``
 lines of a size and a count), eio.h (numbers of modes and policies, ``cache_flags``, ``union eio_superblock``) and eio_conf.c
-of EnhanceIO 0.1 and of its fork for kernels up to 5.x. Sizes are bytes, except where a name says sectors (of 512 bytes).
+of EnhanceIO 0.1 and of its fork for kernels up to 5.x. Sizes are bytes, except where a name contains sectors (of 512 bytes).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -30,9 +30,9 @@ MODE_WORDS = {"writeback": "wb", "writearound": "ro", "writethrough": "wt"}
 POLICIES = {1: "fifo", 2: "lru", 3: "rand", 4: "lifo"}
 #: Bits of ``flags`` in ``config``.
 FAST_REMOVE, STALE, SHUTTING_DOWN, CHANGING = 1 << 2, 1 << 7, 1 << 8, 1 << 9
-#: Bits of ``do_clean``: a cleaning is going on; nothing becomes dirty until somebody takes the bit away.
+#: Bits of ``do_clean``: a cleaning is going on; nothing becomes dirty until the bit is cleared.
 CLEAN_START, CLEAN_KEEP = 1, 2
-#: How many blocks ``eio_cli`` puts in a set, by the block size it was asked for.
+#: How many blocks ``eio_cli`` puts in a set, by the requested block size.
 SET_SIZES = {2048: 128, 4096: 256, 8192: 512}
 
 #: Where on a cache device its superblock lies, and how long it is.
@@ -52,7 +52,7 @@ _NEEDED = ("reads", "writes", "read_hits", "write_hits", "cached_blocks", "do_cl
 
 @dataclass(frozen=True)
 class Config:
-    """One cache as ``config`` tells it.
+    """One cache as in ``config``.
 
     :param source: the path of the origin that it was made or enabled with.
     :param fast: the path of the cache device.
@@ -78,7 +78,7 @@ class Config:
 
 @dataclass(frozen=True)
 class EnhanceIOSuperblock:
-    """What the cache device itself says. Of a cache that runs it may be old: the driver writes past the page cache.
+    """The contents of the cache device itself. Of a cache that runs it may be old: the driver writes past the page cache.
 
     :param state: ``running`` (or the host went down without a word), ``clean``, ``dirty`` or ``unstable``.
     """
@@ -168,7 +168,7 @@ def parse_histogram(text: str, item: str) -> dict[int, int]:
 def parse_superblock(block: bytes) -> EnhanceIOSuperblock | None:
     """The superblock of a cache device, from its own 4096 bytes; None if there is none.
 
-    A device whose cache was made anew and one whose superblock is half written are no caches of anybody: the driver loads neither.
+    A device whose cache was made anew and one whose superblock is half written are no caches: the driver loads neither.
     """
     if len(block) < _SUPERBLOCK.size:
         return None

@@ -151,7 +151,7 @@ class _CachePlan:
         found = find(self.state.devices, config.fast)
         same = chosen.device is not None and found is not None and chosen.device.name == found.name
         if not same or self._wants_other_blocks(config):
-            # Looked at before anything is taken away: what cannot be attached again is not detached.
+            # Checked before anything is removed: what cannot be attached again is not detached.
             return [*self._stop(cache), *self._attach(None, replaces=found.name if found is not None else "")]
         self.taken.update([*self._names(chosen), resolve_stable(self.state.devices, self.spec.origin, self.name).name])
         self._permit(chosen, entering=config.mode != "writeback")
@@ -162,7 +162,7 @@ class _CachePlan:
         """Whether the cache has to be made anew for the size of its blocks.
 
         eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
-        the size of its sets tells what was asked for.
+        the size of its sets shows what was requested.
         """
         requested = self.spec.chunk_size
         if requested is None or requested == config.block_size:
@@ -216,7 +216,7 @@ class _CachePlan:
     def _left_behind(self) -> tuple[str, EnhanceIOSuperblock] | None:
         """The path and the superblock of a cache of this name that does not run.
 
-        :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be looked at.
+        :raises Refused: if it is that of another origin, or if a write-back cache that should run cannot be read.
         """
         needed_files = self.state.boot.get(self.name, AtBoot())
         for path in (*self.spec.cache_devices, *([needed_files.fast] if needed_files.fast else [])):
@@ -273,7 +273,7 @@ class _CachePlan:
         spec = self.spec
         self._require_tools()
         origin = resolve_stable(self.state.devices, spec.origin, self.name)
-        # Two links of one disk are two origins to whoever compares only what was written.
+        # Two links of one disk are two origins if only their paths are compared.
         if origin.name in self.taken:
             raise BadInput(f"{self.name}: {spec.origin} is taken by a cache before it in the list: cache a device once.", item=self.name)
         chosen = fast_device.choose(self._ground_without(left), spec, LAYER, taken=self.taken)
@@ -320,7 +320,7 @@ class _CachePlan:
         """Whether the cache may be in write-back.
 
         A mirror that degraded under a cache that is in write-back already is no reason to fail a play that changes nothing:
-        problems() tells it.
+        problems() reports it.
         """
         spec = self.spec
         if spec.mode != "writeback" or (not entering and chosen.redundancy == DEGRADED):

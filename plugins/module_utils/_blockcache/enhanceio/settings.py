@@ -18,7 +18,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import Setting, Vocabulary, flag, require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
-#: Where every one of them lives.
+#: Where every one of them is stored.
 SYSCTL = "sysctl"
 _WRITEBACK = "writeback"
 SETTINGS: t.Mapping[str, Setting] = {
@@ -56,7 +56,7 @@ def values(requested: t.Mapping[str, int | None], mode: str, smallest: int) -> d
 
 
 def changes(requested: t.Mapping[str, int], known: t.Mapping[str, int], item: str) -> list[tuple[str, int | None, int]]:
-    """Name, value found (None if it cannot be told) and value wanted of what differs, in an order that the driver takes.
+    """Name, value found (None if it cannot be read) and value wanted of what differs, in an order that the driver takes.
 
     :param known: what is set now; of a cache that was just made nothing is known, and it has the defaults.
     :raises BadInput: if a lower threshold would be above its higher one.

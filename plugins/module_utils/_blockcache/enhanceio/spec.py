@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user asks of one EnhanceIO cache, checked as far as it can be without the host.
+"""What a user requests for one EnhanceIO cache, checked as far as it can be without the host.
 
 Sources: CLI/eio_cli (names, policies, modes, block sizes), eio.h (lengths of names and paths).
 """

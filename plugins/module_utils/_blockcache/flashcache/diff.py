@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One cache of the list beside what the host has of it: whether they differ, and what speaks against touching it.
+"""One cache of the list beside what the host has of it: whether they differ, and the reasons not to change it.
 
 Sources: the checks of ``flashcache_ctr`` (flashcache_conf.c), flashcache_create.c and flashcache_load.c.
 """
@@ -173,7 +173,7 @@ class Diff:
                 f"cannot cache {spec.origin}, which {' and '.join(held)}: unmount or deactivate it first, and use /dev/mapper/{spec.name} instead"
             )
         if fast.device is not None and self.running is None:
-            # What an earlier run has left there is made empty; what somebody uses by now is not.
+            # What an earlier run has left there is made empty; what is in use by now is not.
             users = uses_of(fast.device)
             if users:
                 raise self._refused(f"cannot lie on {fast.path}, which {' and '.join(users)}: name an empty device")

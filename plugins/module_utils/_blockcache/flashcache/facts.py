@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-#: Sysctls that start something; what they read says nothing of the present.
+#: Sysctls that start something; their value does not show the present state.
 _ACTIONS = frozenset({"do_sync", "stop_sync", "zero_stats", "error_inject"})
 _ERROR = re.compile(r"^(ssd|disk)_(read|write)_errors$")
 
@@ -33,7 +33,7 @@ _ERROR = re.compile(r"^(ssd|disk)_(read|write)_errors$")
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tuple[CacheState, ...]:
     """Every flashcache device of the host, and those that wait on an SSD to be loaded.
 
-    Costs two commands where one runs, and else only a look at the beginning of the fast devices that nothing uses.
+    Costs two commands where one runs, and else only a read of the beginning of the fast devices that nothing uses.
 
     :raises NotUnderstood: if flashcache prints what no release known here prints.
     """
@@ -121,7 +121,7 @@ def counters_of(cache: Running) -> dict[str, int]:
             continue
         bypassed = found.get(f"uncached_{what}s", 0)
         counters[f"bypassed_{what}s"] = bypassed
-        # Write-around counts no hits of writes: it looks none of them up.
+        # Write-around counts no hits of writes: it does not look them up.
         if f"{what}_hits" in found:
             counters[f"{what}_hits"] = found[f"{what}_hits"]
             counters[f"{what}_misses"] = max(found[f"{what}s"] - found[f"{what}_hits"] - bypassed, 0)
@@ -164,7 +164,7 @@ def _condition(cache: Running) -> tuple[str, str]:
 
 
 def _may_wait(device: BlockDevice) -> bool:
-    """Whether a cache may lie on a device: nothing uses it, nothing that udev knows is on it, and it is no spinning disk."""
+    """Whether a cache may lie on a device: nothing uses it, udev reports nothing on it, and it is no spinning disk."""
     free = not (device.holders or device.mountpoints or device.swap or device.partitions or device.signature)
     return free and bool(device.size) and device.rotational is False and device.kind not in ("loop", "ram", "zram", "rom", "flashcache")
 

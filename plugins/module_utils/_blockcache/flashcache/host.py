@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a host says of its flashcache devices: those that run, and those that lie on an SSD and wait to be loaded."""
+"""The flashcache devices of a host: those that run, and those that lie on an SSD and wait to be loaded."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -37,7 +37,7 @@ if t.TYPE_CHECKING:
 
 _STATISTICS = "proc/flashcache"
 _SYSCTLS = "proc/sys/dev/flashcache"
-#: O_DIRECT wants whole logical blocks.
+#: O_DIRECT requires whole logical blocks.
 _HEAD = 4096
 
 
@@ -68,7 +68,7 @@ class Running:
     def flushed(self) -> bool:
         """Whether it holds nothing that the origin does not have and nothing can become dirty in it.
 
-        With ``cache_all`` 0 the kernel writes a block of the cache that is written to back to the disk, forgets it, and sends
+        With ``cache_all`` 0 the kernel writes a block of the cache that is written to back to the disk, drops it, and sends
         the write to the disk (``flashcache_map``, ``flashcache_uncacheable``), except for processes of the whitelist.
         """
         if self.table.mode != "writeback":
@@ -144,7 +144,7 @@ def read_superblock(root: Path, path: str) -> FlashcacheSuperblock | None:
 
 
 def read_memory(root: Path) -> int:
-    """Bytes of main memory; 0 if the kernel does not tell (proc(5), MemTotal)."""
+    """Bytes of main memory; 0 if the kernel does not report it (proc(5), MemTotal)."""
     match = re.search(r"^MemTotal:\s*(\d+) kB", read_attribute(root / "proc/meminfo") or "", re.MULTILINE)
     return int(match.group(1)) * 1024 if match else 0
 

@@ -6,8 +6,8 @@
 """The layer ``flashcache``: made and loaded with the tools of flashcache, read and removed with dmsetup, tuned below /proc/sys.
 
 Sources: doc/flashcache-sa-guide.txt and the sources of github.com/facebookarchive/flashcache. No exit status and no message
-is a proof: the tools read the SSD through the page cache and speak of what was there before. What runs is what dmsetup
-shows, and what is clean is what the superblock says after the device has gone.
+is a proof: the tools read the SSD through the page cache and report what was there before. What runs is what dmsetup
+shows, and what is clean is what the superblock contains after the device has gone.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -262,7 +262,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             # With this the kernel would leave on the SSD what became dirty in the meantime.
             self._write(step, folder, "fast_remove", 0)
         self._note_errors(step, folder)
-        # Only a cache in write-back writes while it goes, and then its superblock tells whose it is.
+        # Only a cache in write-back writes while it goes, and then its superblock identifies it.
         self._note_remains(step, operation.lasting, "" if writes_back else flashcache_remains.digest_of(operation.ssd, self.root))
         completed = self.runner.run(["dmsetup", "remove", "--retry", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if completed.rc and self._table_there(step.item):
@@ -274,7 +274,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         """Only an SSD of which is known that the cache on it was ours, and is clean."""
         ssd = operation.ssd
         if self._table_there(step.item):
-            # flashcache_destroy does not look whether a cache runs.
+            # flashcache_destroy does not check whether a cache runs.
             raise Refused(f"{step.item}: the flashcache device {step.item} still runs, so that {ssd} was not made empty: run again.", item=step.item)
         self._forget_pages(step, ssd)
         stored = flashcache_host.read_superblock(self.root, ssd)
@@ -393,7 +393,7 @@ def _unit(item: str) -> str:
 
 
 def _is_unused(devices: Devices, name: str) -> bool:
-    """Whether a device is held by a mapping that has no name any more, which is how one looks that is being removed."""
+    """Whether a device is held by a mapping that has no name any more, as during its removal."""
     device = devices.get(name)
     holders = [devices.get(holder) for holder in device.holders] if device is not None else []
     return any(holder is None or (holder.name.startswith("dm-") and not holder.dm_name) for holder in holders)

@@ -3,11 +3,11 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What flashcache says: ``dmsetup table`` and ``status``, the files below /proc, and the superblock on the SSD.
+"""The output of flashcache: ``dmsetup table`` and ``status``, the files below /proc, and the superblock on the SSD.
 
 Sources: flashcache_conf.c (``flashcache_status_table``, ``flashcache_status_info``), flashcache_procfs.c and flashcache.h
 (``struct flash_superblock``) of github.com/facebookarchive/flashcache, and doc/flashcache-sa-guide.txt. The table is text
-for people over several lines, and no table that could be loaded again. Older releases leave out lines.
+for display over several lines, and no table that could be loaded again. Older releases leave out lines.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, SECTOR
 
-#: What ``cache mode(…)`` says, and what it means: the mode, and whether only writes are cached.
+#: The values of ``cache mode(…)`` and their meaning: the mode, and whether only writes are cached.
 MODES = {
     "WRITE_BACK": ("writeback", False),
     "WRITE_CACHE": ("writeback", True),
@@ -101,7 +101,7 @@ class FlashcacheSuperblock:
 
     @property
     def state_name(self) -> str:
-        """For people."""
+        """For display."""
         return STATES[self.state]
 
 

@@ -6,7 +6,7 @@
 """From the flashcache devices of a host to the specification: the steps, and what is refused, before anything is changed.
 
 Nothing but sysctls can be changed while a cache runs. Everything else is flushed, removed, emptied and made again, and
-``dmsetup remove`` takes only a device that nobody uses.
+``dmsetup remove`` takes only an unused device.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -179,7 +179,7 @@ class CachePlan(Diff):
 
     def _forget_steps(self, why: str) -> list[Step]:
         path = self.state.emptied.get(self.spec.name)
-        return [self._step("cache_device", "to be emptied", None, f"Forget that {path}, {why}, was to be emptied", ForgetRemains())] if path else []
+        return [self._step("cache_device", "to be emptied", None, f"Drop the record that {path}, {why}, must be emptied", ForgetRemains())] if path else []
 
     def _empty_stored(self, stored: FlashcacheSuperblock, path: str) -> list[Step]:
         """Empty an SSD with a cache that does not run; one with dirty blocks is loaded and flushed first."""
@@ -264,7 +264,7 @@ class CachePlan(Diff):
         spec = self.spec
         size = self._size(fast)
         command = ["flashcache_create", "-p", _TOOL_MODES[spec.mode]]
-        # Older releases ask whether an SSD larger than the disk is meant, however small the cache; that is checked here.
+        # Older releases prompt for an SSD larger than the disk, however small the cache; that is checked here.
         command += ["-f"] if fast.size > origin.size else []
         command += ["-w"] if spec.write_only else []
         command += ["-b", str(spec.block_size // SECTOR)]

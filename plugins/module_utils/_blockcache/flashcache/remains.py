@@ -6,7 +6,7 @@
 """What a removed cache has left on an SSD, noted so that a later run goes on to empty that and nothing else.
 
 A cache that wrote through leaves no superblock, but copies of blocks of its origin. The note outlives a reboot, and so may a
-run that was killed be followed by a person who puts the SSD to another use: what it carries is compared before it is emptied.
+run that was killed be followed by another use of the SSD: what it carries is compared before it is emptied.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 FOLDER = "var/lib/cachefleet.storage"
 #: Most signatures lie at the beginning of a device, the others (GPT, MD 1.0) at its end.
 _PART = MIB
-#: O_DIRECT wants whole logical blocks.
+#: O_DIRECT requires whole logical blocks.
 _ALIGNED = 4096
 #: ``cache_sb_state``: flashcache_destroy changes nothing else (flashcache_destroy.c).
 _STATE = slice(16, 20)

@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import Setting, Vocabulary, flag, read_settings
 
-#: Where every one of them lives.
+#: Where every one of them is stored.
 SYSCTL = "sysctl"
 _WRITEBACK = "writeback"
 
@@ -34,7 +34,7 @@ SETTINGS: t.Mapping[str, Setting] = {
     "skip_seq_thresh_kb": Setting(default=0, unit="KiB", place=SYSCTL),
     "clean_on_read_miss": flag(mode=_WRITEBACK, place=SYSCTL),
     "clean_on_write_miss": flag(mode=_WRITEBACK, place=SYSCTL),
-    # The kernel clamps these two and says nothing.
+    # The kernel clamps these two silently.
     "dirty_thresh_pct": Setting(default=20, low=10, high=95, unit="percent", mode=_WRITEBACK, place=SYSCTL),
     "fallow_clean_speed": Setting(default=2, low=1, high=100, mode=_WRITEBACK, place=SYSCTL),
     "fallow_delay": Setting(default=900, unit="seconds", mode=_WRITEBACK, place=SYSCTL),
@@ -56,7 +56,7 @@ VOCABULARY = Vocabulary(
 
 
 def read_numbers(settings: t.Mapping[str, t.Any], mode: str, item: str, *, write_only: bool = False) -> dict[str, int]:
-    """The sysctls as numbers. ``cache_all`` belongs to what ``state`` says, so it is among them also if it was not written.
+    """The sysctls as numbers. ``cache_all`` follows from ``state``, so it is among them also if it was not written.
 
     :param mode: the mode of the cache; empty if it does not matter.
     :raises BadInput: naming the sysctl, its bounds, or why it cannot be set.

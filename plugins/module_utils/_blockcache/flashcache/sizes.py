@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 
 #: Bytes of memory for every block of a cache that runs.
 MEMORY_PER_BLOCK = 22
-#: The part of the main memory beyond which flashcache_create asks whether that is meant.
+#: The part of the main memory beyond which flashcache_create prompts for confirmation.
 MEMORY_SHARE = 0.25
 
 
@@ -35,3 +35,11 @@ def blocks_of(size: int, block_size: int, associativity: int, metadata_block_siz
 def memory_of(size: int, block_size: int) -> int:
     """Bytes of main memory that flashcache_create expects of a cache on ``size`` bytes."""
     return size // block_size * MEMORY_PER_BLOCK
+
+
+def size_of(blocks: int, block_size: int, associativity: int, metadata_block_size: int | None) -> int:
+    """A size on which flashcache makes so many blocks: what :func:`blocks_of` counts, the other way around."""
+    size = blocks * block_size
+    while blocks_of(size, block_size, associativity, metadata_block_size) < blocks:
+        size += max(block_size, metadata_block_size or 0)
+    return size

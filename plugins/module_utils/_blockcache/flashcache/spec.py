@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a user asks of one flashcache device, checked as far as it can be without the host.
+"""What a user requests for one flashcache device, checked as far as it can be without the host.
 
 Sources: doc/flashcache-sa-guide.txt, the checks of ``flashcache_ctr`` (flashcache_conf.c).
 """
@@ -56,7 +56,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 class FlashcacheSpec(CacheSpec):
     """One cache. ``settings`` are as the user wrote them, ``numbers`` the same by sysctl, with ``cache_all`` always among them.
 
-    :param block_size: bytes; what ``chunk_size`` says, or the usual.
+    :param block_size: bytes; ``chunk_size``, or the default.
     :param write_only: read requests are not cached.
     :param metadata_block_size: bytes; of write-back only.
     :param disk_associativity: bytes, 0 for none.

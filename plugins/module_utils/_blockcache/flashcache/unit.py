@@ -55,7 +55,7 @@ def render(name: str, ssd: str, disk: str, make: t.Sequence[str], numbers: t.Map
         [ssd, disk],
         start,
         [[places["dmsetup"], "remove", "--retry", name]],
-        # What an earlier look has left in the page cache would be taken for the superblock.
+        # What an earlier read has left in the page cache would be taken for the superblock.
         check=[[places["blockdev"], "--flushbufs", ssd]],
         item=name,
     )

@@ -116,7 +116,7 @@ class AttachPlan:
         )
 
     def forget_missing(self) -> list[Step]:
-        """LVM changes nothing in a volume group that misses a device. One that holds nothing can be forgotten without ``--force``.
+        """LVM changes nothing in a volume group that misses a device. One that holds nothing can be removed without ``--force``.
 
         :raises Refused: if something of the group lies on it.
         """
@@ -126,13 +126,13 @@ class AttachPlan:
         if self.place.needed(volume for volume in self.state.volumes if volume.vg == vg and GONE in volume.devices):
             raise self.refused("belongs to a volume group that misses a device: bring it back, or repair the volume group manually")
         self.earlier.mended.add(vg)
-        action = f"Forget the devices that volume group {vg} misses and that hold nothing of it"
+        action = f"Remove the missing devices without data from volume group {vg}"
         return [self.step("volume_group", "misses devices", "whole", action, ForgetMissing(self.volume))]
 
     # -- the fast volume
 
     def _create(self) -> tuple[list[Step], int, int | None]:
-        """The steps that make the fast volume, its size, and the size of its chunks (of a writecache: of its blocks, if asked for)."""
+        """The steps that make the fast volume, its size, and the size of its chunks (of a writecache: of its blocks, if requested)."""
         return self._create_mirrored_pool() if self.spec.kind == "cachepool" and self.spec.mirror else self._create_one()
 
     def _create_one(self) -> tuple[list[Step], int, int | None]:
@@ -200,9 +200,9 @@ class AttachPlan:
     # -- what an earlier run left
 
     def finish_detaching(self) -> list[Step]:
-        """What an ``lvconvert --uncache`` that was killed leaves: the origin serves alone, and the cached volume lies over it, dead.
+        """What an ``lvconvert --uncache`` that was killed leaves: the origin serves alone, and the unusable cached volume lies over it.
 
-        The layers have changed places by then, nothing is in the cache any more, and the fast volume hangs on the dead one.
+        The layers have changed places by then, nothing is in the cache any more, and the fast volume is attached to the unusable one.
         """
         dead = self.state.volume(self.spec.vg, f"{self.spec.lv}_corig")
         if dead is None or not dead.cached or dead.devices != (self.spec.lv,) or dead.full_name in self.earlier.removed:
@@ -283,7 +283,7 @@ class AttachPlan:
         unfinished = volume.attr[9:10] == "k" or volume.attr[4:5] == "X"
         return not unfinished and not any(part.name.rpartition("_")[0].endswith("_rmeta") and not part.hidden for part in parts)
 
-    # -- what is asked before
+    # -- what is checked before
 
     def _require_cache_check(self) -> None:
         if self.spec.kind != "writecache" and not self.state.cache_check:

@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
 PATIENCE = 7 * 24 * 3600.0
 #: Seconds that a device may take to answer what is on its way, before it gets another table.
 EXCHANGE_PATIENCE = 600.0
-#: Seconds that somebody else may keep a device suspended.
+#: Seconds that another process may keep a device suspended.
 PATIENCE_WITH_OTHERS = 10
 
 
@@ -45,7 +45,7 @@ class LvmCommands:
     # -- commands and what they left behind
 
     def _run(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool] | None, watch: t.Callable[[], t.Any] | None = None) -> Completed:
-        """Run a command of LVM; one that failed is forgiven only if what it was to do is read back as done (None: its caller looks)."""
+        """Run a command of LVM; one that failed is forgiven only if what it was to do is read back as done (None: its caller checks)."""
         completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item, watch=watch, interval=INTERVAL)
         if completed.rc != 0:
             self._require_going_on(step)
@@ -103,15 +103,15 @@ class LvmCommands:
             self._watch(cached, step).until_clean(self.sleep, INTERVAL)
         self._require_clean(cached, step)
         write_out(self.runner, step.item, cached.path)
-        # What was on its way when it was looked at first has arrived by now.
+        # What was on its way when it was read first has arrived by now.
         self._require_clean(cached, step)
 
     def _watch(self, cached: CachedVolume, step: Step) -> FlushWatch:
-        """Looks at the kernel's figure, without taking LVM's lock."""
+        """Reads the kernel's figure, without taking LVM's lock."""
         return FlushWatch(step.item, cached.full_name, lambda: getattr(self._kernel(cached), "dirty", None), limit=cached.flush_timeout, clock=self.clock)
 
     def _require_clean(self, cached: CachedVolume, step: Step) -> None:
-        """No block may be dirty, and none may become so: the kernel says 0 while it writes through, or while a writecache takes nothing.
+        """No block may be dirty, and none may become so: the kernel reports 0 while it writes through, or while a writecache takes nothing.
 
         A cache that has failed reports no figure at all, and LVM would skip its flush and go on: that is no proof.
         """

@@ -35,7 +35,7 @@ class Earlier:
     :param groups: the volume group that they add a device to.
     :param removed: full names of volumes that they take away.
     :param released: devices that they give back.
-    :param mended: volume groups that they make forget missing devices.
+    :param mended: volume groups from which they remove missing devices.
     """
 
     rooms: dict[str, lvm_layout.Room] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Placement:
         for part in self.state.parts(pool):
             self.earlier.removed.add(part.full_name)
             paths = [path for path in part.devices if path in self.state.pv_devices]
-            # Of a part on several devices the report does not say how much lies on which: then nothing is counted on.
+            # Of a part on several devices the report does not show how much lies on which: then nothing is counted on.
             if len(paths) != 1 or len(part.devices) != 1:
                 continue
             device = self.state.devices.get(self.state.pv_devices[paths[0]])
@@ -171,7 +171,7 @@ class Placement:
     def release(self) -> list[Step]:
         """The steps that give the cache devices back, of those that hold nothing else.
 
-        Asked for after :meth:`forget` of everything that the item takes away.
+        Called after :meth:`forget` of everything that the item takes away.
         """
         if not self.spec.release_devices:
             return []

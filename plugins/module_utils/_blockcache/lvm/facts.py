@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 _SIGNATURE = "LVM2_member"
-#: Seconds to wait for LVM's lock before a look goes without it.
+#: Seconds to wait for LVM's lock before a report is read without it.
 _PATIENCE = 20.0
 _COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses")
 
@@ -36,7 +36,7 @@ _COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses")
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tuple[CacheState, ...]:
     """The LVM caches of the host, running or not; with none, one report of LVM, and nothing where no device belongs to LVM.
 
-    A cached volume that is not active is unknown to device-mapper, so that only LVM can say that there is none.
+    A cached volume that is not active is unknown to device-mapper, so that only LVM can report that there is none.
     """
     if not any(_of_lvm(device) for device in devices) or not runner.has("lvm"):
         return ()
@@ -86,11 +86,11 @@ def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
 
 
 def read_report(runner: Runner, *options: str, timeout: float | None = None) -> lvm_report.Report:
-    """Everything that LVM knows, in one command.
+    """Everything that LVM reports, in one command.
 
     :param options: further options of LVM.
     :param timeout: seconds to wait for LVM's lock; those of the runner if None.
-    :raises TimedOut: if somebody else held the lock all the time.
+    :raises TimedOut: if another process held the lock all the time.
     :raises CommandFailed: if LVM printed no report and failed.
     :raises NotUnderstood: if it printed something else.
     """
@@ -108,7 +108,7 @@ def read_report(runner: Runner, *options: str, timeout: float | None = None) -> 
 def _read_report_of_busy(runner: Runner) -> lvm_report.Report:
     """The same while LVM may be at work: it holds its lock for as long as it flushes a cache, which can be hours.
 
-    Without the lock a report may show a volume group in the middle of a change. That is good enough for looking, and for nothing else.
+    Without the lock a report may show a volume group in the middle of a change. That is sufficient for reports only.
     """
     try:
         return read_report(runner, timeout=_PATIENCE)
@@ -117,7 +117,7 @@ def _read_report_of_busy(runner: Runner) -> lvm_report.Report:
 
 
 def read_kernel(runner: Runner, volumes: t.Iterable[LogicalVolume]) -> tuple[dict[str, dm.CacheStatus], dict[str, dm.CacheTable]]:
-    """What the kernel says of each cached volume, and what it was told where that does not say it all."""
+    """The kernel's status of each cached volume, and its table where the status is not sufficient."""
     cached = {volume.full_name: dm.device_name(volume.vg, volume.name) for volume in volumes if volume.cached}
     if not cached:
         return {}, {}
@@ -164,7 +164,7 @@ def _path(device: BlockDevice | None) -> str | None:
 
 
 def _mode(state: LvmState, cached: LogicalVolume, figures: dm.CacheStatus) -> str:
-    """What the kernel does; of a cache that has failed what it was told, and of one that does not run what LVM will tell it."""
+    """What the kernel does; of a failed cache its table, and of one that does not run what LVM has stored."""
     table = state.tables.get(cached.full_name)
     return figures.mode or (table.mode if table is not None else cached.mode)
 

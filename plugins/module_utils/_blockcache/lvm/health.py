@@ -53,7 +53,7 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
 
 
 def inactive_advice(volume: LogicalVolume) -> str:
-    """What can be done about a volume whose cache cannot be read back. The caller says which it is."""
+    """What can be done about a volume whose cache cannot be read back. The caller decides which it is."""
     if volume.suspended:
         return (
             "is suspended, because a command was killed in the middle of a change or the kernel refused a table, and everything that is written to it"

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The layer ``lvm_cache``: dm-cache and dm-writecache under LVM, read in one look, changed with lvcreate, lvconvert and lvchange."""
+"""The layer ``lvm_cache``: dm-cache and dm-writecache under LVM, read by one command, changed with lvcreate, lvconvert and lvchange."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -45,7 +45,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         """One report of LVM, the block devices, and where there is a cache one dmsetup or two, whatever the number of caches.
 
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
-        writecache should have a certain block size is asked for its own.
+        writecache should have a certain block size has it set explicitly.
         """
         for warning in former_names(self.spec):
             self.warn(warning)
@@ -138,7 +138,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         found = {}
         for spec in self.spec:
             if spec.present and spec.settings.get(BLOCK_SIZE) and spec.origin in known:
-                # 2: nothing on it that blkid knows.
+                # 2: nothing on it that blkid supports.
                 command = ["blkid", "-p", "-s", "BLOCK_SIZE", "-o", "value", f"/dev/{spec.origin}"]
                 text = self.runner.run(command, ok=None).stdout.strip()
                 if text.isdigit():

@@ -7,7 +7,7 @@
 
 Sources: lvmcache(7), lvconvert(8), lvchange(8), and what LVM 2.03 was seen to do. Its messages and exit statuses are no
 proof: ``lvconvert --uncache`` can fail with status 5 after printing that the volume is not cached. A command that failed is
-forgiven only if its effect is read back, and nothing is taken away before the kernel says that no block is dirty.
+forgiven only if its effect is read back, and nothing is taken away before the kernel reports that no block is dirty.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -87,7 +87,7 @@ class LvmOperations(LvmCommands):
                 f" {finding.advice(path)}.",
                 item=step.item,
             )
-        # Without --yes: pvcreate asks before it wipes anything, and no answer is no.
+        # Without --yes: pvcreate prompts before it wipes anything, and no answer is no.
         self._run(step, ["pvcreate", path], lambda: self._physical_volume(path) is not None)
 
     @carry_out.register
@@ -97,7 +97,7 @@ class LvmOperations(LvmCommands):
 
     @carry_out.register
     def _forget_missing(self, operation: ForgetMissing, step: Step) -> None:
-        """Without ``--force`` LVM forgets only devices that hold nothing."""
+        """Without ``--force`` LVM removes only devices that hold nothing."""
         vg = operation.cached.vg
         self._run(step, ["vgreduce", "--removemissing", vg], lambda: not any(pv.missing and pv.vg == vg for pv in self._report().physical))
 
@@ -179,7 +179,7 @@ class LvmOperations(LvmCommands):
         else:
             command = ["lvconvert", "--yes", "--type", "cache"]
             command += ["--cachepool", fast] if kind == "cachepool" else ["--cachevol", fast, "--chunksize", f"{operation.chunk_size}b"]
-            # LVM does not remember the mode of a volume that was attached before: it is always said.
+            # LVM does not keep the mode of a volume that was attached before: it is always given.
             command += ["--cachemode", operation.mode]
             for setting in settings:
                 command += ["--cachesettings", setting]
@@ -201,7 +201,7 @@ class LvmOperations(LvmCommands):
             self._require_passthrough(cached, step)
 
     def _require_passthrough(self, cached: CachedVolume, step: Step) -> None:
-        """The kernel looks again: what was clean in the table before may count as dirty in this one. LVM has noted the mode all the same."""
+        """The kernel reads again: what was clean in the table before may count as dirty in this one. LVM has noted the mode all the same."""
         kernel = self._kernel(cached)
         if kernel is not None and kernel.mode != "passthrough" and getattr(self._cached(cached), "mode", None) == "passthrough":
             self._change_mode(cached, step, "writethrough")
@@ -326,7 +326,7 @@ class LvmOperations(LvmCommands):
         """What lies below first: a table above is read from it."""
         for name in operation.names:
             exchange = self._exchange(operation.cached, step, name)
-            # Whoever suspended it may be at work still.
+            # The process that suspended it may still be at work.
             for _second in range(PATIENCE_WITH_OTHERS):
                 if not exchange.suspended():
                     break

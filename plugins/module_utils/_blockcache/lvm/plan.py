@@ -95,7 +95,7 @@ class _CachePlan(AttachPlan):
 
     def _steps_of_cached(self, cached: LogicalVolume) -> list[Step]:
         if cached.suspended:
-            # What the rest of the plan sees is the volume as it goes on.
+            # The input of the rest of the plan is the volume as it goes on.
             return [self._go_on_step(cached), *self._steps_of_cached(dataclasses.replace(cached, attr=f"{cached.attr[:4]}a{cached.attr[5:]}"))]
         pool = self.state.pool_of(cached)
         drop = lvm_health.droppable(self.state, cached)
@@ -142,7 +142,7 @@ class _CachePlan(AttachPlan):
         steps, mode = self._finish_flush(cached)
         if self.spec.mode == "writeback":
             redundancy = UNMIRRORED if pool is None else self.state.redundancy(self.state.devices_under(pool), pool)
-            # A mirror that degraded under a write-back cache is no reason to fail a play that changes nothing: problems() tells it.
+            # A mirror that degraded under a write-back cache is no reason to fail a play that changes nothing: problems() reports it.
             if redundancy != DEGRADED or steps or mode != "writeback":
                 self._require_permission(redundancy)
         if mode != self.spec.mode:
@@ -214,7 +214,7 @@ class _CachePlan(AttachPlan):
         return found
 
     def _replace(self, cached: LogicalVolume, pool: LogicalVolume | None, drop: bool) -> list[Step]:
-        """Another cache in the place of this one: everything that could refuse the new one is asked before the old one is taken away."""
+        """Another cache in the place of this one: everything that could refuse the new one is checked before the old one is taken away."""
         if self.spec.mode == "writeback":
             self._require_permission(self.place.redundancy())
         steps = self._detach(cached, pool, drop)

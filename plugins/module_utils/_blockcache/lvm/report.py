@@ -54,7 +54,7 @@ _LV_FIELDS = (
 )
 _PV_FIELDS = ("pv_name", "pv_uuid", "vg_name", "pv_attr", "pv_size", "pv_free", "vg_extent_size")
 
-#: Everything in one look at the disks: lvs and pvs would each scan them again. A part that is left out is printed in full.
+#: Everything in one scan of the disks: lvs and pvs would each scan them again. A part that is left out is printed in full.
 REPORT = (
     "lvm",
     "fullreport",
@@ -75,8 +75,8 @@ class LogicalVolume:
     """One logical volume, hidden ones included. Sizes in bytes, blocks as the kernel counts them (chunks of the cache).
 
     ``devices`` are what its extents lie on: device paths, names of hidden volumes, or ``[unknown]`` for a missing device.
-    ``dirty`` is None where the kernel was not asked: an inactive volume. Of a cache that has failed LVM says 0: only what
-    the kernel itself says of dirty blocks is used for a proof. ``chunk_size`` of a writecache is its block size.
+    ``dirty`` is None where the kernel was not queried: an inactive volume. Of a cache that has failed LVM reports 0: only what
+    the kernel itself reports about dirty blocks is used for a proof. ``chunk_size`` of a writecache is its block size.
     ``synced`` is the share of a RAID volume that both sides hold, in per cent, None where nothing is to be in step.
     """
 

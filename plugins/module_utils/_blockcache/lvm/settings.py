@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 
 #: In LVM's list of settings, and no setting of the user: it is how a writecache is flushed.
 CLEANER = "cleaner"
-#: Settings of a writecache that not every LVM knows that knows the others (2.03.16 does not).
+#: Settings of a writecache that not every LVM supports that supports the others (2.03.16 does not).
 _NEWER = (PAUSE_WRITEBACK, METADATA_ONLY)
 #: What LVM has stored and leaves out of a table.
 _LEFT_OUT = {METADATA_ONLY: "0"}
@@ -48,7 +48,7 @@ def setting_steps(state: LvmState, spec: LvmCacheSpec, cached: LogicalVolume) ->
 
 
 def settings_at_attach(spec: LvmCacheSpec) -> dict[str, int]:
-    """What is set when the cache is attached. A setting that this LVM may not know is set afterwards, when nothing else can fail.
+    """What is set when the cache is attached. A setting that this LVM may not support is set afterwards, when nothing else can fail.
 
     :raises BadInput: if they contradict each other.
     """

@@ -9,7 +9,7 @@
 every command answers with one JSON object on the descriptor in ``LVM_REPORT_FD``: its report, if it has one, and a log whose
 last status is the command's return code (1 is success). Sources: lvm(8), ``lvmreport(7)``, ``lvmdbusd.profile``.
 
-Only looking and ``lvchange`` go this way, and only until devices change: the process keeps what it knows of them.
+Only reports and ``lvchange`` use it, and only until devices change: the process keeps their state.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -39,7 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
-#: LVM looks there, and refuses to start where the profile that it is told to use is missing.
+#: LVM searches there, and refuses to start where the requested profile is missing.
 PROFILE = "etc/lvm/profile/lvmdbusd.profile"
 
 _SUCCESS = 1
@@ -129,7 +129,7 @@ class LvmShell:
                     next_look = time.monotonic() + interval
                     watch()
                 answer = _whole(texts["report"])
-            # What it said was written before its report.
+            # Its messages were written before its report.
             for key, _events in selector.select(0):
                 texts[key.data] += os.read(key.fd, _CHUNK)
         code = _return_code(answer)
@@ -168,11 +168,11 @@ def _return_code(answer: t.Mapping[str, t.Any]) -> int | None:
 
 
 class LvmRunner(Runner):
-    """A runner that keeps one process of LVM for looking and ``lvchange``, and starts every other command as usual.
+    """A runner that keeps one process of LVM for reports and ``lvchange``, and starts every other command as usual.
 
     Where that process cannot be had, everything is as usual.
 
-    :param root: below which LVM's profile is looked for.
+    :param root: below which LVM's profile is searched.
     """
 
     def __init__(self, root: Path = Path("/")) -> None:
@@ -183,7 +183,7 @@ class LvmRunner(Runner):
         self._one_at_a_time = threading.Lock()
 
     def forget_devices(self) -> None:
-        """Devices come or go from now on: every command looks for itself."""
+        """Devices come or go from now on: every command reads them itself."""
         with self._one_at_a_time:
             self._give_up()
 
@@ -216,7 +216,7 @@ class LvmRunner(Runner):
             return None
         except ShellBroken as broken:
             self._give_up()
-            # Whether a change was made only another look can tell.
+            # Whether a change was made only another report shows.
             return None if is_report else self._remember(words, -1, b"", broken.message.encode(), started)
         except subprocess.TimeoutExpired:
             left = self._give_up()

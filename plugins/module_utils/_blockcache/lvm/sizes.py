@@ -23,7 +23,7 @@ DEFAULT_CHUNK = 64 * KIB
 MOST_CHUNKS = 1_000_000
 #: LVM keeps the metadata of a cachevol inside it, at least 8 MiB; below this nothing useful is left for data.
 SMALLEST_CACHEVOL = 16 * MIB
-#: Where the first extent of a new physical volume begins unless the drive asks for another alignment (pvcreate(8)).
+#: Where the first extent of a new physical volume begins unless the drive requires another alignment (pvcreate(8)).
 FIRST_EXTENT = MIB
 
 
@@ -33,9 +33,9 @@ def smallest_chunk(size: int) -> int:
 
 
 def choose_chunk(size: int, requested: int | None, item: str | None = None) -> int:
-    """The chunk size for a cache of ``size``: the asked one if it is possible, else 64 KiB or what the size demands.
+    """The chunk size for a cache of ``size``: the requested one if it is possible, else 64 KiB or what the size demands.
 
-    :raises BadInput: if the asked one is impossible.
+    :raises BadInput: if the requested one is impossible.
     """
     low = smallest_chunk(size)
     if requested is None:
@@ -51,7 +51,7 @@ def choose_chunk(size: int, requested: int | None, item: str | None = None) -> i
 
 
 def metadata_size(data: int, chunk_size: int) -> int:
-    """Room for the metadata of a cache pool: 4 MiB and 64 bytes a chunk (LVM asks for 44), and never below its own 8 MiB."""
+    """Room for the metadata of a cache pool: 4 MiB and 64 bytes a chunk (LVM requires 44), and never below its own 8 MiB."""
     return max(8 * MIB, 4 * MIB + 64 * -(-data // chunk_size))
 
 

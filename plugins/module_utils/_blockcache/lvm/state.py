@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 LAYER = "lvm_cache"
-#: On every volume that this layer made: without it an unattached volume might hold somebody's data and is left alone.
+#: On every volume that this layer made: without it an unattached volume might hold other data and is not touched.
 TAG = "cachefleet.storage"
 #: What LVM prints in place of the path of a device that is not there.
 GONE = "[unknown]"
@@ -32,14 +32,14 @@ class LvmState:
     """LVM as it is.
 
     :param pv_devices: kernel name of the device behind each physical volume, by the path LVM reports.
-    :param kernel: what the kernel says of each cache, by the full name of the volume. LVM's own ``cache_mode`` and
+    :param kernel: the kernel's status of each cache, by the full name of the volume. LVM's own ``cache_mode`` and
         ``cache_policy`` are what it has stored, and after a command that was killed the kernel does something else.
-    :param tables: what the kernel was told, for each writecache and each cache that shows no figures any more.
+    :param tables: the kernel's table, for each writecache and each cache that shows no figures any more.
     :param findings: what each wanted cache device that is no physical volume yet contains and is used by, by kernel name.
-        udev does not know it all: after pvremove it was seen to miss the file system that was made next.
+        udev does not report all of it: after pvremove it was observed to miss the file system that was made next.
     :param redundant: kernel names of MD arrays that survive the loss of a member.
     :param degraded: kernel names of MD arrays that would, if they had all their members.
-    :param sectors: size in bytes of the sectors of the file system on an origin, where it was asked for.
+    :param sectors: size in bytes of the sectors of the file system on an origin, where it was requested.
     :param memory: bytes of memory of the host, None if not known.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
@@ -86,7 +86,7 @@ class LvmState:
         return found
 
     def _below(self, volume: LogicalVolume) -> list[str]:
-        """The names of what a volume lies on; LVM's reports do not say that a pool and a RAID volume have metadata too."""
+        """The names of what a volume lies on; LVM's reports do not show that a pool and a RAID volume have metadata too."""
         names = list(volume.devices)
         if volume.segtype == "cache-pool":
             names.append(f"{volume.name}_cmeta")
@@ -99,7 +99,7 @@ class LvmState:
         return {path for part in self.parts(volume) for path in part.devices if self.volume(part.vg, path) is None}
 
     def devices_under(self, volume: LogicalVolume) -> set[str]:
-        """The kernel names of those; a path that LVM does not know a device for (:data:`GONE`) stays as it is."""
+        """The kernel names of those; a path for which LVM has no device (:data:`GONE`) stays as it is."""
         return {self.pv_devices.get(path, path) for path in self.paths_under(volume)}
 
     def spares(self, vg: str) -> list[LogicalVolume]:

@@ -53,7 +53,7 @@ class Survey:
 
 @dataclass(frozen=True)
 class Drain:
-    """How fast a cache becomes clean. Amounts in bytes, of the second look; None is "not known".
+    """How fast a cache becomes clean. Amounts in bytes, of the second reading; None is "not known".
 
     :param bytes_per_second: by how much ``dirty`` fell; below zero if it grew.
     :param seconds_until_clean: at that pace; 0 if nothing is dirty, None if it does not fall.
@@ -71,7 +71,7 @@ class Drain:
 
 
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/"), types: t.Collection[str] = TYPES) -> Survey:
-    """Every SSD cache of the host; a type that cannot be read is a problem, and the others are told all the same."""
+    """Every SSD cache of the host; a type that cannot be read is a problem, and the others are reported all the same."""
     caches: list[CacheState] = []
     problems = [describe_suspended(device) for device in devices if device.suspended]
     for name, reader in READERS.items():
@@ -85,7 +85,7 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/"), types:
 
 
 def select(survey: Survey, names: t.Sequence[str], devices: Devices) -> Survey:
-    """The caches that are meant by any of these words; all of them without a word.
+    """The caches that match any of these words; all of them without a word.
 
     :param names: the name of a cache, or any path or kernel name of its device or origin, as a user writes them.
         One that means no cache is a problem.
@@ -99,7 +99,7 @@ def select(survey: Survey, names: t.Sequence[str], devices: Devices) -> Survey:
 
 
 def drain_of(before: Survey, after: Survey, seconds: float) -> tuple[Drain, ...]:
-    """What the dirty amounts of two looks say, in the order of the second; a cache that was not there before has no pace.
+    """The rates from the dirty amounts of two readings, in the order of the second; a cache that was not there before has no pace.
 
     :param seconds: what passed between the two, above zero.
     """
@@ -120,9 +120,9 @@ def drain_of(before: Survey, after: Survey, seconds: float) -> tuple[Drain, ...]
 def sample(
     read_survey: t.Callable[[], Survey], seconds: float, clock: t.Callable[[], float], sleep: t.Callable[[float], None]
 ) -> tuple[Survey, tuple[Drain, ...]]:
-    """One look, or with ``seconds`` above zero two and what lies between them.
+    """One reading, or with ``seconds`` above zero two and what lies between them.
 
-    The pace is that of the time that really passed: a look at a busy host can take seconds itself.
+    The pace is that of the time that really passed: a reading of a busy host can take seconds itself.
     """
     before, began = read_survey(), clock()
     if seconds <= 0:
@@ -138,12 +138,12 @@ def cache_to_dict(cache: CacheState) -> dict[str, t.Any]:
 
 
 def dirty_share(cache: CacheState) -> float | None:
-    """The part of a cache that is dirty, from 0 to 1; None if it cannot be told."""
+    """The part of a cache that is dirty, from 0 to 1; None if it cannot be determined."""
     return None if cache.dirty is None or not cache.size else cache.dirty / cache.size
 
 
 def hit_ratio(cache: CacheState) -> float | None:
-    """The part of what was looked up that was found, from 0 to 1, since the kernel counts; None if it cannot be told."""
+    """The part of what was looked up that was found, from 0 to 1, since the kernel counts; None if it cannot be determined."""
     counters = cache.counters
     pairs = [(f"{kind}_hits", f"{kind}_misses") for kind in ("read", "write")]
     reported = [(counters[hits], counters[misses]) for hits, misses in pairs if hits in counters and misses in counters]

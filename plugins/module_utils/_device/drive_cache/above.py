@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import WRITE_THROUGH
 
 #: Targets of device-mapper whose table can be read and loaded again as it is. Of dm-crypt and dm-integrity ``dmsetup table`` shows no key,
-#: of RAID and multipath targets it says less than they know, and a snapshot may be merging.
+#: of RAID and multipath targets it shows less than they have, and a snapshot may be merging.
 _RELOADABLE = frozenset({"linear", "striped", "cache", "writecache", "thin", "thin-pool"})
 
 
@@ -36,7 +36,7 @@ class Above:
 def ending_flushes(devices: Devices, paths: t.Sequence[BlockDevice], exports: t.Container[str]) -> list[BlockDevice]:
     """What device-mapper made over a drive while its cache was off: it decides whether it passes flushes on when its table is loaded.
 
-    What lies over something that swallows every flush is none of them: to load it again would change nothing.
+    What lies over something that ignores every flush is none of them: to load it again would change nothing.
     """
     found = {}
     for path in paths:

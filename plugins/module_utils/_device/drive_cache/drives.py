@@ -39,7 +39,7 @@ def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
     """The drive behind what the user named, and every other path to it.
 
     :raises DeviceMissing: if there is nothing behind it.
-    :raises BadInput: if it is no whole drive, saying which one to name, or if several drives claim that name.
+    :raises BadInput: if it is no whole drive, naming the one to use, or if several drives claim that name.
     """
     device = devices.resolve(item)
     claiming = {unit_of(devices, one): one.path for one in devices if one.kind == "disk" and item in (*one.by_id, *one.links)}
@@ -88,5 +88,5 @@ def own_path(devices: Devices, drive: BlockDevice) -> str | None:
 
 
 def names_only(devices: Devices, unit: str, key: udev_rule.RuleKey) -> bool:
-    """Whether no other drive of the host has this value: a line that is keyed on a shared one belongs to nobody alone."""
+    """Whether no other drive of the host has this value: a line that is keyed on a shared one is not unique."""
     return not any(other.kind == "disk" and other.properties.get(key.name) == key.value and unit_of(devices, other) != unit for other in devices)

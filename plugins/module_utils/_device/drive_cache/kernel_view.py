@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the kernel believes of the write cache of a drive: ``queue/write_cache`` and ``cache_type``."""
+"""The kernel's view of the write cache of a drive: ``queue/write_cache`` and ``cache_type``."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs i
 def parse_cache_type(text: str) -> str:
     """A word of ``scsi_disk/*/cache_type``, virtio's ``cache_type`` or ``queue/write_cache`` as ``enabled`` or ``disabled``.
 
-    The SCSI driver knows ``write through``, ``none``, ``write back`` and ``write back, no read (daft)`` (drivers/scsi/sd.c).
+    The SCSI driver supports ``write through``, ``none``, ``write back`` and ``write back, no read (daft)`` (drivers/scsi/sd.c).
 
     :raises NotUnderstood: for any other word.
     """
@@ -44,7 +44,7 @@ def cache_type_files(name: str, root: Path = Path("/")) -> list[Path]:
 
 
 def read_kernel(name: str, root: Path = Path("/")) -> str | None:
-    """What the kernel believes: ``queue/write_cache`` and the SCSI driver's ``cache_type``, joined by a comma if they differ."""
+    """The kernel's view: ``queue/write_cache`` and the SCSI driver's ``cache_type``, joined by a comma if they differ."""
     texts = [read_attribute(root / "sys/class/block" / name / "queue/write_cache"), *(read_attribute(path) for path in cache_type_files(name, root))]
     return ", ".join(sorted({_kernel_word(text) for text in texts if text})) or None
 

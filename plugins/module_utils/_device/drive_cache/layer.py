@@ -299,7 +299,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
     def verify(self, state: t.Sequence[DriveState]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
 
-        :raises NotEffective: if a drive did not take what it was told.
+        :raises NotEffective: if a drive did not take what was set.
         """
         differences = super().verify(state)
         for difference in differences:

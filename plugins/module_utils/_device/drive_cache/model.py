@@ -18,7 +18,7 @@ ABSENT = "absent"
 
 WRITE_BACK = "write back"
 WRITE_THROUGH = "write through"
-#: What the kernel has to believe while the drive's cache is in a state. It sends flushes only for ``write back``.
+#: The required view of the kernel while the drive's cache is in a state. It sends flushes only for ``write back``.
 KERNEL_WORD = {ENABLED: WRITE_BACK, DISABLED: WRITE_THROUGH}
 
 
@@ -26,9 +26,9 @@ KERNEL_WORD = {ENABLED: WRITE_BACK, DISABLED: WRITE_THROUGH}
 class DriveCache:
     """The write cache of one drive.
 
-    :param provider: which provider was asked; ``None`` if none can be.
-    :param drive: as the drive says: ``enabled``, ``disabled``, ``absent``; ``None`` if it did not say, with the ``reason``.
-    :param kernel: as the kernel says: ``write back``, ``write through``, both if its parts disagree, ``None`` if nothing.
+    :param provider: which provider was used; ``None`` if none can be.
+    :param drive: as the drive reports: ``enabled``, ``disabled``, ``absent``; ``None`` if it did not, with the ``reason``.
+    :param kernel: as the kernel reports: ``write back``, ``write through``, both if its parts disagree, ``None`` if nothing.
     :param changeable: whether the drive lets it be changed.
     """
 
@@ -41,14 +41,14 @@ class DriveCache:
 
     @property
     def kernel_agrees(self) -> bool:
-        """Whether what the kernel believes fits what the drive says."""
+        """Whether the kernel's view matches the drive's report."""
         return self.drive is None or kernel_agrees(self.provider, self.drive, self.kernel)
 
 
 def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
     """Whether the kernel's belief fits a state of the drive.
 
-    The NVMe driver looks only at the presence of a cache, so the kernel stays at ``write back`` when the cache of an NVMe drive
+    The NVMe driver checks only the presence of a cache, so the kernel stays at ``write back`` when the cache of an NVMe drive
     is off: superfluous flushes, no harm, no difference.
     """
     if kernel is None or drive == ABSENT or (provider == "nvme" and drive == DISABLED):
@@ -63,7 +63,7 @@ class DriveCacheSetting:
     :param name: kernel name; ``node`` is its path in /dev.
     :param value: ``enabled`` or ``disabled``.
     :param item: how the user named the drive.
-    :param save: whether the drive should remember it, if it can.
+    :param save: whether the drive should save it, if it can.
     """
 
     name: str

@@ -5,7 +5,7 @@
 
 """What hdparm, sdparm and nvme print of the write cache of drives.
 
-Exit statuses of these tools are no proof of anything: every parser looks at the value printed.
+Exit statuses of these tools are no proof of anything: every parser reads the value printed.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -30,7 +30,7 @@ _NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
 def parse_hdparm(text: str) -> dict[str, str | None]:
     """``hdparm -W`` (read or set, one device or several) as ``{device: enabled, disabled or None}``.
 
-    Each device has a section that begins with ``/dev/sda:``. ``None`` means that hdparm did not say: it printed
+    Each device has a section that begins with ``/dev/sda:``. ``None`` means that hdparm did not report it: it printed
     ``not supported`` (USB, virtio-scsi, RAID volumes; exit status 0 all the same) or nothing at all (NVMe, virtio-blk, md,
     dm, bcache, loop; exit status 0 too). The last value of a section counts: a set announces what it is about to do first.
     Source: hdparm 9.65, function process_dev, and captured output.
@@ -87,8 +87,8 @@ def parse_sdparm(text: str) -> dict[str, CachingPage]:
 def parse_nvme_controller(text: str) -> bool:
     """Whether a controller has a volatile write cache: bit 0 of ``vwc`` in ``nvme id-ctrl --output-format=json``.
 
-    A cache that survives a power loss is not volatile, so a drive with power-loss protection may say no (NVMe base
-    specification, Identify Controller). The other bits speak of the flush command.
+    A cache that survives a power loss is not volatile, so a drive with power-loss protection may report none (NVMe base
+    specification, Identify Controller). The other bits concern the flush command.
 
     :raises NotUnderstood: if it is not that JSON.
     """

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One way for each kind of drive to ask about its volatile write cache and to change it.
+"""One way for each kind of drive to read its volatile write cache and to change it.
 
-Telling the kernel is not telling the drive. ``queue/write_cache`` and ``temporary …`` in ``cache_type`` only stop the
+Setting it in the kernel does not set it in the drive. ``queue/write_cache`` and ``temporary …`` in ``cache_type`` only stop the
 kernel from sending flushes while the drive goes on caching, so neither is ever written here. A plain ``cache_type`` is a
 MODE SELECT to the drive.
 """
@@ -50,7 +50,7 @@ if t.TYPE_CHECKING:
 
 
 class DriveCacheProvider(abc.ABC):
-    """One way to ask drives about their write cache and to change it.
+    """One way to read the write cache of drives and to change it.
 
     ``events`` and ``kernel_pattern`` are those of its boot rule. Drives are given by kernel name and node.
     """
@@ -70,7 +70,7 @@ class DriveCacheProvider(abc.ABC):
 
     @abc.abstractmethod
     def set(self, setting: DriveCacheSetting) -> Completed | None:
-        """Tell the drive, and return the command that did. Only reading shows whether the drive obeyed."""
+        """Set it in the drive, and return the command that did. Only reading shows whether the drive obeyed."""
 
     @abc.abstractmethod
     def boot_effect(self, setting: DriveCacheSetting) -> str:
@@ -78,7 +78,7 @@ class DriveCacheProvider(abc.ABC):
 
     @abc.abstractmethod
     def align_kernel(self, setting: DriveCacheSetting) -> None:
-        """Make the kernel look at the drive again."""
+        """Make the kernel read the drive again."""
 
     def boot_rule(self, key: udev_rule.RuleKey, setting: DriveCacheSetting) -> str:
         """The line that sets the drive whenever it appears."""
@@ -117,7 +117,7 @@ class AtaProvider(_ScsiDisk):
     tool = "hdparm"
 
     def read(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache | StorageError]:
-        # The exit status says nothing: it is 0 for drives that have no such switch.
+        # The exit status is no proof: it is 0 for drives that have no such switch.
         completed = self.runner.run(["hdparm", "-W", *(drive.path for drive in drives)], ok=None)
         reported = parse_hdparm(completed.stdout)
         if len(drives) > 1 and len(reported) < len(drives):
@@ -129,7 +129,7 @@ class AtaProvider(_ScsiDisk):
             if says is not None:
                 states[drive.name] = self._state(drive, says)
                 continue
-            # A section without a value is hdparm's way to say no; no section at all is an error such as a vanished node.
+            # A section without a value is how hdparm reports no support; no section at all is an error such as a vanished node.
             error, reason = (BadInput, "it is not supported") if drive.path in reported else (NotUnderstood, completed.last_words)
             states[drive.name] = error(
                 f"hdparm cannot read the write cache of {drive.path} ({reason}): "
@@ -145,7 +145,7 @@ class AtaProvider(_ScsiDisk):
 
     def boot_effect(self, setting: DriveCacheSetting) -> str:
         if not re.search(r"/ata\d+/", os.path.realpath(self.root / "sys/class/block" / setting.name)):
-            # Behind a SAS adapter the kernel does not notice what hdparm tells the drive; cache_type reaches both.
+            # Behind a SAS adapter the kernel does not notice what hdparm sets in the drive; cache_type reaches both.
             return super().boot_effect(setting)
         return udev_rule.run_program(self.runner.find("hdparm"), f"-q -W{setting.digit} $devnode", setting.item)
 
@@ -178,7 +178,7 @@ class ScsiProvider(_ScsiDisk):
 
     def set(self, setting: DriveCacheSetting) -> Completed | None:
         change = "--set=WCE" if setting.value == ENABLED else "--clear=WCE"
-        # A drive that cannot save refuses --save as a whole (status 97) and changes nothing, so it is asked again without.
+        # A drive that cannot save refuses --save as a whole (status 97) and changes nothing, so the command is repeated without.
         saved = self.runner.run(["sdparm", change, "--save", setting.node], ok=None, item=setting.item) if setting.save else None
         return saved if saved and saved.rc == 0 else self.runner.run(["sdparm", change, setting.node], ok=None, item=setting.item)
 
@@ -252,7 +252,7 @@ class VirtioProvider(DriveCacheProvider):
         return udev_rule.write_attribute("cache_type", setting.kernel_word)
 
     def align_kernel(self, setting: DriveCacheSetting) -> None:
-        # Writing the device's own setting again also makes the driver renew what the kernel believes.
+        # Writing the device's own setting again also makes the driver renew the kernel's view.
         if read_kernel(setting.name, self.root) != setting.kernel_word:
             write_sysfs(self._cache_type(setting.name), setting.kernel_word, setting.item)
 
@@ -291,7 +291,7 @@ def read_drive_caches(
 ) -> dict[str, DriveCache]:
     """The write caches of whole disks; a drive that cannot be read has ``drive`` ``None`` and a ``reason``, never an error.
 
-    :param providers: ``{kernel name: provider}`` for drives that should not be asked by the automatic choice.
+    :param providers: ``{kernel name: provider}`` for drives for which the automatic choice is not used.
     """
     return {
         name: state if isinstance(state, DriveCache) else DriveCache(name, (providers or {}).get(name), None, read_kernel(name, root), reason=state.message)

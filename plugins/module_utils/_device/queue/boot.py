@@ -148,7 +148,7 @@ def write_options(module: str, options: t.Mapping[str, str], root: Path = Path("
 
 
 def read_modules(specs: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list[ModuleState]:
-    """What is known of every module that is wished for; from files alone."""
+    """What is known of every requested module; from files alone."""
     if not specs:
         return []
     kept = read_options(root)

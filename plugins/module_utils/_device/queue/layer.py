@@ -109,7 +109,7 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
     check_planned = check_settled
 
     def facts(self, state: QueuesState) -> dict[str, t.Any]:
-        """What the module returns about every queue that an entry speaks of, and every module of the list."""
+        """What the module returns about every queue that an entry concerns, and every module of the list."""
         return {
             "devices": [
                 {

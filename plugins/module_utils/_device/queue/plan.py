@@ -84,7 +84,7 @@ class QueuesState:
 
 @dataclass(frozen=True)
 class QueuesSpec:
-    """What a user asks of a host.
+    """What a user requests for a host.
 
     :param exclusive: take away boot rules and module options of what is not listed.
     """
@@ -99,7 +99,7 @@ class Settled:
     """The values that one queue should have.
 
     :param notes: where a profile had to be fitted to the device, by setting.
-    :param renamed: schedulers that were asked for by a legacy name, with the current name.
+    :param renamed: schedulers that were requested by a legacy name, with the current name.
     """
 
     selected: Selected
@@ -109,7 +109,7 @@ class Settled:
 
 
 def settle_all(state: QueuesState, spec: QueuesSpec) -> list[Settled]:
-    """The wanted values of every queue that an entry speaks of.
+    """The wanted values of every queue that an entry concerns.
 
     :raises BadInput: for a value that the kernel would refuse, cut or ignore, unless it comes from a profile.
     """

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What users ask of block queues: entries that name a device or match many, and what of them comes to which device."""
+"""What users request for block queues: entries that name a device or match many, and what of them comes to which device."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -82,7 +82,7 @@ class Match:
     size_max: int | None = None
 
     def meets(self, queue: Queue, rotational: bool | None) -> bool:
-        """Whether a device is meant.
+        """Whether a device matches.
 
         :param rotational: what it is taken for.
         """
@@ -256,7 +256,7 @@ def _select(
 
 
 def _level(spec: QueueSpec, queue: Queue, queues: t.Mapping[str, Queue], named: t.Mapping[str, t.Sequence[str]], rotational: bool | None) -> int | None:
-    """How strongly an entry speaks of a queue; ``None`` if it does not."""
+    """The precedence of an entry for a queue; ``None`` if it does not."""
     if spec.device is not None:
         own = named[spec.device]
         if spec.members:

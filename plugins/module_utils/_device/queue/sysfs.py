@@ -61,8 +61,8 @@ class Queue:
     :param shown: settings whose file is there.
     :param schedulers: those that the kernel offers without loading a module.
     :param multiqueue: whether it has a request queue of its own; a device that passes bios on has none.
-    :param tags: requests that the hardware takes at once; ``None`` if it cannot be told.
-    :param deepest: the largest queue_depth that the driver takes; ``None`` if it cannot be told.
+    :param tags: requests that the hardware takes at once; ``None`` if it cannot be determined.
+    :param deepest: the largest queue_depth that the driver takes; ``None`` if it cannot be determined.
     :param largest: the largest max_sectors_kb.
     :param unit: the same text for all paths to one drive and for the multipath device over them.
     :param below: kernel names of the disks under it; ``below_paths`` how to name them.
@@ -179,7 +179,7 @@ def properties_of(device: BlockDevice) -> dict[str, str]:
     """The udev properties that may name a device in a rule."""
     properties = {name: value for name, value in device.properties.items() if name in KEY_NAMES}
     if device.dm_uuid:
-        # What udev says of a mapping besides is said of what lies on it or below it.
+        # Other udev properties of a mapping describe what lies on it or below it.
         return {"DM_UUID": device.dm_uuid}
     if device.kind == "aoe":
         properties["DEVNAME"] = device.path
@@ -217,7 +217,7 @@ def _tags(folder: Path) -> int | None:
 def _deepest(place: Path, transport: str) -> int | None:
     """The largest queue_depth: what the host adapter takes, and for SATA what NCQ and the drive can do.
 
-    The drive says it in word 75 of IDENTIFY DEVICE, which begins at byte 60 of the VPD page 89h (SAT-3); bit 8 of word 76 is NCQ.
+    The drive reports it in word 75 of IDENTIFY DEVICE, which begins at byte 60 of the VPD page 89h (SAT-3); bit 8 of word 76 is NCQ.
     """
     match = re.search(r"/host(\d+)/", os.path.realpath(place))
     limits = [read_number(_host_folder(place, match.group(1)) / "can_queue")] if match else []

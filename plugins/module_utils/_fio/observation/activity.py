@@ -26,7 +26,7 @@ Stats = t.Mapping[str, t.Mapping[str, int]]
 def window(output: Output, finished: float, began: float | None = None) -> tuple[float | None, float | None]:
     """Between which instants of the host's clock it measured, ramps excluded.
 
-    fio says since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
+    fio reports since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
 
     :param began: when it was observed to begin, ramps included.
     """

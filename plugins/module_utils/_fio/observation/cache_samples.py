@@ -5,7 +5,7 @@
 
 """What block caches hold while fio runs, and whether they are clean: cheap readings of what the kernel reports.
 
-``dmsetup status`` knows dm-cache and dm-writecache, and so lvmcache; bcache and EnhanceIO are read from sysfs and /proc, flashcache from
+``dmsetup status`` covers dm-cache and dm-writecache, and so lvmcache; bcache and EnhanceIO are read from sysfs and /proc, flashcache from
 its own folder.
 """
 
@@ -69,7 +69,7 @@ class CacheSamples:
         return [sample.row for sample in self.read(names) if sample.used is not None or sample.dirty is not None]
 
     def dirty(self, names: t.Collection[str]) -> int | None:
-        """Bytes that the caches among these devices have not written back; ``None`` if one does not say or cannot be asked."""
+        """Bytes that the caches among these devices have not written back; ``None`` if one does not report it or cannot be read."""
         found, complete = self._read(names)
         amounts = [sample.dirty for sample in found]
         return sum(t.cast(t.List[int], amounts)) if complete and None not in amounts else None
@@ -92,7 +92,7 @@ class CacheSamples:
         if not mapped:
             return []
         reported = dm.read_status(self.runner)
-        # The status of a dm-writecache counts blocks and does not say how large they are: its table does.
+        # The status of a dm-writecache counts blocks and does not report their size: its table does.
         sizes = {name: table.block_size for name, table in dm.read_tables(self.runner).items()} if any(s.block_size is None for s in reported.values()) else {}
         found = []
         for name, device in mapped.items():

@@ -6,7 +6,7 @@
 """The device's own counters every few seconds while fio runs, as ``iostat -x`` prints them; block caches, and how busy the host is.
 
 Sources: Documentation/admin-guide/iostats.rst (``/proc/diskstats``), iostat(1), proc(5) (``/proc/stat``). Counters of milliseconds have
-32 bits and wrap around; those of I/Os and sectors only fall when a device was replaced, and then nothing can be said.
+32 bits and wrap around; those of I/Os and sectors only fall when a device was replaced, and then no rate can be given.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -26,7 +26,7 @@ CACHE_SERIES = "cache_series.log"
 COLUMNS = "epoch_s,device,r_s,w_s,rkb_s,wkb_s,rrqm_s,wrqm_s,r_await_ms,w_await_ms,f_s,f_await_ms,aqu_sz,util_pct,in_flight"
 CACHE_COLUMNS = "epoch_s,cache,dirty_bytes,used_bytes,read_hits,read_misses,write_hits,write_misses,bypassed_reads,bypassed_writes"
 
-#: Asking device-mapper starts a command: not more often than this. In seconds.
+#: A query of device-mapper starts a command: not more often than this. In seconds.
 CACHE_INTERVAL = 5.0
 #: The last interval is written if it is at least this long, in seconds.
 _LEAST = 0.2

@@ -47,7 +47,7 @@ def release_file(home: Path, segment: int) -> Path:
 
 
 def forget_releases(home: Path) -> None:
-    """Those of an earlier runner speak of instants that have passed."""
+    """Those of an earlier runner name instants that have passed."""
     for old in home.glob("release-*.json"):
         with contextlib.suppress(FileNotFoundError):
             old.unlink()
@@ -82,7 +82,7 @@ class Barriers:
         return min(self.patience, max(self.patience / 2**self._left_alone, _LEAST))
 
     def wait(self, segment: int) -> BarrierResult:
-        """Until it is released, the patience is over, or the process is asked to stop."""
+        """Until it is released, the patience is over, or the process receives a stop signal."""
         patience = self.patience_now
         ends = time.monotonic() + patience
         while not self.waiter.stopping:

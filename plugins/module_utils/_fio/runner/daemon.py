@@ -101,9 +101,9 @@ def _work(work: t.Callable[[t.Callable[[], None]], None], writer: int) -> None:
 
 
 def leave_session_scope(runner: Runner) -> None:
-    """Ask systemd for a scope of its own: where ``KillUserProcesses`` is set, all that a user's session started ends with it.
+    """Request a separate scope from systemd: where ``KillUserProcesses`` is set, all that a user's session started ends with it.
 
-    Without systemd, or if it does not want to, everything works as long as the session's end kills nobody.
+    Without systemd, or if it refuses, everything works as long as the session's end kills no processes.
     Source: org.freedesktop.systemd1(5), StartTransientUnit; the property PIDs of a scope.
     """
     if not os.path.isdir("/run/systemd/system") or not runner.has("busctl"):

@@ -148,7 +148,7 @@ def _has_ended(runner: socket.socket, seconds: float) -> bool:
 
 
 def _stop(runner: socket.socket, spool: Spool) -> None:
-    """Ask the runner to stop, also one that has just been started, and end it if it does not."""
+    """Stop the runner, also one that has just been started, and end it if it does not."""
     with contextlib.suppress(OSError):
         runner.shutdown(socket.SHUT_WR)
     if _has_ended(runner, control.STOPPING):

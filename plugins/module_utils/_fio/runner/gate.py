@@ -10,7 +10,7 @@ started ahead of the instant, with ``exec_prerun`` (fio HOWTO): that command run
 and right before the job begins to count its time. Here it waits for a lock that the runner holds (flock(1)), and writes a word when it
 got it. No program is started after that: on an emulated machine each is tens of milliseconds.
 
-A gate fails closed: if the runner dies its lock is gone, but so is what says that the gate was opened, and fio ends without any I/O.
+A gate fails closed: if the runner ends its lock is gone, but so is the record that the gate was opened, and fio ends without any I/O.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -77,7 +77,7 @@ class Gate:
             self._lock = None
 
     def passed(self, finished: float) -> float | None:
-        """When the last thread went through, in seconds of the host's clock since the epoch; ``None`` if it did not say.
+        """When the last thread went through, in seconds of the host's clock since the epoch; ``None`` if it was not reported.
 
         :param finished: when fio had ended: it cannot have passed later.
         """

@@ -141,7 +141,7 @@ class Measuring:
         """Measure cells that start together; those that could not be are stored with the reason.
 
         :param last: nothing is measured after these: the stack is read once more.
-        :returns: what was stored. Nothing if the runner was asked to stop before they began.
+        :returns: what was stored. Nothing if the runner was stopped before they began.
         """
         metas: Metas = {}
         self.spool.require_space()
@@ -166,7 +166,7 @@ class Measuring:
         facts = self._facts_now(cell)
         below = devices_below(self.prepared.devices, facts, self.host.root)
         pace, fio = self.prepared.order.pace, self.prepared.fio
-        # A fio that does not know the option would not wait, and begin long before the instant.
+        # A fio that does not support the option would not wait, and begin long before the instant.
         waits = start_time.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
         gate = Gate(folder) if waits else None
         if gate is not None:
@@ -250,7 +250,7 @@ class Measuring:
 
     def _await(self, ready: t.Sequence[_Ready]) -> None:
         while True:
-            # Every one is asked each time: each has a time limit of its own.
+            # Every one is polled each time: each has a time limit of its own.
             running = [one for one in ready if not one.process.has_ended()]
             if not running:
                 return

@@ -41,12 +41,12 @@ _BESIDE = 1.0
 
 @dataclass(frozen=True)
 class RequestedCell:
-    """One cell as it was asked for.
+    """One cell as requested.
 
     :param row: as the controller sent it, for cells that are derived from it.
     :param done_as: the measurement hash of the result that the controller has.
     :param measures_garbage_collection: its rate at the end is that of the drive's garbage collection.
-    :param decides: the metrics by which it answers the question of its suite, for the report; ``None`` where nothing was said.
+    :param decides: the metrics by which it answers the question of its suite, for the report; ``None`` where not given.
     """
 
     cell: Cell
@@ -81,7 +81,7 @@ class RunStep:
 class Pace:
     """How an order is carried out. Times in seconds.
 
-    :param slack: how much longer than asked a cell may take before it is stopped.
+    :param slack: how much longer than requested a cell may take before it is stopped.
     :param timeout: of a cell whose job has no time limit.
     :param replace: measure again what the controller has.
     :param keep_going: measure the rest when a cell is not ``ok``.
@@ -284,7 +284,7 @@ def seconds_of(step: RunStep) -> float:
 
 
 def seconds_left(order: Order) -> list[float]:
-    """From the beginning of each step to the end of all; a timetable stretches what is shorter than it says."""
+    """From the beginning of each step to the end of all; a timetable stretches what is shorter than planned."""
     starts: list[float] = []
     now, segment_at = 0.0, 0.0
     for step in order.steps:

@@ -54,7 +54,7 @@ class Outcomes:
 
 
 def read_outcomes(home: Path, order_sha256: str) -> dict[tuple[str, int], dict[str, t.Any]]:
-    """The last outcome of each cell that the last runner of an order knew."""
+    """The last outcome of each cell of the last runner of an order."""
     try:
         lines = (home / _FILE).read_text().splitlines()
     except OSError:

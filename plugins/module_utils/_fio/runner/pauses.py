@@ -37,7 +37,7 @@ class Pause:
 
 
 def read_pause(row: t.Any, step: int) -> Pause | None:
-    """Check what a user asked for.
+    """Check what a user requested.
 
     :raises BadInput: naming the step and what is wrong.
     """
@@ -105,7 +105,7 @@ def length_of(pause: Pause, written: ByBlock, measured: ByBlock) -> tuple[float,
 
 
 def _by_measured(target: str, written: t.Mapping[int | None, float], measured: ByBlock, notes: dict[str, None]) -> float:
-    """Seconds that one target needs: each block size by its own rate, else by the lowest that is known, which ``notes`` then say."""
+    """Seconds that one target needs: each block size by its own rate, else by the lowest that is known, which ``notes`` then contain."""
     own = measured.get(target)
     lowest = min((rate, size or 0) for rates in ([own] if own else measured.values()) for size, rate in rates.items())
     seconds = 0.0

@@ -36,7 +36,7 @@ class FioProcess:
     :param argv: absolute path first.
     :param report: the file that the command writes.
     :param limit: seconds after which it is stopped.
-    :param patience: seconds between asking it to end and forcing it to.
+    :param patience: seconds between SIGTERM and SIGKILL.
     :param descriptors: open files that it inherits.
     """
 
@@ -83,7 +83,7 @@ class FioProcess:
             raise ToolMissing(f"{self.argv[0]} is installed and cannot be started ({error.strerror}).", item=self.argv[0]) from None
 
     def has_ended(self) -> bool:
-        """Look once; past its limit it is asked to end, and after its patience forced."""
+        """Poll once; past its limit it gets SIGTERM, and after its patience SIGKILL."""
         if self._process is None or self.finished:
             return True
         if self._process.poll() is not None:

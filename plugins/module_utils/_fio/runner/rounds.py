@@ -50,7 +50,7 @@ class Steadiness:
 
 
 def read_rounds(row: t.Any, cell: str) -> Rounds:
-    """Check what a user asked for.
+    """Check what a user requested.
 
     :raises BadInput: naming the cell and what is wrong.
     """
@@ -87,7 +87,7 @@ def judge(window: t.Sequence[float], rounds: Rounds) -> Steadiness:
     if average <= 0:
         return Steadiness(False, average, 0.0, 0.0)
     excursion, drift = (max(window) - min(window)) / average, slope * (count - 1) / average
-    # What is exactly at a limit is within it, whatever the last bit of a division says.
+    # What is exactly at a limit is within it, regardless of rounding.
     steady = excursion <= rounds.range + 1e-12 and abs(drift) <= rounds.slope + 1e-12
     return Steadiness(steady, average, excursion, drift)
 

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The process that measures an order on a host: step by step, by the clock where other hosts take part, until it is done or asked to stop.
+"""The process that measures an order on a host: step by step, by the clock where other hosts take part, until it is done or stopped.
 
 It needs no controller: it continues alone at a barrier that is not released, what it has measured is in the spool at once, and what it was
 doing when it was killed is done again by the next one.
@@ -262,7 +262,7 @@ class HostRun:
             self.rates.setdefault(meta["target"]["path"], {})[shown.get("block_size")] = shown["rate"]
 
     def _one(self, requested: RequestedCell, start_time: StartTime) -> dict[str, t.Any] | None:
-        """A probe or a round: the result that is there, or a new one; ``None`` if asked to stop."""
+        """A probe or a round: the result that is there, or a new one; ``None`` if stopped."""
         sha256 = self._hash(requested.cell)
         stored = self._stored(requested, sha256)
         if stored is not None:

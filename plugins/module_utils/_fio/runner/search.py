@@ -67,7 +67,7 @@ class Probe:
 
 
 def read_search(row: t.Any, cell: str) -> Search:
-    """Check what a user asked for.
+    """Check what a user requested.
 
     :raises BadInput: naming the cell and what is wrong.
     """
@@ -189,7 +189,7 @@ def probe_of(search: Search, value: int, meta: t.Mapping[str, t.Any]) -> Probe:
 
 
 def latency_of(direction: t.Mapping[str, t.Any], metric: str) -> float | None:
-    """One figure of a summary's direction, in ns; of ``lat`` where it has percentiles, since the application sees that, else of ``clat``."""
+    """One figure of a summary's direction, in ns; of ``lat`` where it has percentiles, since that is the application's latency, else of ``clat``."""
     total, completion = direction.get("lat") or {}, direction.get("clat") or {}
     if metric == "mean":
         return total.get("mean_ns") or completion.get("mean_ns")

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Waiting that ends at once when a child ends or the process is asked to stop; only the main thread may wait so."""
+"""Waiting that ends at once when a child ends or the process receives a stop signal; only the main thread may wait so."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -16,7 +16,7 @@ import signal
 import time
 import typing as t
 
-#: Asked to stop by any of these, the runner keeps what it has.
+#: On any of these, the runner keeps what it has.
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -24,7 +24,7 @@ class Waiter:
     """Signals as something that can be waited for: each writes a byte into a pipe (signal.set_wakeup_fd).
 
     :param starter: descriptor of a socket whose other end is held by the process that waits for this one: when that process ends, this
-        one is asked to stop. Nothing is ever sent through it.
+        one is stopped. Nothing is ever sent through it.
     """
 
     def __init__(self, starter: int | None = None) -> None:
@@ -45,7 +45,7 @@ class Waiter:
 
     @property
     def stopping(self) -> bool:
-        """Whether this process was asked to stop, by a signal or by the end of the process that waits for it."""
+        """Whether this process was stopped, by a signal or by the end of the process that waits for it."""
         if self._starter is not None and select.select([self._starter], [], [], 0)[0]:
             # Its end stays readable, and would end every wait at once. It stays open: the other side waits for the end of this one.
             self._starter, self._stopping = None, True
@@ -63,7 +63,7 @@ class Waiter:
                     os.read(self._reader, 4096)
 
     def until(self, instant: float, clock: t.Callable[[], float] = time.time) -> bool:
-        """Wait for an instant of a clock; ``False`` if asked to stop before it came."""
+        """Wait for an instant of a clock; ``False`` if stopped before."""
         while not self.stopping:
             left = instant - clock()
             if left <= 0:
@@ -73,7 +73,7 @@ class Waiter:
         return False
 
     def for_seconds(self, seconds: float) -> bool:
-        """Wait so long, whatever the clock says; ``False`` if asked to stop before."""
+        """Wait so long, independent of the clock; ``False`` if stopped before."""
         return self.until(time.monotonic() + seconds, time.monotonic)
 
 

@@ -29,7 +29,7 @@ def discards(job: Job) -> bool:
 
 
 def largest_discard(facts: TargetFacts, root: Path) -> int | None:
-    """Bytes of the largest discard that a device takes, 0 if it takes none; ``None`` if the kernel does not say.
+    """Bytes of the largest discard that a device takes, 0 if it takes none; ``None`` if the kernel does not report it.
 
     Source: Documentation/ABI/stable/sysfs-block, ``queue/discard_max_bytes``; a partition has the queue of its disk.
     """

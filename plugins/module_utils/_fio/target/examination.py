@@ -6,7 +6,7 @@
 """A target and everything around it, as they are found on the host: nothing is changed, nothing is created. Files are in ``file_examination.py``.
 
 fio's own check compares one string with the names in the mount table; a symbolic link, a partition of a mounted disk, a
-physical volume or a raw swap device pass it. Nothing here relies on it. What the facts mean is for ``guard.py`` to say.
+physical volume or a raw swap device pass it. Nothing here relies on it. ``guard.py`` evaluates the facts.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -65,7 +65,7 @@ def examine(
     again: bool = False,
     pause: t.Callable[[float], None] = time.sleep,
 ) -> TargetFacts:
-    """Look at a target and everything around it; changes nothing, creates nothing.
+    """Examine a target and everything around it; changes nothing, creates nothing.
 
     :param writing: whether the job writes: a job that only reads needs no proof that the device is empty.
     :param created: files that the collection has made, and that have not been changed since (:class:`made_files.MadeFiles`).
@@ -118,7 +118,7 @@ class _Examination:
     def _for_writing(self, facts: TargetFacts) -> TargetFacts:
         suspended = suspended_below(self.device.name, self.root)
         if suspended is not None:
-            # Whoever reads it, or asks for its signatures, waits as long as it is suspended.
+            # Reads of it, or of its signatures, wait as long as it is suspended.
             return dataclasses.replace(facts, suspended=f"/dev/{suspended}")
         facts = dataclasses.replace(facts, neighbours=self._neighbours(), rooms=tuple(rooms_below(self.devices, self.device, self.runner)))
         facts = self._with_users(facts)
@@ -305,7 +305,7 @@ def _open_count(device: BlockDevice, runner: Runner) -> int:
 
 
 def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices) -> TargetFacts:
-    """The facts of a device that is held now, with what it contains now: until it was held anybody could write to it."""
+    """The facts of a device that is held now, with what it contains now: until it was held any process could write to it."""
     if facts.device is None or facts.size == 0:
         return facts
     signatures = (*read_signatures(runner, facts.path), *read_cache_metadata(root / facts.path.lstrip("/")))
@@ -314,7 +314,7 @@ def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDev
 
 
 def contents_of(facts: TargetFacts, root: Path, left: LeftDevices | None) -> TargetFacts:
-    """The facts with what was read of the device itself, where signatures do not say already that it has data."""
+    """The facts with what was read of the device itself, where signatures do not show already that it has data."""
     device = facts.device
     permitted = facts.target.allow_data_loss and facts.identity_matches is True
     if device is None or permitted or device.size == 0 or facts.unreadable or any(one.signatures for one in facts.neighbours):

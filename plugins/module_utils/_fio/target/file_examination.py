@@ -35,7 +35,7 @@ _MOST_LINKS = 40
 
 
 def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
-    """Look at a plain file, which may be there or not: see :func:`examination.examine`."""
+    """Examine a plain file, which may be there or not: see :func:`examination.examine`."""
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
     real = _resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)

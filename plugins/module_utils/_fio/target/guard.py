@@ -10,7 +10,7 @@ Kinds of objection:
 * ``in_use`` and ``unfit``, which no variable overrules: missing, no block device, mounted, swap, held by another device, under a loop
   device, exported by the kernel or an AoE target, open in a process, read-only, not readable;
 * ``room``, which no variable overrules either: a thin pool, a snapshot or a VDO volume that the job could fill, at the cost of others;
-* ``identity``: the device named is not the device meant: ``identity`` does not match, or matches several devices;
+* ``identity``: the device named is not the intended one: ``identity`` does not match, or matches several devices;
 * ``data``: it contains data, with or without a known signature: ``allow_data_loss: true`` together with the matching ``identity`` of that
   very item overrules it.
 
@@ -279,6 +279,6 @@ def _file_objections(facts: TargetFacts, writing: bool) -> t.Iterator[Objection]
     grows = max(0, (target.size or 0) - facts.size)
     if facts.free is not None and grows > facts.free:
         yield Objection("unfit", f"{target.path} would need {format_size(grows)} more and its file system has {format_size(facts.free)} free")
-    # fio lays a file out again, from its beginning, when it is shorter than the size asked for, whatever the job does.
+    # fio lays a file out again, from its beginning, when it is shorter than the requested size, whatever the job does.
     if facts.exists and facts.size and not facts.created and not target.allow_data_loss and (writing or grows):
         yield Objection("data", f"{target.path} is a file of {format_size(facts.size)} that the collection did not make, or that was changed since")

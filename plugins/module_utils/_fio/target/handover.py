@@ -5,12 +5,12 @@
 
 """What fio is given of a target that was examined: of a file not its name but the file itself, open.
 
-Between a check and the moment in which fio opens a name, whoever may write to the folder can put something else in its place. So a file is
+Between a check and the moment in which fio opens a name, any user who may write to the folder can put something else in its place. So a file is
 opened here, without following a link anywhere on its path, compared with what was examined, and inherited by fio, which opens it again as
 ``/proc/self/fd/<number>`` (proc(5)): that leads to the same inode, whatever becomes of the name.
 
 fio removes a file that is too short and makes it anew, which it could not do through a descriptor (``extend_file`` in filesetup.c). So a
-file gets its size here before fio sees it, and fio never needs to.
+file gets its size here before fio opens it, and fio never needs to.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.

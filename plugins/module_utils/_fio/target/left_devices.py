@@ -5,8 +5,8 @@
 
 """Devices that were free when fio wrote them, and what it left there: that may be overwritten again.
 
-What fio writes looks like data and carries no signature. So the host keeps a record: before the first write that a device is given to a
-campaign, and when fio is done with it, the SHA-256 of what is at both ends and at the places where ``_device/contents.py`` looks. As long as
+What fio writes appears as data and carries no signature. So the host keeps a record: before the first write that a device is given to a
+campaign, and when fio is done with it, the SHA-256 of what is at both ends and at the places that ``_device/contents.py`` samples. As long as
 all of these places are as they were left, the device has nothing else on it.
 """
 
@@ -75,7 +75,7 @@ class LeftDevices:
             self._keep(key, _Left(self.campaign), durable=True)
 
     def leave(self, facts: TargetFacts, root: Path = Path("/")) -> None:
-        """After fio is done with a device. If this is lost another campaign asks for a permission, and nothing else happens."""
+        """After fio is done with a device. If this is lost another campaign requires a permission, and nothing else happens."""
         key = _key(facts)
         if key is None:
             return

@@ -48,11 +48,11 @@ class _Made:
 
 
 class MadeFiles:
-    """Files that a campaign may write again, also after its runner was killed: its own, and those of other campaigns that nobody has
+    """Files that a campaign may write again, also after its runner was killed: its own, and those of other campaigns that have not been
     changed since.
 
-    A file is known only while it is the very same one. Its inode does not tell: the next file in its place may have it too. So it carries
-    a mark (xattr(7)); on a file system that keeps none, it is known only as long as the runner that made it lives.
+    A file is recognized only while it is the very same one. Its inode is not sufficient: the next file in its place may have it too. So it carries
+    a mark (xattr(7)); on a file system that keeps none, it is recognized only as long as the runner that made it runs.
     """
 
     def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
@@ -81,7 +81,7 @@ class MadeFiles:
         try:
             os.setxattr(descriptor, _MARK, mark.encode())
         except OSError:
-            # No marks on this file system: as long as this runner lives and holds no other, its inode must do.
+            # No marks on this file system: as long as this runner runs and holds no other, its inode is used.
             self._own[path] = unit_of(descriptor)
         self._keep(path, _Made(self.campaign, mark), durable=True)
         return descriptor
@@ -117,7 +117,7 @@ class MadeFiles:
                 continue
             if self._mark_of(path) == made.mark:
                 size, ctime_ns = self._state_of(path)
-                # If this is lost the next campaign asks for a permission, and nothing else happens.
+                # If this is lost the next campaign requires a permission, and nothing else happens.
                 with contextlib.suppress(CommandFailed):
                     self._keep(path, replace(made, size=size, ctime_ns=ctime_ns), durable=False)
 

@@ -3,10 +3,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The layer ``aoe_initiator``: on which interfaces the AoE driver of the kernel looks for targets, and what each frame carries.
+"""The layer ``aoe_initiator``: on which interfaces the AoE driver of the kernel searches for targets, and what each frame carries.
 
 Sources: drivers/block/aoe (``aoe_iflist``, ``aoe_maxout``, ``aoe_deadsecs`` and ``aoe_maxsectors`` may be written while the
-module is loaded; ``discover`` and ``revalidate`` are character devices), modprobe.d(5), modules-load.d(5). The driver asks for
+module is loaded; ``discover`` and ``revalidate`` are character devices), modprobe.d(5), modules-load.d(5). The driver queries
 targets by itself once a minute, and takes over what they answer.
 """
 
@@ -41,7 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initia
 
 _MODULE = "sys/module/aoe"
 _NODES = "dev/etherd"
-#: How long a target may take to answer, and how often that is looked at. Seconds.
+#: How long a target may take to answer, and how often that is polled. Seconds.
 PATIENCE = 10.0
 INTERVAL = 0.25
 
@@ -105,7 +105,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         return {"aoe_devices": devices, "aoe_module": module}
 
     def check_settled(self, state: AoeInitiatorState) -> None:
-        """Targets that are down or carry less than the interface would, and files that speak against ours."""
+        """Targets that are down or carry less than the interface would, and files that contradict ours."""
         if self.spec is None:
             return
         for device in state.devices:
@@ -134,7 +134,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         return tuple(f"/etc/modprobe.d/{path.name}" for path in files if path.name != Path(OPTIONS_FILE).name and _OPTIONS_LINE.search(read_file(path)))
 
     def _is_masked(self) -> bool:
-        # Without that unit nothing is missing: the driver asks by itself within a minute.
+        # Without that unit nothing is missing: the driver queries by itself within a minute.
         return self.runner.has("systemctl") and self.runner.run(["systemctl", "is-enabled", DISCOVER_UNIT], ok=None).stdout.strip() == "masked"
 
     # -- steps
@@ -163,7 +163,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
 
     @carry_out.register
     def _discover(self, operation: Discover, _step: Step) -> None:
-        """Ask for targets until this one is up; whether it is, is seen when everything is read back."""
+        """Query targets until this one is up; whether it is, is seen when everything is read back."""
 
         def is_up() -> bool:
             return any(device.name == operation.target and device.up for device in read_aoe_devices(self.root))
@@ -216,7 +216,7 @@ def _blame(state: AoeInitiatorState, device: AoeDevice, difference: Difference) 
 def _about_down(device: AoeDevice, state: AoeInitiatorState) -> str:
     if device.name in state.in_use:
         return f"{device.name} is down and in use: its I/O has failed or will. Check its target and the path to it, then mount or assemble it again."
-    return f"{device.name} is down: its target does not answer. Start it, or forget it with aoe-flush {device.name}."
+    return f"{device.name} is down: its target does not answer. Start it, or remove it with aoe-flush {device.name}."
 
 
 def _in_use(root: Path, device: AoeDevice) -> bool:

@@ -38,7 +38,7 @@ class WriteFile(Operation):
 
 @dataclass(frozen=True)
 class UnmaskDiscovery(Operation):
-    """Let the unit run that asks for targets at boot."""
+    """Let the unit run that queries targets at boot."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class SetParameter(Operation):
 
 @dataclass(frozen=True)
 class Discover(Operation):
-    """Ask for targets until one is up."""
+    """Query targets until one is up."""
 
     target: str
 
@@ -76,11 +76,11 @@ class AoeInitiatorState:
     """The initiator as it was found.
 
     :param loaded: whether the module is; ``available``: whether it could be.
-    :param interfaces: on which it looks for targets; empty: on all. ``parameters``: the others, by the module's names.
+    :param interfaces: on which it searches for targets; empty: on all. ``parameters``: the others, by the module's names.
     :param mtus: of every interface that matters; None for one that is not there.
     :param in_use: names of targets that something on this host uses.
     :param rivals: other files that give the module options.
-    :param masked: whether the unit that asks for targets at boot cannot run.
+    :param masked: whether the unit that queries targets at boot cannot run.
     :param changing: interfaces whose MTU will be another when this layer has its turn.
     """
 
@@ -191,6 +191,6 @@ def _payload_to_reach(state: AoeInitiatorState, device: AoeDevice | None, spec: 
     allowed = state.allowed(device) if device is not None else None
     if device is None or found is None or allowed is None:
         return None
-    # Less than this side allows is what the target takes, which no negotiation changes; the driver looks once a minute.
+    # Less than this side allows is what the target takes, which no negotiation changes; the driver checks once a minute.
     stale = found > allowed or (found != allowed and any(name in state.changing for name in device.interfaces))
     return allowed if stale else None

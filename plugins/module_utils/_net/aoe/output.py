@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What the AoE initiator of the kernel, aoe-sancheck and the configuration of vblade say. Parsers, and readers of sysfs.
+"""What the AoE initiator of the kernel, aoe-sancheck and the configuration of vblade contain. Parsers, and readers of sysfs.
 
 Sources: ``aoedisk_attrs`` of drivers/block/aoe/aoeblk.c (what aoe-stat prints comes from there), aoe-sancheck(8),
 vblade-persistence(5).

@@ -6,7 +6,7 @@
 """The layer ``aoe_target``: what vblade serves to AoE initiators, now and after the next boot.
 
 Sources: vblade(8), vblade-persistence(5) and the unit ``vblade@.service`` of Debian: one file of ``/etc/vblade.conf.d`` for each
-instance. vblade asks its interface for the MTU at each query and sizes its socket when it starts, as ``-b`` frames of that MTU
+instance. vblade reads the MTU of its interface at each query and sizes its socket when it starts, as ``-b`` frames of that MTU
 (``dial`` of linux.c); the kernel gives twice what ``net.core.rmem_max`` lets it have (socket(7)).
 """
 
@@ -100,7 +100,7 @@ class TargetState:
     :param file: its configuration file, if there is one; ``instance`` names it, or the one that will be made.
     :param enabled: whether it starts at boot; ``active`` whether systemd runs it now.
     :param running: what runs as its unit; ``strangers``: process ids of others that serve the same address on the same interface.
-    :param socket: bytes of its socket as the kernel counts them; None if that cannot be told.
+    :param socket: bytes of its socket as the kernel counts them; None if that cannot be read.
     :param mtu: of its interface; None if that is not there.
     :param uses: what this host does with the device, each as the rest of a sentence.
     :param no_device: why the device cannot be served, a whole sentence.
@@ -259,7 +259,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         return {block["Id"]: block for block in blocks if block.get("Id")}
 
     def _sockets(self) -> dict[int, int]:
-        # Without ss nothing tells, and nothing is restarted for it.
+        # Without ss it cannot be read, and nothing is restarted for it.
         return parse_packet_sockets(self.runner.run(["ss", "--packet", "--memory", "--processes"], ok=None).stdout) if self.runner.has("ss") else {}
 
     # -- steps
@@ -340,7 +340,7 @@ def _plan_buffer(state: AoeTargetsState, spec: AoeTargetsSpec) -> t.Iterator[Ste
     text = f"# Written by cachefleet.storage.storage_network: change the inventory, not this file.\nnet.core.rmem_max = {size}\n"
     if state.sysctl_file != text:
         yield Step(LAYER, "rmem_max", "boot_value", state.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", WriteSysctlFile(text))
-    # Other software may have asked for more: it is never lowered.
+    # Other software may have requested more: it is never lowered.
     if state.rmem_max < size:
         yield Step(LAYER, "rmem_max", "value", state.rmem_max, size, f"Raise net.core.rmem_max to {size}", SetReceiveBuffer(size))
 
@@ -384,7 +384,7 @@ def _check(state: TargetState, spec: AoeTargetSpec, running: bool) -> None:
         raise BadInput(state.no_device, item=spec.item)
     if state.strangers:
         raise Refused(_about_strangers(state, spec), item=spec.item)
-    # What is served already and mounted has been so before this run: its own concern, and stopping it here would help nobody.
+    # What is served already and mounted has been so before this run: its own concern, and stopping it here would not help.
     if state.uses and not spec.read_only and not running:
         raise Refused(
             f"{spec.item}: {spec.device} {' and '.join(state.uses)}: two hosts that write to it would destroy its data. Free it first; no option allows it.",

@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 
 
 def swallowed_by(runner: Runner, specs: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = ()) -> dict[str, list[str]]:
-    """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only if somebody asks."""
+    """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only on demand."""
     if not specs:
         return {}
     stack = _without_exports(read_stack(runner, root, protected))
@@ -49,6 +49,6 @@ def judge(stack: Stack, spec: AoeTargetSpec) -> list[str]:
 
 
 def _without_exports(stack: Stack) -> Stack:
-    """A target that runs with other options says nothing about the one that is wanted."""
+    """A target that runs with other options does not show the effect of the requested one."""
     facts = {name: [one for one in found if "aoe_target" not in one.state] for name, found in stack.facts.items()}
     return dataclasses.replace(stack, facts=facts)

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What users ask for AoE targets."""
+"""What users request for AoE targets."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 

@@ -50,7 +50,7 @@ def read_files(root: Path = Path("/")) -> dict[str, VbladeFile]:
 
 
 def instance_of(files: t.Mapping[str, VbladeFile], shelf: int, slot: int, interface: str) -> str:
-    """The instance that has an address already, whoever named it, or the name of the one to make."""
+    """The instance that has an address already, however it was named, or the name of the one to make."""
     for instance, file in files.items():
         values = file.values
         if (values.get("shelf"), values.get("slot"), values.get("netif")) == (str(shelf), str(slot), interface):

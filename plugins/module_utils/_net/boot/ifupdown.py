@@ -5,7 +5,7 @@
 
 """Boot state in ifupdown: the line ``mtu`` in the stanza of the interface; every other byte of the file stays.
 
-Some methods (``dhcp``) know no ``mtu``, and a DHCP server may give one of its own, so there it is a line ``up ip link set``, which
+Some methods (``dhcp``) have no ``mtu``, and a DHCP server may give one of its own, so there it is a line ``up ip link set``, which
 comes after the lease.
 
 Source of the format: interfaces(5): stanzas begin with ``iface``, ``auto``, ``allow-…``, ``mapping``, ``source`` and others at the

@@ -5,9 +5,9 @@
 
 """What an MTU after the next boot is made of, in words of no tool.
 
-A provider answers two questions: does it manage an interface, and what must change in its files (or be said to it) so that the
+A provider answers two questions: does it manage an interface, and what must change in its files (or be set through it) so that the
 interface has another MTU at boot. Both answers are plain data, so that a plan can be made of them, shown as a difference, and
-undone by a process that knows nothing of providers (:mod:`rollback_program`).
+undone by a process that does not depend on providers (:mod:`rollback_program`).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -45,7 +45,7 @@ class MtuSource:
 
     @property
     def where(self) -> str:
-        """The file or profile, for people."""
+        """The file or profile, for display."""
         return str(self.details.get("where", ""))
 
 
@@ -80,7 +80,7 @@ class BootProvider(abc.ABC):
 
     #: As users write it.
     name: str
-    #: As people read it.
+    #: For display.
     title: str
 
     def __init__(self, runner: Runner, links: Links, root: Path = Path("/")) -> None:

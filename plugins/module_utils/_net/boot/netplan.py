@@ -5,9 +5,9 @@
 
 """Boot state in netplan: a file of its own that adds ``mtu`` to definitions that other files hold.
 
-netplan reads all files in the order of their names and merges what they say of one definition, so a file with nothing but ``mtu``
-changes nothing else, and the files that people wrote are never rewritten. It is written here and not by ``netplan set``: that one
-rewrites the whole file, and which one depends on its version. ``netplan generate`` says whether netplan takes the result; it
+netplan reads all files in the order of their names and merges their values for one definition, so a file with nothing but ``mtu``
+changes nothing else, and the user's files are never rewritten. It is written here and not by ``netplan set``: that one
+rewrites the whole file, and which one depends on its version. ``netplan generate`` shows whether netplan takes the result; it
 writes below /run only, and networkd reads it at the next boot.
 
 Sources: netplan(5) "mtu", netplan-get(8), netplan-generate(8).
@@ -105,7 +105,7 @@ class Netplan(BootProvider):
 
 
 def own_entries(text: str) -> dict[str, dict[str, int]]:
-    """What the file says: MTU by kind and definition."""
+    """The contents of the file: MTU by kind and definition."""
     found: dict[str, dict[str, int]] = {}
     kind = ""
     for line in text.splitlines():

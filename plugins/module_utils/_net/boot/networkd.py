@@ -7,8 +7,8 @@
 
 A drop-in is read with every interface that its ``.network`` file matches. Where that is more than one, and where nothing of
 networkd matches (``provider: systemd_networkd`` was named all the same), the MTU goes into a ``.link`` file that names the card by
-its address; udev applies it before networkd sees the card. Of ``.link`` files only the first that matches is read, so what
-the present one says (how cards are named!) is carried over.
+its address; udev applies it before networkd handles the card. Of ``.link`` files only the first that matches is read, so what
+the present one sets (how cards are named!) is carried over.
 
 Sources: systemd.network(5) (order of drop-ins, ``[Link] MTUBytes=``, ``UseMTU=``), systemd.link(5), networkctl(1).
 """

@@ -90,7 +90,7 @@ class NetworkManager(BootProvider):
         if not _UUID.match(profile.uuid):
             obstacle = f"{link.name}: its profile in NetworkManager has the invalid UUID {profile.uuid!r}."
         elif profile.file.startswith("/run/"):
-            obstacle = f"{link.name}: its profile {profile.name} in NetworkManager lives in {profile.file} and is forgotten at boot: save it first."
+            obstacle = f"{link.name}: its profile {profile.name} in NetworkManager is stored in {profile.file} and is lost at boot: save it first."
         return MtuSource(
             self.name,
             link.name,

@@ -28,7 +28,7 @@ CHOICES = (AUTO, *PROVIDERS)
 
 
 class _OneAnswer:
-    """A runner that runs each command once: several providers ask networkctl and nmcli, and mean one moment."""
+    """A runner that runs each command once: several providers run networkctl and nmcli for the same moment."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -43,9 +43,9 @@ class _OneAnswer:
 
 
 def find_places(runner: Runner, links: Links, requested: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, MtuSource]:
-    """Where the MTU of each interface comes from at boot. What cannot be told has an ``obstacle`` and no provider.
+    """Where the MTU of each interface comes from at boot. What cannot be determined has an ``obstacle`` and no provider.
 
-    :param requested: the provider that the user asks for, or :data:`AUTO`, by interface.
+    :param requested: the provider that the user requests, or :data:`AUTO`, by interface.
     """
     by_provider: dict[str, list[Link]] = {}
     for name, choice in requested.items():

@@ -5,7 +5,7 @@
 
 """The layer of interfaces: their MTU now and at the next boot.
 
-Its steps are made to be carried out under a rollback timer (:mod:`storage_network`), which knows what was before.
+Its steps are made to be carried out under a rollback timer (:mod:`storage_network`), which has the previous values.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -34,7 +34,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
     """Interfaces of one host.
 
     :param direction: which live changes are planned: ``all``, ``raise`` or ``lower``.
-    :param peers: the other ends of the connection that must not be cut; without it they are looked for.
+    :param peers: the other ends of the connection that must not be cut; without it they are searched.
     """
 
     name = LAYER
@@ -91,7 +91,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
     @carry_out.register
     def _set_boot(self, operation: SetBootMtu, step: Step) -> None:
         links = read_links(self.runner, self.root)
-        # Looked at anew: a step before may have written into the same file.
+        # Read again: a step before may have written into the same file.
         place = find_places(self.runner, links, {step.item: operation.provider}, self.root)[step.item]
         change = PROVIDERS[operation.provider](self.runner, links, self.root).change(place, operation.mtu)
         if self.note is not None:

@@ -67,7 +67,7 @@ class LinkSpec:
         return self.interface or self.mac or ""
 
     def mtu_for(self, link: Link) -> int:
-        """The MTU that is wanted of an interface.
+        """The wanted MTU of an interface.
 
         :raises BadInput: if there is none that serves the purpose.
         """
@@ -89,7 +89,7 @@ class LinkTarget:
     :param spec: the entry that it follows from.
     :param implied: it is not named itself, it lies below one that is.
     :param at_least: more is as good.
-    :param handed_down: whoever makes it, such as the bond that it is a member of, gives it its MTU at boot.
+    :param handed_down: what creates it, such as the bond that it is a member of, gives it its MTU at boot.
     """
 
     name: str
@@ -134,7 +134,7 @@ def resolve(links: Links, specs: t.Sequence[LinkSpec]) -> dict[str, LinkTarget]:
         if link.name in targets:
             raise BadInput(f"{targets[link.name].spec.item} and {spec.item} are the same interface {link.name}: name it once.", item=spec.item)
         targets[link.name] = LinkTarget(link.name, spec.mtu_for(link), spec)
-    # From the top down, so that what follows from an entry has been added when its own lower interfaces are looked at.
+    # From the top down, so that what follows from an entry has been added when its own lower interfaces are checked.
     for link in sorted(links, key=lambda one: -links.depth(one.name)):
         if link.name in targets:
             for name in link.lower:

@@ -31,7 +31,7 @@ import typing as t
 
 Journal = t.Dict[str, t.Any]
 
-#: Seconds past the deadline after which a process that holds the lock is taken for dead: nothing it does takes that long.
+#: Seconds past the deadline after which a process that holds the lock is considered hung: nothing it does takes that long.
 _PATIENCE = 90.0
 _PASSES = 5
 _COMMAND_LIMIT = 60.0
@@ -107,7 +107,7 @@ def boot_id() -> str:
 
 
 def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
-    """Undo what the journal says; the caller holds the lock. Nothing that fails keeps the rest from being tried.
+    """Undo the changes in the journal; the caller holds the lock. Nothing that fails keeps the rest from being tried.
 
     :returns: what was done and what could not be, one sentence each.
     """
@@ -152,7 +152,7 @@ def _repairs(tool: str, name: str, entry: dict[str, t.Any]) -> list[list[str]]:
         commands.append([tool, "link", "set", "dev", name, "mtu", str(entry["mtu"])])
     if entry.get("up") and not int(_read(name, "flags") or "0x1", 16) & 1:
         commands.append([tool, "link", "set", "dev", name, "up"])
-        # The kernel forgets the routes of an interface that is switched off.
+        # The kernel drops the routes of an interface that is switched off.
         commands.extend([tool, "route", "replace", *words, "dev", name] for words in entry.get("routes", []))
     return commands
 
@@ -233,7 +233,7 @@ def watch(folder: str, token: str) -> None:
 def main() -> None:
     """``FOLDER TOKEN``."""
     folder, token = sys.argv[1:3]
-    # Whoever arms it waits for this: from now on the deadline counts.
+    # The caller that arms it waits for this: from now on the deadline counts.
     write_text(os.path.join(folder, "watching.json"), json.dumps({"token": token, "pid": os.getpid()}))
     watch(folder, token)
 

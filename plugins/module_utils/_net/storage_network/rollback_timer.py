@@ -7,7 +7,7 @@
 
 Before the first change a process is started that depends on nothing the change could break: a unit of systemd of its own, since the
 end of an ssh session takes the session's processes along, and where there is no systemd a process in a session of its own. It is
-told by a journal, on the disk, what to put back. The journal is also the truth about whether a change is confirmed: whoever
+with a journal, on the disk, of what to put back. The journal is also the truth about whether a change is confirmed: whoever
 takes it away under its lock, by confirming or by putting back, has decided.
 """
 
@@ -114,7 +114,7 @@ class RollbackTimer:
     def held(self, token: str) -> t.Iterator[None]:
         """While this lasts nothing is put back by the process, however late it is.
 
-        :raises NotEffective: if it was put back already, saying so.
+        :raises NotEffective: if it was put back already.
         """
         if not self.folder.is_dir():
             raise self._too_late(token)
@@ -145,22 +145,22 @@ class RollbackTimer:
         rollback_program.remove(str(self.journal))
 
     def put_back(self, reason: str) -> list[str]:
-        """Put back now, in this process. The caller holds the lock, or knows that nobody else can have it."""
+        """Put back now, in this process. The caller holds the lock, or ensures that no other process can have it."""
         return rollback_program.put_back(str(self.folder), self.armed(), reason)
 
     def settle(self, *, repair: bool = True) -> list[str]:
         """Wait for what an earlier run left behind: it is confirmed by that run or put back.
 
-        One of an earlier boot, or whose process has died, is put back here.
+        One of an earlier boot, or whose process has ended, is put back here.
 
-        :param repair: false only says so, for a run that changes nothing.
+        :param repair: false only reports it, for a run that changes nothing.
         :returns: what was put back here, or would be.
         :raises CommandFailed: if another run goes on for longer than its journal allows.
         """
         while self.journal.exists():
             journal = self.armed()
             if not journal:
-                self.journal.unlink()  # Written by nobody who changed anything: it is complete before a change is begun.
+                self.journal.unlink()  # Not written by a run that changed anything: it is complete before a change is begun.
                 return []
             stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
@@ -191,7 +191,7 @@ def _before(journal: t.Mapping[str, t.Any]) -> str:
 
 
 def _detach(argv: t.Sequence[str]) -> None:
-    """Start a process that is nobody's child and in a session of its own."""
+    """Start a process that is reparented and in a session of its own."""
     first = os.fork()
     if first:
         os.waitpid(first, 0)

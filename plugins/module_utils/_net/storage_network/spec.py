@@ -62,7 +62,7 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
     parts: list[Part] = []
     targets = read_targets(params["aoe_targets"], params["aoe_receive_buffer"])
     if targets.targets or targets.receive_buffer is not None:
-        # It looks at the whole stack of what is served, and those are half of all imports: seconds, on a slow host that serves nothing.
+        # It reads the whole stack of what is served, and those are half of all imports: seconds, on a slow host that serves nothing.
         from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
         layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"])

@@ -6,8 +6,8 @@
 """The storage network of one host: interfaces, what it serves over ATA over Ethernet, what it uses of it.
 
 One run is one transaction, or two module calls that are one. The first call arms a rollback timer and changes the MTUs. The second
-one, which comes over a connection that was made afterwards, changes the state at boot, confirms, and sees to what depends on the
-MTU. Whatever ends a run before it confirms (a cut connection, a killed module, a controller that died, a reboot) ends in the MTUs
+one, which comes over a connection that was made afterwards, changes the state at boot, confirms, and handles what depends on the
+MTU. Whatever ends a run before it confirms (a cut connection, a killed module, a controller that ended, a reboot) ends in the MTUs
 that were there before, now and at boot.
 """
 
@@ -42,7 +42,7 @@ States = t.Dict[str, t.Any]
 class Part:
     """A layer over the interfaces.
 
-    :param later: its state when interfaces have other MTUs, by name, and when those who use some of them do not know of it yet.
+    :param later: its state when interfaces have other MTUs, by name, and when the users of some of them are not updated yet.
     """
 
     layer: Layer[t.Any, t.Any]
@@ -93,7 +93,7 @@ class StorageNetworkLayer(Layer[States, NetworkSpec]):
     def directions(self, state: States) -> list[str]:
         """Which of raise, lower and other the host needs, whatever direction is carried out now."""
         found = self.links.directions(state[self.links.name])
-        # What follows from another MTU counts too: nobody has to come back to a host on which nothing follows.
+        # What follows from another MTU counts too: no second call is needed for a host on which nothing follows.
         if OTHER not in found and self._plan_parts(state, self.links.plan(state[self.links.name])):
             found.append(OTHER)
         return found
@@ -123,7 +123,7 @@ class StorageNetworkLayer(Layer[States, NetworkSpec]):
 
 
 def later_initiator(state: AoeInitiatorState, mtus: t.Mapping[str, int], untold: frozenset[str]) -> AoeInitiatorState:
-    """The initiator when interfaces have other MTUs: it negotiates again over those that it does not know the MTU of."""
+    """The initiator when interfaces have other MTUs: it negotiates again over those whose MTU it does not have."""
     later = state.after_links(mtus)
     return dataclasses.replace(later, changing=later.changing | untold)
 
@@ -224,7 +224,7 @@ class Transaction:
         """Make the state at boot as the one now, confirm, and do the rest."""
         with self.rollback_timer.held(token):
             try:
-                # Interfaces only: the rest was looked at before anything was changed, and the deadline comes nearer.
+                # Interfaces only: the rest was checked before anything was changed, and the deadline comes nearer.
                 steps = self.layer.links.plan(self.layer.links.read())
                 again = [step for step in steps if isinstance(step.operation, SetMtu)]
                 if again:

@@ -5,7 +5,7 @@
 
 """GETCONFIG of arcconf, the whole of it or any of its parts, read into a controller; pure.
 
-Which generation a controller is follows from the labels and the name of the driver, never from a version: one arcconf speaks to
+Which generation a controller is follows from the labels and the name of the driver, never from a version: one arcconf manages
 both, and prints different labels for each.
 """
 
@@ -149,14 +149,14 @@ class Config:
         return found
 
     def _count_volumes(self) -> None:
-        """Whether as many volumes are told of as the controller says that it has."""
+        """Whether as many volumes are reported as the controller counts."""
         line = self.main.find("logical devices/failed/degraded", "logical drives/offline/critical", part=_IN_RAID_PROPERTIES)
         raw = number_in(line.value) if line is not None else None
         if line is not None and raw is not None and ("volume" in self.sections or self.volumes) and len(self.volumes) < raw:
             self.values.lose(f"{problem(line.number, line.text)}: volumes, and {len(self.volumes)} are reported")
 
     def _traits(self) -> dict[str, t.Any]:
-        """What the provider needs to say what is possible, in the controller's own words."""
+        """What the provider needs to determine what is possible, in the controller's own words."""
         bypass = {
             block.number: value
             for block in self._numbered("array")
@@ -220,7 +220,7 @@ class Config:
         if learning in ("active", "idle"):
             unit = dataclasses.replace(unit, learn_cycle=learning)
         if unit.health == DEGRADED:
-            # Not ready: its parts tell why.
+            # Not ready: its parts show why.
             part = self.values.word(main.find("supercap status", part="backup"), words.BACKUP_UNIT, beginnings=True)
             health = LEARNING if learning == "active" else part if part in (FAILED, CHARGING) else DEGRADED
             raw = main.value("supercap status", part="backup")

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.l
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.values import Values, hexadecimal
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Drive
 
-#: A place as both the list of drives and the list of members tell it: ``(("enclosure", "0"), ("slot", "22"))``.
+#: A place as both the list of drives and the list of members contain it: ``(("enclosure", "0"), ("slot", "22"))``.
 Place = t.Tuple[t.Tuple[str, str], ...]
 
 _PLACES = (("enclosure", "slot"), ("backplane", "slot"), ("connector", "device"))
@@ -116,7 +116,7 @@ def _usage(block: Block, mode: str, values: Values) -> str:
     if state.startswith(("online", "rebuilding", "optimal")):
         return "configured"
     if state.startswith("raw"):
-        # In the modes that expose raw drives, the system sees them as they are.
+        # In the modes that expose raw drives, they are visible to the system as they are.
         return "hba"
     if state.startswith(("ready", "available")):
         return "unconfigured"
@@ -191,6 +191,6 @@ class Places:
 
 
 def members_of(segments: t.Sequence[Segment], places: Places) -> tuple[tuple[str, ...], int]:
-    """The addresses of the members, and how many more there are that cannot be told for certain."""
+    """The addresses of the members, and how many more there are that cannot be identified."""
     addresses = [places.address(segment) for segment in segments]
     return tuple(dict.fromkeys(address for address in addresses if address is not None)), addresses.count(None)

@@ -7,7 +7,7 @@
 
 The second line of the output is one JSON document. No capture of a real one was at hand: the keys are those inside an arcconf
 build of 2023 and those that libstoragemgmt uses. What is doubtful stays unknown; above all ``writeCacheEnable`` of a drive, whose
-own comment in that build turns its name around. The provider reads the text form, which says more.
+own comment in that build turns its name around. The provider reads the text form, which has more.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -136,7 +136,7 @@ def _volume(data: _Object, smart: bool) -> Volume:
         status=data.word("state", _VOLUME_STATES),
         size=blocks * block if blocks is not None and block is not None else None,
         read=Policy(data.word("readCacheSetting", _READ)),
-        # SmartRAID has one switch; whether it needs protection is said elsewhere, in a number whose meaning is not certain.
+        # SmartRAID has one switch; whether it needs protection is reported elsewhere, in a number whose meaning is not certain.
         write=Policy(data.word("writeCacheSetting", {**_WRITE, 2: WRITEBACK} if smart else _WRITE)),
         maxcache=VolumeMaxCache(write_policy=written) if written != UNKNOWN else None,
     )

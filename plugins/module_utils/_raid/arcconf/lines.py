@@ -5,7 +5,7 @@
 
 """The structure of what arcconf prints: sections, the objects in them, and their labels; pure, and never raises.
 
-The text is made for people: a section is a line between two lines of dashes, an object begins with a line like
+The text is made for display: a section is a line between two lines of dashes, an object begins with a line like
 ``Logical device number 0`` or ``Device #3``, everything else is ``label : value``. A label means nothing without its section
 (``Status`` occurs in five), so a line keeps the section, the part of the section and the object it was found in.
 """
@@ -97,7 +97,7 @@ class Line:
 
 @dataclass
 class Block:
-    """One object (a volume, a drive, …), or what a section says before its first object.
+    """One object (a volume, a drive, …), or the lines of a section before its first object.
 
     :param kind: the section it is in: ``controller``, ``array``, ``volume``, ``drive``, ``maxcache``, ``maxcache3``, ``connector``, ``other``.
     :param number: the number in its heading; ``None`` for the section itself.
@@ -111,7 +111,7 @@ class Block:
     lines: list[Line] = field(default_factory=list)
     free: list[tuple[int, str]] = field(default_factory=list)
     headings: set[str] = field(default_factory=set)
-    #: Of lines after a damaged one: the labels of the object before it, and whether it was told that they are of another one.
+    #: Of lines after a damaged one: the labels of the object before it, and whether it was reported that they are of another one.
     before: frozenset[str] = frozenset()
     reported: bool = False
     _first: str | None = None
@@ -147,7 +147,7 @@ class Block:
 class Structure:
     """What one output consists of.
 
-    :param found: the number of controllers the tool says it found.
+    :param found: the number of controllers the tool reports as found.
     :param known: whether anything in the text is arcconf's.
     :param verdict: the last line in lower case if it is one of the tool's verdicts.
     :param menu: whether this is a list of commands, a usage text or the tool's own log: no verdict is to be expected.
@@ -235,7 +235,7 @@ class _Reader:
     def _lose(self, number: int, text: str, why: str = "", *, lost: bool = False) -> None:
         """A line that cannot be part of the format: what follows it belongs to nothing until the next heading.
 
-        :param lost: whether an object is certain to be there and cannot be told.
+        :param lost: whether an object is certain to be there and cannot be identified.
         """
         message = f"{problem(number, text)}{' ' if why else ''}{why}"
         self.result.problems.append(message)
@@ -249,7 +249,7 @@ class _Reader:
             self.block.reported = self.block.reported or lost
 
     def _is_frame(self, index: int, text: str) -> bool:
-        """What stands around the content: the count of controllers, verdicts, menus, the command line that somebody pasted above."""
+        """What stands around the content: the count of controllers, verdicts, menus, a pasted command line above."""
         lower = _strip_indent(text)
         match = _FOUND.fullmatch(text)
         if match:
@@ -287,7 +287,7 @@ class _Reader:
     def _open_section(self, index: int, text: str) -> None:
         name = SECTIONS.get(text.lower(), text.lower())
         if self.block is not None and self.block.kind == "controller" and self.lines[index][:1].isspace() and name in _TOP:
-            # Indented: a part of what is said of the controller.
+            # Indented: a part of the controller's lines.
             name = {"connector": "connector part"}.get(name, "raid")
         if name in _TOP:
             self.result.known = True

@@ -6,7 +6,7 @@
 """The commands of arcconf for maxCache; pure.
 
 Every builder returns the words after the tool's name, or raises :class:`ValueError` naming what this generation of maxCache
-does not have; :func:`objection` tells the same without raising, for plans. Nothing here decides whether a change is wise.
+does not have; :func:`objection` returns the same without raising, for plans. Nothing here decides whether a change is wise.
 
 There are three generations (:attr:`MaxCache.generation`):
 
@@ -61,7 +61,7 @@ _SETTINGS: t.Mapping[str, tuple[tuple[str, ...], str]] = {
 
 
 def generation(controller: Controller) -> str:
-    """``pool``, ``container``, ``smart``, or ``unknown`` if the controller tells of no maxCache."""
+    """``pool``, ``container``, ``smart``, or ``unknown`` if the controller reports no maxCache."""
     return controller.maxcache.generation if controller.maxcache is not None else "unknown"
 
 
@@ -129,7 +129,7 @@ def write_cache(controller: Controller, volumes: t.Sequence[str], enabled: bool,
 def write_policy(controller: Controller, volumes: t.Sequence[str], policy: str) -> list[str]:
     """Set how writes are cached: ``writethrough``, ``writeback`` or (not maxCache 4) ``instant_writeback``.
 
-    Builds of 2011 (maxCache 2) call the word WRITEPOLICY and know WB only; they are not spoken to in their own way here.
+    Builds of 2011 (maxCache 2) call the word WRITEPOLICY and support WB only; they are not supported here.
 
     :param volumes: ids of the volumes that are cached (maxCache 4: of the data volumes).
     """
@@ -239,5 +239,5 @@ def _addresses(drives: t.Sequence[str]) -> list[str]:
 
 
 def nologs(controller: Controller) -> list[str]:
-    """The word that keeps arcconf from writing its log into the working folder, where this build knows it."""
+    """The word that keeps arcconf from writing its log into the working folder, where this build supports it."""
     return ["nologs"] if controller.traits.get("nologs") else []

@@ -63,7 +63,7 @@ class ArcConf(RaidProvider):
 
     def __init__(self, runner: t.Any, tool: str) -> None:
         super().__init__(runner, tool)
-        #: Whether this build knows the word ``nologs``; ``None`` until it was tried.
+        #: Whether this build supports the word ``nologs``; ``None`` until it was tried.
         self._nologs: bool | None = None
 
     def read(self) -> Reading:
@@ -76,7 +76,7 @@ class ArcConf(RaidProvider):
         return dataclasses.replace(joined, controllers=controllers)
 
     def _list(self) -> tuple[Reading, list[str]]:
-        """What the tool lists, and the numbers to ask for."""
+        """What the tool lists, and the numbers to query."""
         completed = self._run("LIST")
         if completed.rc == _INVALID_ARGUMENTS:
             # Builds before 2010 have no LIST.
@@ -91,7 +91,7 @@ class ArcConf(RaidProvider):
         # The tool numbers its controllers from 1, whatever is missing from a cut list.
         missing = [str(number) for number in range(1, count + 1) if str(number) not in numbers]
         numbers += missing[: max(count - len(numbers), 0)]
-        # All are asked for what they are, so what the list lacks is lost only if they do not answer.
+        # All are queried, so what the list lacks is lost only if they do not respond.
         return dataclasses.replace(reading, lost=()), numbers
 
     def _config(self, number: str) -> Reading:
@@ -218,7 +218,7 @@ def _volume_objection(
 
 
 def _switch_objection(controller: Controller, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
-    """What one switch for reading and writing cannot tell apart."""
+    """What one switch for reading and writing cannot distinguish."""
     read, write = settings.get("read"), settings.get("write")
     if read is not None and write is not None and (read == READ_AHEAD) != (write in WRITES_BACK):
         return (
@@ -271,7 +271,7 @@ def _drive_objection(
         return _cannot("write_cache", value, f"this controller sets the cache of drives per class: set {instead}")
     requested = controller_settings.get("drive_cache.all")
     policy = requested or controller.drive_cache.get("all")
-    # A policy that is only about to come changes a drive that is as wished now.
+    # A policy that is only about to come changes a drive that is as requested now.
     overruled = requested not in (None, PER_DRIVE, value)
     if provider.agrees(controller, drive, "write_cache", value) and not overruled:
         return None
@@ -342,7 +342,7 @@ def _instead(controller: Controller) -> str:
 
 
 def _reason(lines: t.Sequence[str], refusals: t.Sequence[str]) -> str:
-    """The line that tells why; the last one that is not the verdict, if none is known."""
+    """The line with the reason; the last one that is not the verdict, if none is known."""
     for line in lines:
         if any(phrase in line.lower() for phrase in refusals):
             return line

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""maxCache as arcconf's GETCONFIG tells of it, in its three generations; pure.
+"""maxCache as arcconf's GETCONFIG reports it, in its three generations; pure.
 
 The labels begin with maxCache, in three spellings, and in the oldest builds with MaxIQ.
 """
@@ -39,7 +39,7 @@ _OF_CONTROLLER = ("", "raid", "cache")
 
 
 class SsdCache:
-    """Reads what one GETCONFIG tells of maxCache.
+    """Reads what one GETCONFIG reports about maxCache.
 
     :param main: the section about the controller.
     :param sections: names of the sections of the output.
@@ -74,7 +74,7 @@ class SsdCache:
             write = Policy(requested, requested if status == UNKNOWN else status)
         state = block.value("maxcache state") or ""
         dirty = words.DIRTINESS.get(state.lower()) or values.word(lines.get("dirty status"), words.DIRTINESS)
-        # The same label tells of dirty blocks or of the state, depending on its word.
+        # The same label reports dirty blocks or the state, depending on its value.
         other = None if dirty != UNKNOWN else state
         return CacheVolume(
             id=number,
@@ -89,7 +89,7 @@ class SsdCache:
         )
 
     def of_volume(self, block: Block, acceleration: str, cache_volumes: t.Sequence[CacheVolume]) -> VolumeMaxCache | None:
-        """How one volume uses it; ``None`` if nothing is told."""
+        """How one volume uses it; ``None`` if not reported."""
         own = next((volume for volume in cache_volumes if volume.data_volume is not None and volume.data_volume == block.number), None)
         if own is not None:
             return VolumeMaxCache(
@@ -106,7 +106,7 @@ class SsdCache:
         preferred = lines.get("preferred read cache setting", lines.get("preferred cache setting"))
         setting = lines.get("read cache setting", lines.get("cache setting"))
         status = lines.get("read cache status")
-        # Where there is no status, the older builds print what was asked for as preferred, and what is as setting.
+        # Where there is no status, the older builds print what was requested as preferred, and what is as setting.
         read = Policy(switch(setting), switch(status)) if status is not None or preferred is None else Policy(switch(preferred), switch(setting))
         return VolumeMaxCache(
             read=read,
@@ -116,7 +116,7 @@ class SsdCache:
         )
 
     def whole(self, cache_volumes: t.Sequence[CacheVolume], drives: t.Sequence[Drive]) -> MaxCache | None:
-        """The maxCache of the controller; ``None`` if it tells of none."""
+        """The maxCache of the controller; ``None`` if it reports none."""
         own = [line for line in self.main.lines if line.part in _OF_CONTROLLER]
         lines = _lines(own)
         pool = [line for line in own if re.search(r"max(?:cache|iq).* pool$", line.label)]
@@ -139,7 +139,7 @@ class SsdCache:
         )
 
     def _says_none(self) -> bool:
-        """Whether the section about the container says that there is none (``No maxCache 3.0 found``)."""
+        """Whether the section about the container reports that there is none (``No maxCache 3.0 found``)."""
         free = (text for block in self.blocks if block.kind in ("maxcache", "maxcache3") for unused, text in block.free)
         return any(_NONE.match(text) for text in free)
 

@@ -6,7 +6,7 @@
 """What arcconf prints, read into the model; pure, and never raises.
 
 Both generations: aacraid (series 2 to 8, IBM ServeRAID, Sun STK) and SmartRAID (SmartHBA, HBA 1000 and later, Cisco). Which of the
-two a controller is follows from the labels and the name of the driver, never from a version: one arcconf speaks to both.
+two a controller is follows from the labels and the name of the driver, never from a version: one arcconf manages both.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -31,7 +31,7 @@ def parse(text: str) -> Reading:
     """Read any one output of arcconf.
 
     Outputs without a controller (set answers, GETSTATUS, GETLOGS, usage texts) give an empty reading. A controller has the
-    id ``unknown`` unless the output tells it (LIST and GETVERSION do, GETCONFIG does not).
+    id ``unknown`` unless the output contains it (LIST and GETVERSION do, GETCONFIG does not).
     """
     payload = arcconf_json.payload_of(text)
     if payload is not None:
@@ -77,7 +77,7 @@ def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
 
 
 def _enrich(full: Controller, short: Controller) -> Controller:
-    """A controller of GETCONFIG with what only LIST tells of it."""
+    """A controller of GETCONFIG with what only LIST reports about it."""
     changes: dict[str, t.Any] = {"id": short.id}
     for name in ("model", "serial", "firmware", "driver"):
         if getattr(full, name) is None:

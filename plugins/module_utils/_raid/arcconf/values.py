@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Values of arcconf's lines in our words; what a known label says and is not understood is kept, with its line."""
+"""Values of arcconf's lines in our words; an unknown value of a known label is kept, with its line."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -22,7 +22,7 @@ _UNITS = {"b": 1, "bytes": 1, "kb": 2**10, "mb": 2**20, "gb": 2**30, "tb": 2**40
 
 
 class Values:
-    """Reads values, and remembers those it cannot.
+    """Reads values, and records those it cannot.
 
     :param problems: gets one text per line that was not understood.
     :param lost: gets one text per object that is there and could not be read.
@@ -33,7 +33,7 @@ class Values:
         self.lost: list[str] = [] if lost is None else lost
 
     def lose(self, message: str) -> None:
-        """Remember an object that is there and cannot be told."""
+        """Record an object that is there and cannot be identified."""
         self.problems.append(message)
         self.lost.append(message)
 

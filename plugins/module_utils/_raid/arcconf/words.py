@@ -80,7 +80,7 @@ CLASS_COMMANDS = {"configured": "Configured", "unconfigured": "Unconfigured", "h
 CLASS_POLICY = {"default": DEFAULT, "enabled": ENABLED, "disabled": DISABLED, "unchanged": UNKNOWN, "unknown": UNKNOWN}
 CLASS_POLICY_COMMANDS = {DEFAULT: "0", ENABLED: "1", DISABLED: "2"}
 
-#: Values that say that there is no such setting, or none now.
+#: Values that mean that there is no such setting, or none now.
 NO_VALUE = frozenset({"not applicable", "not available", "not supported", "n/a", "na", ""})
 
 #: ``Controller Mode``, ``Functional Mode`` and the mode in LIST.
@@ -202,10 +202,10 @@ RETURN_CODES: t.Mapping[int, str] = {1: "failure", 2: "aborted", 3: "invalid arg
 #: The last line of an answer.
 VERDICTS = ("command completed successfully", "command aborted", "command failed", "invalid controller number", "no controllers detected")
 
-#: Sentences that say: it was so already. They come with exit status 2.
+#: Sentences that mean: it was so already. They come with exit status 2.
 ALREADY = ("is the same as the old", "is already set to", "cache policy is already", "already in desired mode")
 
-#: Sentences with which a setting is refused; said to whoever asked. Some of them were seen with exit status 0.
+#: Sentences with which a setting is refused; passed to the caller. Some of them were observed with exit status 0.
 REFUSALS = (
     "write cache not supported on this device",
     "does not have hard drive cache support",
@@ -221,5 +221,5 @@ REFUSALS = (
     "the requested feature is not supported on this controller",
     "the specified operation cannot be performed",
 )
-#: A refusal only if nothing says that it was so already.
+#: A refusal only if nothing reports that it was so already.
 NOTHING_LEFT = "no new supported cache settings have been specified"

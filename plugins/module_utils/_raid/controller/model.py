@@ -55,7 +55,7 @@ DIRTY = "dirty"
 
 @dataclass(frozen=True)
 class Policy:
-    """What was asked for, and what the controller does at this moment."""
+    """What was requested, and what the controller does at this moment."""
 
     configured: str = UNKNOWN
     effective: str = UNKNOWN
@@ -68,7 +68,7 @@ class Protection:
     :param kind: ``battery``, ``capacitor`` (supercap, CacheVault, ZMM, energy pack), ``none`` (the controller has no such
         unit, by its own words) or ``unknown``.
     :param health: ``healthy``, ``charging``, ``learning`` (a learn cycle is running), ``degraded``, ``failed``, ``missing``
-        (there is a place for the unit and it is empty, or the controller says it is not installed) or ``unknown``.
+        (there is a place for the unit and it is empty, or the controller reports that it is not installed) or ``unknown``.
     :param charge: percent, where the tool prints it.
     :param learn_cycle: ``active``, ``requested``, ``idle`` or ``unknown``.
     :param raw: the tool's own words about the unit; they go into messages.
@@ -90,11 +90,11 @@ class Protection:
 
 @dataclass(frozen=True)
 class CacheModule:
-    """The controller's own cache memory as a whole, where the tool tells of it (SmartRAID, Smart Array).
+    """The controller's own cache memory as a whole, where the tool reports it (SmartRAID, Smart Array).
 
     :param status: ``ok``, ``not_configured``, ``temporarily_disabled``, ``permanently_disabled``, ``absent`` or ``unknown``.
     :param reason: the tool's own words why it is disabled.
-    :param memory: bytes; ``None`` if not told, 0 if the controller says that it has none.
+    :param memory: bytes; ``None`` if not reported, 0 if the controller reports none.
     """
 
     status: str = UNKNOWN
@@ -104,9 +104,9 @@ class CacheModule:
 
 @dataclass(frozen=True)
 class VolumeMaxCache:
-    """How one volume uses an SSD cache inside the controller (maxCache; CacheCade and Smart Array SSD cache as far as told).
+    """How one volume uses an SSD cache inside the controller (maxCache; CacheCade and Smart Array SSD cache as far as reported).
 
-    :param read, write: ``enabled``/``disabled``/``unknown``; effective as the controller says (``On``/``Off``).
+    :param read, write: ``enabled``/``disabled``/``unknown``; effective as the controller reports (``On``/``Off``).
     :param write_policy: ``writethrough``, ``writeback``, ``instant_writeback``, ``writeback_with_writethrough`` or ``unknown``.
     :param dirty: ``clean``, ``dirty`` or ``unknown``: whether the SSDs hold blocks that the volume lacks.
     :param cache_volume: the id of the associated cache volume, where there is one per volume (SmartRAID).
@@ -145,7 +145,7 @@ class MaxCache:
 
     :param generation: ``pool`` (maxCache 1 and 2), ``container`` (maxCache 3.0), ``smart`` (maxCache 4) or ``unknown``.
     :param pool: addresses of the SSDs assigned to the pool; ``assigned`` and ``limit`` are counts the tool prints, ``assigned`` is
-        0 also where it says that there is no cache volume.
+        0 also where it reports that there is no cache volume.
     :param flush_and_fetch_rate: 0 to 1000, the priority of filling and flushing; no unit.
     :param dirty_page_threshold: percent.
     :param read_write_balance: two weights, ``(read, write)``.
@@ -165,16 +165,16 @@ class MaxCache:
 class Volume:
     """A logical drive.
 
-    :param id: as the tool's commands want it.
+    :param id: as in the tool's commands.
     :param name: the name the user gave it; ``None`` if it has none.
-    :param wwn: NAA or unique identifier in lower case hexadecimal without ``0x``; ``None`` if not told.
+    :param wwn: NAA or unique identifier in lower case hexadecimal without ``0x``; ``None`` if not reported.
     :param raid_level: ``0``, ``1``, ``5``, ``6``, ``10``, ``50``, ``60``, ``1E``, … or ``unknown``.
     :param status: ``optimal``, ``degraded``, ``partially_degraded``, ``failed``, ``offline``, ``rebuilding`` or the tool's word in lower case.
     :param size: bytes (what the tool prints is rounded).
     :param drive_cache: the policy for the drives of this volume: ``enabled``, ``disabled``, ``default`` or ``unknown``.
     :param members: addresses of its drives.
-    :param members_untold: how many more drives it has whose addresses could not be read; nothing may be said of all its drives then.
-    :param os_device: the path under which the tool thinks the kernel knows it, for example ``/dev/sdb``.
+    :param members_untold: how many more drives it has whose addresses could not be read; no result may cover all its drives then.
+    :param os_device: the path that the tool reports for the kernel, for example ``/dev/sdb``.
     :param scsi: (bus or channel, target, lun) as the tool prints or the family defines it.
     :param array: the array it lies on, where the tool has such (SmartRAID, Smart Array).
     :param acceleration: who accelerates it: ``controller_cache``, ``maxcache``, ``io_bypass`` (Smart Path, SSD I/O bypass), ``none`` or ``unknown``.
@@ -203,7 +203,7 @@ class Volume:
 class Drive:
     """A physical drive behind a controller.
 
-    :param address: as the tool's commands want it: ``0,31`` (arcconf), ``252:3`` (storcli), ``1I:1:2`` (ssacli).
+    :param address: as in the tool's commands: ``0,31`` (arcconf), ``252:3`` (storcli), ``1I:1:2`` (ssacli).
     :param write_cache: ``enabled``, ``disabled`` or ``unknown``: as the drive has it now.
     :param media: ``hdd``, ``ssd`` or ``unknown``.
     :param interface: ``sata``, ``sas``, ``scsi``, ``nvme`` or ``unknown``.
@@ -227,18 +227,18 @@ class Drive:
 
 @dataclass(frozen=True)
 class Controller:
-    """One controller as one tool sees it.
+    """One controller as one tool reports it.
 
-    :param id: the number the tool uses in commands; ``unknown`` if an output does not tell it.
+    :param id: the number the tool uses in commands; ``unknown`` if an output does not contain it.
     :param mode: ``raid``, ``mixed``, ``hba``, ``jbod`` or ``unknown``.
     :param status: ``optimal``, ``needs_attention``, ``degraded``, ``failed`` or the tool's word in lower case.
     :param driver: the kernel driver: ``megaraid_sas``, ``mpi3mr``, ``mpt3sas``, ``aacraid``, ``smartpqi``, ``hpsa`` or ``None``.
-    :param pci_address: as in sysfs, ``0000:3b:00.0``; ``None`` if not told.
+    :param pci_address: as in sysfs, ``0000:3b:00.0``; ``None`` if not reported.
     :param drive_cache: policy per class of drives (:data:`DRIVE_CLASSES`), only the classes this controller has;
         values ``enabled``, ``disabled``, ``default``, ``per_drive`` (class ``all``) or ``unknown``.
     :param cache_ratio: percent of the cache for reading; ``None`` if the controller has no such setting or no value now.
-    :param no_battery_write_cache: ``enabled``, ``disabled``, or ``unknown`` if the controller has no such setting or does not tell it.
-    :param traits: further facts of a family that its provider needs again to say what is possible; plain values.
+    :param no_battery_write_cache: ``enabled``, ``disabled``, or ``unknown`` if the controller has no such setting or does not report it.
+    :param traits: further facts of a family that its provider needs again to determine what is possible; plain values.
     """
 
     provider: str
@@ -280,7 +280,7 @@ class Reading:
         that are merely unknown do not belong here (every version of a tool brings new ones); known labels with
         unknown values, broken structure, cut output and foreign text do.
     :param lost: controllers, volumes or drives that are there and could not be read (a damaged heading, a controller that answers
-        with a failure), one clause each: what is wished of all of them cannot be done then.
+        with a failure), one clause each: settings for all of them are not possible then.
     :param complete: whether the output ends as it should; ``False`` if it is cut, or not of this tool.
     """
 
@@ -291,7 +291,7 @@ class Reading:
 
 
 def policy(configured: str, effective: str | None = None) -> Policy:
-    """A policy whose effective value is not told apart from the configured one, unless given."""
+    """A policy whose effective value is not distinguished from the configured one, unless given."""
     return Policy(configured, configured if effective is None else effective)
 
 

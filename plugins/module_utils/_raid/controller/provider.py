@@ -5,7 +5,7 @@
 
 """What every RAID tool has to answer: what is there, what cannot be done and why, which command does it, did it work.
 
-A provider knows one command language. It decides nothing: what should change is decided by the plan, and whether it was
+A provider implements one command language. It decides nothing: what should change is decided by the plan, and whether it was
 taken by reading back.
 """
 
@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
 #: What can have settings.
 Subject = t.Union[Controller, Volume, Drive]
 
-#: Attributes of each kind of subject and the values users may ask for. Controllers: ``drive_cache.<class>`` is one attribute.
+#: Attributes of each kind of subject and the values users may request. Controllers: ``drive_cache.<class>`` is one attribute.
 VOLUME_ATTRIBUTES: t.Mapping[str, tuple[str, ...]] = {
     "io": ("direct", "cached"),
     "read": ("none", "read_ahead", "adaptive"),
@@ -50,7 +50,7 @@ CONTROLLER_ATTRIBUTES: t.Mapping[str, tuple[str, ...] | None] = {
 class Judgement:
     """How a tool answered to a command that sets something.
 
-    :param ok: whether the tool says it did it, or that it was so already.
+    :param ok: whether the tool reports success, or that it was so already.
     :param message: the tool's own reason if not; empty if it gave none.
     """
 
@@ -81,7 +81,7 @@ class RaidProvider(abc.ABC):
 
     @abc.abstractmethod
     def read(self) -> Reading:
-        """Every controller this tool sees, in a number of commands that does not grow with volumes or drives.
+        """Every controller this tool reports, in a number of commands that does not grow with volumes or drives.
 
         No controller is an answer (an empty reading), not an error. A tool that hangs or cannot run raises; output that
         is cut or strange does not: it is in ``not_understood``.
@@ -91,13 +91,13 @@ class RaidProvider(abc.ABC):
 
     @abc.abstractmethod
     def objection(self, controller: Controller, subject: Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
-        """Why these wishes cannot be met, with the controller's own reason, or ``None``; pure.
+        """Why these settings are not possible, with the controller's own reason, or ``None``; pure.
 
         A clause that can follow the name of the subject: ``cannot have io: cached, since storcli2 has no I/O policy``. Only what is
         impossible belongs here; what is dangerous is refused elsewhere.
 
-        :param settings: all attributes wished for this subject (controller attributes if the subject is the controller).
-        :param controller_settings: what is wished for the controller itself in the same run: settings exclude each other. ``caching`` in it
+        :param settings: all attributes requested for this subject (controller attributes if the subject is the controller).
+        :param controller_settings: the settings of the controller itself in the same run: settings exclude each other. ``caching`` in it
             is true if the same run switches caching on for a volume.
         """
 
@@ -116,7 +116,7 @@ class RaidProvider(abc.ABC):
         return {}
 
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:  # noqa: ARG002
-        """Whether the *configured* value of an attribute is the wished one; pure. Default: it is equal."""
+        """Whether the *configured* value of an attribute is the requested one; pure. Default: it is equal."""
         return configured(subject, attribute) == value
 
     @abc.abstractmethod

@@ -46,7 +46,7 @@ def policies_of(controller: t.Mapping[str, t.Any]) -> Entry:
 
 
 def ssd_cache_of(controller: t.Mapping[str, t.Any]) -> Entry | None:
-    """The entry for ``raid_maxcache``; ``None`` if the entry says nothing of an SSD cache."""
+    """The entry for ``raid_maxcache``; ``None`` if the entry has no SSD cache."""
     volumes = [
         {**{name: volume[name] for name in _WHICH if name in volume}, **volume["maxcache"]}
         for volume in controller.get("volumes") or []
@@ -65,14 +65,14 @@ def removed_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
         return None
     kept = {str(one.get("data_volume") or "") for one in entry["cache_volumes"] if one.get("state") != "absent"}
     if kept & {str(one.get("data_volume") or "") for one in absent}:
-        # Told apart between two calls, this would be deleted and made anew in every run.
+        # Split between two calls, this would be deleted and made anew in every run.
         raise BadInput("cache_volumes has one cache volume twice, once with state: absent: list it once.")
-    # The pool that should have SSDs cannot be absent: the module says that, if it hears both.
+    # The pool that should have SSDs cannot be absent: the module reports that if it is given both.
     return {**{name: entry[name] for name in (*_WHO, "flush_timeout", "pool_drives") if entry.get(name)}, "cache_volumes": absent}
 
 
 def kept_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
-    """The rest: what should go was taken away before, and would be told twice in check mode."""
+    """The rest: what should go was taken away before, and would be reported twice in check mode."""
     kept_volumes = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
     kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": kept_volumes} if kept_volumes else {})}
     return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Getting the newest data from SSDs to the disks: write caching off, then waiting until the controller says clean; pure."""
+"""Getting the newest data from SSDs to the disks: write caching off, then waiting until the controller reports clean; pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -32,10 +32,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.
 
 @dataclass(frozen=True)
 class WaitForClean(Operation):
-    """Read again and again until the controller says that everything in the cache is on the disks.
+    """Poll until the controller reports that everything in the cache is on the disks.
 
     :param provider: the name of the provider; ``tool`` is the path of its tool.
-    :param controller: the id of the controller; ``serial`` tells it from another one with that id.
+    :param controller: the id of the controller; ``serial`` distinguishes it from another one with that id.
     :param cache_volume: the id of the cache volume; ``None`` for a pool.
     :param volumes: ids of those whose newest data may be on the SSDs.
     :param switched_off: name by id of the volumes for which write caching was switched off before the wait.
@@ -57,7 +57,7 @@ def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volum
 
     :param cache: ``None`` for a pool.
     :param volumes: those whose newest data may be on the SSDs.
-    :raises Refused: if the controller would not tell that write caching is off, or that everything is clean.
+    :raises Refused: if the controller would not report that write caching is off, or that everything is clean.
     """
     if not rules.tells_dirtiness(cache, volumes):
         what = "its maxCache pool" if cache is None else f"its maxCache volume {cache.id}"
@@ -119,7 +119,7 @@ def flush_state(controller: Controller, operation: WaitForClean) -> tuple[str, l
         return UNKNOWN, []
     switched = [volume for volume in volumes if volume.id in switched_off]
     writing = [switched_off[volume.id] for volume in switched if not rules.is_off(maxcache.generation, volume) and not _still_ending(volume)]
-    # Whoever came while it was waited may use a cache that is for all volumes.
+    # A volume added during the wait may use a cache that is for all volumes.
     concerned = volumes if maxcache.generation == SMART else controller.volumes
     return rules.dirtiness(maxcache.generation, cache, concerned), writing
 

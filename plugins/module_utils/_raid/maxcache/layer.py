@@ -31,16 +31,16 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
-#: The only tool that speaks to controllers with maxCache.
+#: The only tool that manages controllers with maxCache.
 TOOL = "arcconf"
-#: Seconds between two looks at a flush, at first and at most: it takes seconds or hours, and each look is a whole reading.
+#: Seconds between two polls of a flush, at first and at most: it takes seconds or hours, and each poll is a whole reading.
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
-#: Looks in a row that may fail before the wait is given up: a busy controller answers late, and outputs are cut.
+#: Consecutive polls that may fail before the wait is given up: a busy controller answers late, and outputs are cut.
 PATIENCE = 3
 
 
 class Interrupted(StorageError):
-    """Somebody ended the run while it waited."""
+    """The run was ended while it waited."""
 
     kind = "interrupted"
 
@@ -82,7 +82,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
     # -- read, plan, prove
 
     def read(self) -> RaidState:
-        """Every controller that the tool sees; an empty specification needs no tool."""
+        """Every controller that the tool reports; an empty specification needs no tool."""
         return registry.read_host(self.providers.values())
 
     def plan(self, state: RaidState) -> list[Step]:
@@ -95,8 +95,8 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
     def verify(self, state: RaidState) -> list[Difference]:
         """As planned again, with the command that should have done it as evidence.
 
-        :raises NotEffective: if a controller did not take what it was told.
-        :raises NotUnderstood: if the tool does not tell enough to know.
+        :raises NotEffective: if a controller did not take what was set.
+        :raises NotUnderstood: if the tool does not report enough.
         """
         try:
             differences = super().verify(state)
@@ -156,10 +156,10 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
 
     @carry_out.register
     def _wait(self, operation: WaitForClean, step: Step) -> None:
-        """Read again and again until the controller says that everything is clean; no deadline but the user's own.
+        """Poll until the controller reports that everything is clean; no deadline but the user's own.
 
         :raises NotEffective: if write caching is on again.
-        :raises NotUnderstood: if the controller does not tell any more.
+        :raises NotUnderstood: if the controller does not report it any more.
         :raises TimedOut: after ``flush_timeout``.
         :raises Interrupted: if the run is interrupted.
         """

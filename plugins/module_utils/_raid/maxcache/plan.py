@@ -5,9 +5,9 @@
 
 """From the present SSD caches of controllers to the steps towards the specification; pure.
 
-The order is always the same: what should go is emptied (write caching off, wait until the controller says clean) and deleted, then
+The order is always the same: what should go is emptied (write caching off, wait until the controller reports clean) and deleted, then
 what should come is created, then the settings of the controller, then those of its volumes. Whatever is impossible, or dangerous
-without a permission, is said before the first step.
+without a permission, is reported before the first step.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -93,7 +93,7 @@ def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: Pool
 
 def _check_settings(target: MaxCacheTarget) -> None:
     """
-    :raises BadInput: if the controller does not have a setting, or does not tell it.
+    :raises BadInput: if the controller does not have a setting, or does not report it.
     """
     for name, value in target.spec.settings.items():
         reason = commands.objection(target.controller, name, value)
@@ -120,7 +120,7 @@ def _setting_steps(target: MaxCacheTarget) -> list[Step]:
 def _empty_and_delete(target: MaxCacheTarget, changes: t.Sequence[Change], pool: PoolChange) -> list[Step]:
     """Write caching off, wait until everything is clean, delete.
 
-    :raises Refused: if the controller would not say that it is clean.
+    :raises Refused: if the controller would not report that it is clean.
     """
     doomed = [change for change in changes if change.removes]
     steps: list[Step] = []

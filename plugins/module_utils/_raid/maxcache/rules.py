@@ -5,7 +5,7 @@
 
 """What the SSD cache of a controller can be and cannot be, and when it holds nothing that the disks lack; pure.
 
-Every rule answers with a clause that can follow the name of the controller, or ``None`` if there is nothing to say against it.
+Every rule answers with a clause that can follow the name of the controller, or ``None`` if there is no objection.
 
 Sources of the rules: messages and usage texts of arcconf; "maxCache Limitations" and "Enabling Cache Optimizations" of the SmartRAID
 user guide; for one container of at most 1 TB that must be redundant for write caching, the field notes of the series 7 and 8.
@@ -41,7 +41,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeSpec
 
 GENERATIONS = (POOL, CONTAINER, SMART)
-#: What people call them.
+#: Their common names.
 GENERATION_NAMES: t.Mapping[str, str] = {POOL: "maxCache 1 or 2", CONTAINER: "maxCache 3.0", SMART: "maxCache 4"}
 
 SMALLEST_SMART = 16 * GIB
@@ -55,7 +55,7 @@ _NOT_REDUNDANT_NOW = frozenset({"degraded", "partially_degraded", "suboptimal", 
 
 
 def no_maxcache(controller: Controller) -> str | None:
-    """Why there is no maxCache to speak of, in the controller's own words as far as it has some."""
+    """Why there is no usable maxCache, in the controller's own words as far as it has some."""
     if controller.mode == "hba":
         return "is in HBA mode, in which it has neither volumes nor maxCache"
     maxcache = controller.maxcache
@@ -140,10 +140,10 @@ def is_off(generation: str, volume: Volume) -> bool:
 
 
 def dirtiness(generation: str, cache: CacheVolume | None, volumes: t.Iterable[Volume]) -> str:
-    """``clean`` only if the controller says so for everything that is concerned; ``unknown`` is not clean.
+    """``clean`` only if the controller reports it for everything that is concerned; ``unknown`` is not clean.
 
-    :param cache: the cache volume; ``None`` for a pool, whose state only its volumes tell.
-    :param volumes: those that it caches or may have cached; one that tells nothing may have.
+    :param cache: the cache volume; ``None`` for a pool, whose state only its volumes report.
+    :param volumes: those that it caches or may have cached; one that reports nothing may have.
     """
     requested = list(volumes)
     words = [_dirty_word(volume) for volume in requested]
@@ -151,7 +151,7 @@ def dirtiness(generation: str, cache: CacheVolume | None, volumes: t.Iterable[Vo
     if ending or DIRTY in words or (cache is not None and cache.dirty == DIRTY):
         return DIRTY
     if cache is not None and cache.dirty == CLEAN:
-        # A volume that never cached writes has no line of its own: the cache volume speaks for it.
+        # A volume that never cached writes has no line of its own: the cache volume reports for it.
         silent = [volume for volume, word in zip(requested, words) if word != CLEAN and not is_off(generation, volume)]
         return UNKNOWN if silent else CLEAN
     return CLEAN if words and all(word == CLEAN for word in words) else UNKNOWN
@@ -162,7 +162,7 @@ def _dirty_word(volume: Volume) -> str:
 
 
 def tells_dirtiness(cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> bool:
-    """Whether the controller would say that the cache is clean."""
+    """Whether the controller would report that the cache is clean."""
     if cache is not None and cache.dirty != UNKNOWN:
         return True
     words = [_dirty_word(volume) for volume in volumes]

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What users ask of the SSD cache inside a controller: from module parameters to plain specifications."""
+"""What users request for the SSD cache inside a controller: from module parameters to plain specifications."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -30,7 +30,7 @@ SIMPLE = "simple"
 #: How writes of a volume may go to the SSDs; ``disabled``: not at all.
 WRITE_DISABLED = "disabled"
 
-#: Why a tool that users may think of cannot be named here.
+#: Why a tool that users may expect is not supported here.
 WITHOUT_MAXCACHE: t.Mapping[str, str] = {
     **dict.fromkeys(("storcli", "perccli"), "its controllers have no maxCache; their own SSD cache (CacheCade) is not managed here"),
     **dict.fromkeys(("storcli2", "perccli2"), "its controllers have no SSD cache at all"),
@@ -74,7 +74,7 @@ class CacheVolumeSpec:
     :param size: bytes; ``None`` takes all of the SSDs.
     :param data_volume: id or name of the volume it caches, for controllers where a cache volume belongs to one volume.
     :param line_size: KiB; ``None`` leaves it to the controller.
-    :param write: the write policy of that volume; ``None`` if it is not said here.
+    :param write: the write policy of that volume; ``None`` if it is not given here.
     """
 
     state: str = PRESENT
@@ -111,7 +111,7 @@ class MaxCacheSpec(ControllerSpec):
 
     @property
     def named(self) -> bool:
-        """Whether one controller is meant, and not all of them."""
+        """Whether one controller is selected, and not all of them."""
         return self.id != ALL or self.serial is not None
 
 

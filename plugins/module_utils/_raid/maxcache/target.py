@@ -81,7 +81,7 @@ class MaxCacheTarget:
 
 
 def targets_of(host: RaidState, specs: t.Sequence[MaxCacheSpec]) -> tuple[list[MaxCacheTarget], list[str]]:
-    """Every controller that is meant and has maxCache, and a sentence for each of ``all`` that has none.
+    """Every selected controller that has maxCache, and a sentence for each of ``all`` that has none.
 
     :raises BadInput: if a controller that is named, or every one of all, has none; if two entries are for one controller.
     """

@@ -35,7 +35,7 @@ class Use:
 
     :param settings: ``read`` (a boolean) and ``write``, only what is specified or has to be set back.
     :param allowed: whether its entry permits to keep its newest data on SSDs without redundancy.
-    :param named: whether it was meant by name, and not as one of all.
+    :param named: whether it was selected by name, and not as one of all.
     """
 
     volume: Volume
@@ -145,7 +145,7 @@ def _objection_to_setting(target: MaxCacheTarget, attribute: str, value: t.Any) 
 
 
 def _objection_to_write_caching(target: MaxCacheTarget, change: Change | None, value: str | None) -> str | None:
-    """What maxCache 3.0 refuses itself, whoever permits it."""
+    """What maxCache 3.0 refuses itself, whatever the permission."""
     if target.generation != CONTAINER or value in (None, DISABLED) or change is None or not change.stays:
         return None
     level = rules.plain_level(CONTAINER, change.level)
@@ -159,7 +159,7 @@ def _level_text(level: str) -> str:
 
 
 def _value(target: MaxCacheTarget, volume: Volume, attribute: str) -> t.Any:
-    """What a volume has now; ``None`` if the controller prints no such line. ``unknown`` is a line that tells nothing."""
+    """What a volume has now; ``None`` if the controller prints no such line. ``unknown`` is a line without information."""
     cached = volume.maxcache
     if cached is None:
         return None
@@ -211,7 +211,7 @@ def use_steps(target: MaxCacheTarget, use: Use, changes: t.Sequence[Change], poo
         emptied = bool(pool.removed) and before is not None
         if attribute == "write" and (fresh or emptied) and before not in (None, rules.off_word(target.generation)):
             before = rules.off_word(target.generation)
-        # Whether a volume keeps its setting for reading while its cache volume is rebuilt is not known: it is said again.
+        # Whether a volume keeps its setting for reading while its cache volume is rebuilt is not documented: it is set again.
         again = attribute == "read" and fresh and value is True
         if before is None:
             before = UNKNOWN if value not in (False, DISABLED) else value

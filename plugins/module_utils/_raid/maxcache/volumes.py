@@ -180,7 +180,7 @@ def cache_of(target: MaxCacheTarget, changes: t.Sequence[Change], volume: Volume
 
 
 def emptied_by(target: MaxCacheTarget, change: Change) -> list[Volume]:
-    """The volumes whose data may be in a cache volume; one that tells nothing of it is one of them."""
+    """The volumes whose data may be in a cache volume; one that reports nothing about it is one of them."""
     return [change.data] if change.data is not None else list(target.controller.volumes)
 
 

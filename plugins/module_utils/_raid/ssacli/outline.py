@@ -42,7 +42,7 @@ class Block:
     """A line with what is indented below it.
 
     :param kind: ``controller``, ``array``, ``volume``, ``drive``, ``listed_drive``, ``unassigned``, ``hba`` or ``other``.
-    :param key: slot, array letter, number or address; :param rest: what else the line says.
+    :param key: slot, array letter, number or address; :param rest: the rest of the line.
     :param fields: ``{label in lower case: (value, line number)}`` of the lines directly below.
     """
 
@@ -65,7 +65,7 @@ class Block:
         return found
 
     def value(self, label: str) -> str | None:
-        """What a line directly below says; ``None`` if there is no such line or it says nothing."""
+        """The value of a line directly below; ``None`` if there is no such line or it has none."""
         return self.fields.get(label, ("", 0))[0] or None
 
 
@@ -148,7 +148,7 @@ def outline(text: str) -> Outline:
 
 
 def _lost_kind(block: Block) -> str | None:
-    """What a block is or holds that it does not say."""
+    """The properties of a block that are not printed."""
     labels = block.fields.keys()
     if block.kind == "other":
         lower = block.text.lower()

@@ -14,10 +14,10 @@ One read is one command for the whole host. ``modify`` prints nothing when it su
 ``modify dwc=enable|disable``                  older controllers, the line ``Drive Write Cache``
 ``modify dwc=<word> usage=<class>``            newer controllers; the tool's own help lists enable, disable and default for configured,
                                                unconfigured and hba, and answers ``Error: Parameter "usage" must be specified.`` without
-``forced``                                     answers the question that ``dwc=enable`` asks; accepted by ``caching=`` and ``nbwc=`` too
+``forced``                                     answers the prompt of ``dwc=enable``; accepted by ``caching=`` and ``nbwc=`` too
 =============================================  ====================================================================================
 
-Not confirmed by anything public: what the tool answers if a setting is so already (taken here for success if it says
+Not confirmed by anything public: what the tool answers if a setting is so already (taken here for success if it reports
 "already"), and its words when Smart Path or a battery forbids a setting.
 """
 
@@ -52,7 +52,7 @@ if t.TYPE_CHECKING:
 
 __all__ = ["SsaCli", "parse"]
 
-#: Our words for switches as the tool's commands want them.
+#: Our words for switches as in the tool's commands.
 SWITCH_WORDS: t.Mapping[str, str] = {ENABLED: "enable", DISABLED: "disable"}
 DRIVE_POLICY_WORDS: t.Mapping[str, str] = {**SWITCH_WORDS, DEFAULT: "default"}
 #: Both policies of a volume hang on one switch.
@@ -84,7 +84,7 @@ class SsaCli(provider.RaidProvider):
     def objection(
         self, controller: Controller, subject: provider.Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
     ) -> str | None:
-        """Why these wishes cannot be met, or ``None``."""
+        """Why these settings are not possible, or ``None``."""
         if isinstance(subject, Controller):
             return next(filter(None, (_controller_objection(controller, name, value, controller_settings) for name, value in settings.items())), None)
         if isinstance(subject, Volume):
@@ -92,7 +92,7 @@ class SsaCli(provider.RaidProvider):
         return f"cannot have {', '.join(settings)}, since this controller has one policy per class of drives: set its drive_cache" if settings else None
 
     def agrees(self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any) -> bool:
-        """As configured; the two write-back words are one setting of the volume, told apart by ``no_battery_write_cache``."""
+        """As configured; the two write-back words are one setting of the volume, distinguished by ``no_battery_write_cache``."""
         current = provider.configured(subject, attribute)
         if attribute == "write":
             if value == WRITETHROUGH and controller.cache_ratio == 100:
@@ -141,7 +141,7 @@ class SsaCli(provider.RaidProvider):
         if message:
             return provider.Judgement("already" in message.lower(), message)
         if any(question in text.lower() for question in _QUESTIONS):
-            return provider.Judgement(False, f"it asked for a confirmation: {' '.join(text.split())}")
+            return provider.Judgement(False, f"it prompted for confirmation: {' '.join(text.split())}")
         if completed.rc != 0:
             return provider.Judgement(False, completed.last_words)
         return provider.Judgement(True)
@@ -215,7 +215,7 @@ def _through_by_ratio(controller: Controller, volume: Volume, controller_setting
 
 
 def _caching_objection(controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
-    """Why a volume cannot be cached as wished; at least one of ``read`` and ``write`` wants the cache."""
+    """Why a volume cannot be cached as requested; at least one of ``read`` and ``write`` uses the cache."""
     read, write = settings.get("read"), settings.get("write")
     setting = f"cannot have write: {write}" if write in WRITES_BACK else f"cannot have read: {read}"
     no_cache = _no_cache(controller)

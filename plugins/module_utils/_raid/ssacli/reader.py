@@ -271,7 +271,7 @@ class ControllerReader:
         return self._size(block, "size", BINARY), level, self._status(block, "status", VOLUME_STATUS)
 
     def _caching(self, block: Block, controller: Controller) -> tuple[Policy, Policy]:
-        """Read and write policy: one switch for both, in effect only as far as the controller says that its cache works.
+        """Read and write policy: one switch for both, in effect only as far as the controller reports that its cache works.
 
         A ratio of 100 percent for reading leaves no room to write back (its own firmware sets it so when no volume is cached).
         """

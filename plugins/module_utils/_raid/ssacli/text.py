@@ -73,7 +73,7 @@ def _parse(text: str, *, whole: bool) -> Reading:
 
 
 def says_no_controller(text: str) -> bool:
-    """Whether the tool says that it found none. It says so too when the kernel's ``sg`` driver is not loaded."""
+    """Whether the tool reports that it found none. It does so too when the kernel's ``sg`` driver is not loaded."""
     return any("no controllers detected" in error.lower() for error in outline(text).errors)
 
 

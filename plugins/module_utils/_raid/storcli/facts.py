@@ -80,7 +80,7 @@ def parse(text: str, provider: str = "storcli") -> Reading:
 
 
 def interpret(output: Output, provider: str) -> Reading:
-    """What an output of storcli or perccli 7.x tells."""
+    """The contents of an output of storcli or perccli 7.x."""
     if major_version(output.version) >= 8:
         return Reading((), (f"CLI version {output.version} is of storcli2 or perccli2, not of storcli or perccli",), complete=False)
     return interpreted(Reader(output, provider), _Generation7)
@@ -203,7 +203,7 @@ class _Generation7:
         read, write, io = self._column(row.get("Cache"))
         initial = self.reader.known(INITIAL_WRITE, "Write Cache(initial setting)", properties.get("Write Cache(initial setting)"))
         if io == CACHED and write == WRITETHROUGH:
-            # Cached I/O puts writes into the cache whatever the write policy says.
+            # Cached I/O puts writes into the cache whatever the write policy.
             write = WRITEBACK
         members, untold = members_of_rows(rows(self.data.get(f"PDs for VD {volume.id}")))
         association = word(row.get("Cac"))

@@ -29,7 +29,7 @@ Members = t.Tuple[t.Tuple[str, ...], int]
 
 
 def join(readings: t.Sequence[Reading]) -> Reading:
-    """Several outputs of one tool about the same host as one; what is told earlier wins, what is unknown is filled in."""
+    """Several outputs of one tool about the same host as one; what is reported earlier wins, what is unknown is filled in."""
     controllers: dict[t.Any, Controller] = {}
     for part, reading in enumerate(readings):
         for number, controller in enumerate(reading.controllers):
@@ -59,11 +59,11 @@ def merged(one: Controller, other: Controller) -> Controller:
 
 
 def _merged_protection(summary: Protection, own: Protection) -> Protection:
-    """What the summary of a controller tells of a unit, and what the unit's own answer does."""
+    """The state of a unit in the summary of a controller and in the unit's own output."""
     if summary.kind == NONE:
         return summary
     if summary.health == UNKNOWN or (summary.health != HEALTHY and own.health not in (UNKNOWN, HEALTHY)):
-        # Its own answer knows a learn cycle, a charge or a refusal that the summary does not.
+        # Its own output contains a learn cycle, a charge or a refusal that the summary does not.
         return filled(own, summary)
     merged = filled(summary, own)
     # What it is, is known where it is shown: a battery is named in the summary of cards that have a CacheVault.
@@ -71,13 +71,13 @@ def _merged_protection(summary: Protection, own: Protection) -> Protection:
 
 
 def members_of_rows(drives: t.Sequence[t.Mapping[str, t.Any]]) -> Members:
-    """What a list of the drives of a volume tells; a missing drive has no address, a spare that is dedicated to it holds nothing of it."""
+    """The contents of a list of the drives of a volume; a missing drive has no address, a spare that is dedicated to it holds nothing of it."""
     addresses = [address_of(drive.get("EID:Slt")) for drive in drives if not is_spare(drive)]
     return tuple(address for address in addresses if address is not None), addresses.count(None)
 
 
 def with_members(volume: Volume, members: t.Sequence[str], untold: int) -> Volume:
-    """The volume with what another list tells of its drives: it has as many as the longer list."""
+    """The volume with its drives from another list: it has as many as the longer list."""
     known = tuple(dict.fromkeys((*volume.members, *members)))
     total = max(len(volume.members) + volume.members_untold, len(members) + untold)
     return dataclasses.replace(volume, members=known, members_untold=max(total - len(known), 0))
@@ -89,7 +89,7 @@ def _with_members_of(volume: Volume, others: t.Sequence[Volume]) -> Volume:
 
 
 def finished(controller: Controller) -> Controller:
-    """With what only the whole tells: SCSI addresses need the driver, the mode of old firmware the volumes and the drives."""
+    """With what only the whole shows: SCSI addresses need the driver, the mode of old firmware the volumes and the drives."""
     volumes = tuple(
         dataclasses.replace(volume, scsi=scsi_address(volume.id)) if controller.driver == "megaraid_sas" and volume.scsi is None else volume
         for volume in controller.volumes

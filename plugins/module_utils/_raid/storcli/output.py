@@ -31,7 +31,7 @@ _LINE_OF_OBJECT = re.compile(r"^[ \t]*\{", re.MULTILINE)
 _HELP = re.compile(r"^[ \t]*(?:Storage Command Line Tool\b|(?:stor|perc)cli\S*\s+(?:/c|show|help|-h|-v))", re.MULTILINE | re.IGNORECASE)
 #: Some builds print it without a command status, and the help after it.
 _SYNTAX_ERROR = re.compile(r"^[ \t]*syntax error\b.*$", re.MULTILINE | re.IGNORECASE)
-#: A refusal, also beside a status that says ``Success``, and as a line without any status.
+#: A refusal, also beside a status with ``Success``, and as a line without any status.
 _UNSUPPORTED = re.compile(r"\b(?:not supported|un-?supported)\b", re.IGNORECASE)
 #: Printed before or after the answer proper.
 _NOTICE = re.compile(r"^(?:Generating detailed summary of the adapter|Expander may|WARNING\b|NOTE\b)", re.IGNORECASE)
@@ -45,7 +45,7 @@ _STATUS_LABELS = ("CLI Version", "Operating system", "Controller", "Status", "De
 
 @dataclass(frozen=True)
 class Reply:
-    """What the tool says about one controller (or, in an overview, about the host)."""
+    """The tool's output about one controller (or, in an overview, about the host)."""
 
     status: Data = field(default_factory=dict)
     data: Data = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Reply:
 
     @property
     def reasons(self) -> t.Sequence[str]:
-        """Why the command failed, most telling first, without repetition."""
+        """Why the command failed, most specific first, without repetition."""
         found = [_message(row) for row in self.details if _has_failed(row)]
         if not self.succeeded or _UNSUPPORTED.search(self.description):
             found.append(self.description)
@@ -134,7 +134,7 @@ def section(value: t.Any) -> Data:
 
 
 def at_line(text: str, position: int) -> str:
-    """A place in a text as people look it up: ``line 17: 'the line'``."""
+    """A place in a text for messages: ``line 17: 'the line'``."""
     number = text.count("\n", 0, position) + 1
     start = text.rfind("\n", 0, position) + 1
     end = text.find("\n", position)
@@ -342,7 +342,7 @@ def _read_table(lines: t.Sequence[str], number: int) -> tuple[t.Optional[list[di
 
 
 def table_rows(header: str, body: t.Sequence[str]) -> list[dict[str, str]]:
-    """The cells of a table whose columns are told apart only by where their header stands.
+    """The cells of a table whose columns are distinguished only by the position of their header.
 
     Values are aligned left or right and can contain blanks (sizes, models, names), so each group of characters belongs to
     the header it stands under, and one that stands under none to the column on its left.

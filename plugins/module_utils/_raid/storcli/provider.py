@@ -7,7 +7,7 @@
 
 A read takes three commands for the whole host, whatever the number of controllers, volumes and drives, and up to four more
 in cases that are known after the first: drives without enclosure, a drive cache policy for JBODs, a unit that is not well or
-of which the summary does not tell enough.
+of which the summary does not report enough.
 The exit status means nothing with these tools; the command status and the row of each property count.
 """
 
@@ -50,7 +50,7 @@ if t.TYPE_CHECKING:
 
 __all__ = ["PercCli", "StorCli", "join", "parse"]
 
-#: Our words as arguments of ``set``. There is none for adaptive reading: the tool knows ``RA`` and ``NoRA`` only.
+#: Our words as arguments of ``set``. There is none for adaptive reading: the tool supports ``RA`` and ``NoRA`` only.
 READ_WORDS = {NONE: "NoRA", READ_AHEAD: "RA"}
 WRITE_WORDS = {WRITETHROUGH: "WT", WRITEBACK: "WB", WRITEBACK_ALWAYS: "AWB"}
 IO_WORDS = {DIRECT: "Direct", CACHED: "Cached"}
@@ -63,7 +63,7 @@ Settings = t.Mapping[str, t.Tuple[str, t.Mapping[str, str]]]
 #: ``nolog`` keeps the tool from leaving a storcli.log where it runs; ``J`` has to be the last word.
 LAST_WORDS = ("nolog", "J")
 
-#: Where each kind of unit is shown. A battery is asked for first where the kind is not known: the card names the other word.
+#: Where each kind of unit is shown. A battery is queried first where the kind is not known: the card names the other word.
 _PLACES = {"battery": "bbu", "capacitor": "cv", UNKNOWN: "bbu"}
 
 
@@ -73,7 +73,7 @@ class StorCli(RaidProvider):
     name = "storcli"
     commands = ("storcli64", "storcli")
     folders = ("/opt/MegaRAID/storcli", "/opt/hpe/storcli", "/opt/lsi/storcli", "/usr/local/MegaRAID/storcli")
-    #: Cached I/O puts writes into the cache whatever the write policy says, so it goes first.
+    #: Cached I/O puts writes into the cache whatever the write policy, so it goes first.
     order = ("drive_cache.jbod", "io", "read", "write", "drive_cache")
 
     settings: t.ClassVar[Settings] = {
@@ -82,20 +82,20 @@ class StorCli(RaidProvider):
         "write": ("wrcache", WRITE_WORDS),
         "drive_cache": ("pdcache", DRIVE_CACHE_WORDS),
     }
-    #: Labels of the flags with which a controller says what cannot be set.
+    #: Labels of the flags with which a controller reports what cannot be set.
     labels: t.ClassVar[t.Mapping[str, str]] = {**ADAPTER_FLAGS, **VOLUME_FLAGS}
     jbod_property: t.ClassVar[t.Optional[str]] = "jbodwritecache"
     memory_label: t.ClassVar[str] = "On Board Memory Size"
     #: The value of the flag for drive caches of volumes on SSDs that means that they cannot be changed.
     blocked_word: t.ClassVar[str] = "Yes"
-    #: Whether batteries and CacheVaults can be asked for more than the summary tells of them.
+    #: Whether batteries and CacheVaults can be queried for more than the summary contains.
     asks_for_units: t.ClassVar[bool] = True
 
     # Reading
 
     @classmethod
     def interpret(cls, output: Output) -> Reading:
-        """What an output of this tool tells."""
+        """The contents of an output of this tool."""
         return interpret(output, cls.name)
 
     def read(self) -> Reading:
@@ -112,7 +112,7 @@ class StorCli(RaidProvider):
         return join(readings)
 
     def _further(self, reading: Reading) -> t.Iterator[t.Sequence[str]]:
-        """What is worth asking after the first three answers."""
+        """The queries needed after the first three."""
         controllers = reading.controllers
         if any(drive.address.startswith(":") and drive.serial is None for controller in controllers for drive in controller.drives):
             yield ("/call/sall", "show", "all")
@@ -120,7 +120,7 @@ class StorCli(RaidProvider):
             yield ("/call", "show", self.jbod_property)
 
     def _units(self, controllers: t.Sequence[Controller]) -> t.Iterator[Reading]:
-        """What units tell that are not well, or of which the summary does not tell enough; each place is asked once."""
+        """The output of units that are not healthy, or of which the summary does not report enough; each place is queried once."""
         places = {one.id: _PLACES[one.protection.kind] for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)}
         done: set[str] = set()
         while set(places.values()) - done:
@@ -133,12 +133,12 @@ class StorCli(RaidProvider):
             yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
 
     def _show(self, *words: str, needed: bool = True) -> tuple[Reading, Output]:
-        """One answer and what it tells; ``needed``: whether the reading is worth nothing if the tool refuses it as a whole."""
+        """One output and its contents; ``needed``: whether the reading is worth nothing if the tool refuses it as a whole."""
         output = self._ask(*words)
         reading = self.interpret(output)
         failures = list(_failures(output))
         problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _number, reason in failures))]
-        # A controller that answers with a failure is there, and nothing is known of it.
+        # A controller that answers with a failure is there, and its state is unknown.
         silent = [f"controller {number} answers with a failure: {reason}" for number, reason in failures if needed and number]
         lost = [f"{' '.join(words)}: {clause}" for clause in (*reading.lost, *silent)]
         complete = reading.complete and not (needed and any(not number for number, _reason in failures))
@@ -225,18 +225,18 @@ class StorCli(RaidProvider):
     # Setting
 
     def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
-        """Whether the wished value is the configured one, as far as that can be proved.
+        """Whether the requested value is the configured one, as far as that can be proved.
 
         Old firmware prints no ``Write Cache(initial setting)``, only what is in effect. With cached I/O that proves nothing, since writes
-        are cached whatever the write policy says. Otherwise write-back in effect was asked for, by its own word. Write-through in effect was
-        asked for only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
-        write policy cannot be changed. With a protection that is not healthy, or not told, a volume that was set to write-through looks
+        are cached whatever the write policy. Otherwise write-back in effect was requested, by its own word. Write-through in effect was
+        requested only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
+        write policy cannot be changed. With a protection that is not healthy, or not reported, a volume that was set to write-through appears
         like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil.
         """
         known = configured(subject, attribute)
         if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
             return known == value
-        # Old firmware prints no initial setting. What is in effect tells it, unless write-back may have fallen to write-through.
+        # Old firmware prints no initial setting. What is in effect shows it, unless write-back may have fallen to write-through.
         if subject.io.effective != DIRECT or subject.write.effective != value:
             return False
         return (
@@ -275,21 +275,21 @@ def _on_ssd(controller: Controller, volume: Volume) -> bool:
 
 
 def _is_worth_asking(unit: Protection) -> bool:
-    """Whether a unit can tell more than the summary does: it is there, and not known to be well."""
+    """Whether a unit can report more than the summary does: it is there, and not known to be healthy."""
     return unit.kind in _PLACES and unit.health not in (HEALTHY, MISSING) and (unit.kind != UNKNOWN or bool(unit.raw))
 
 
 def _other_places(output: Output, numbers: t.Sequence[str]) -> dict[str, str]:
-    """Where controllers say that their unit is shown instead."""
+    """Where controllers report that their unit is shown instead."""
     found = ((number, OTHER_PLACE.search(reason)) for number, reason in _refusals_of(output, numbers))
     return {number: other.group(1).lower() for number, other in found if other}
 
 
 def _unit_reading(reported: Reading, output: Output, words: t.Sequence[str], numbers: t.Sequence[str], provider: str) -> Reading:
-    """What the controllers that were meant tell of their units.
+    """The output of the selected controllers about their units.
 
     The others answer too, since one command is for all of them, and that a card has no such unit is no news. A refusal of one that
-    was meant is in its own words where the state of its unit would be.
+    was selected is in its own words where the state of its unit would be.
     """
     meant = [one for one in reported.controllers if one.id in (*numbers, UNKNOWN)]
     known = {one.id for one in meant if one.protection != Protection()}

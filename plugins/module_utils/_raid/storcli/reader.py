@@ -50,13 +50,13 @@ class Reader:
         self.output = output
         self.provider = provider
         self.problems: list[str] = list(output.not_understood)
-        #: Volumes and drives that are there and cannot be told.
+        #: Volumes and drives that are there and cannot be identified.
         self.lost: list[str] = []
         #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
         self.decimal_gb = bool(BINARY_UNITS.search(output.text))
 
     def lose(self, raw: str) -> None:
-        """A volume or drive that cannot be told."""
+        """A volume or drive that cannot be identified."""
         self.problems.append(raw)
         self.lost.append(raw)
 
@@ -83,7 +83,7 @@ class Reader:
         self.problems.append(f"{raw} ({at_line(self.output.text, found.start())})" if found else raw)
 
     def known(self, words: t.Mapping[str, str], label: str, value: t.Any, default: str = UNKNOWN) -> str:
-        """Our word for the tool's; a word that is not in the table is remembered."""
+        """Our word for the tool's; a word that is not in the table is recorded."""
         raw = word(value)
         if not raw or raw in ("-", "N/A", "NA"):
             return default
@@ -129,7 +129,7 @@ class Reader:
         )
 
     def volume(self, row: Data) -> t.Optional[Volume]:
-        """What the row of a volume tells besides its cache policy."""
+        """The contents of the row of a volume besides its cache policy."""
         group, slash, number = word(row.get("DG/VD")).partition("/")
         if not slash or not WHOLE.match(number):
             self._lose_row(row, "DG/VD", _OF_VOLUMES)
@@ -156,7 +156,7 @@ class Reader:
             self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
 
     def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
-        """The volume with what its properties tell besides its write policy."""
+        """The volume with its properties besides its write policy."""
         os_device = word(properties.get("OS Drive Name"))
         return dataclasses.replace(
             volume,

@@ -75,7 +75,7 @@ def parse(text: str, provider: str = "storcli2") -> Reading:
 
 
 def interpret(output: Output, provider: str) -> Reading:
-    """What an output of storcli2 or perccli2 tells."""
+    """The contents of an output of storcli2 or perccli2."""
     if output.version and major_version(output.version) < 8:
         return Reading((), (f"CLI version {output.version} is of storcli or perccli, not of storcli2 or perccli2",), complete=False)
     return interpreted(Reader(output, provider), _Generation8)

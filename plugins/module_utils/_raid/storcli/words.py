@@ -5,7 +5,7 @@
 
 """Words of storcli, perccli, storcli2 and perccli2, what they mean, and how their values are written.
 
-Words and labels were taken from captured outputs of many builds; where a word was never seen, the table says so.
+Words and labels were taken from captured outputs of many builds; where a word was never seen, the table notes it.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -159,7 +159,7 @@ BBU_BITS: t.Sequence[tuple[int, str]] = (
 BBU_LEARN_REQUESTED = 0x020
 BBU_LEARN_ACTIVE = 0x040
 
-#: Flags of the controller that say what can be set, and their labels.
+#: Flags of the controller that report what can be set, and their labels.
 ADAPTER_FLAGS = {"ssd_drive_cache_blocked": "Block SSD Write Disk Cache Change", "jbod_write_cache": "Support JBOD Write cache"}
 VOLUME_FLAGS = {
     "can_set_read": "Read Policy",
@@ -222,13 +222,13 @@ def percent(value: t.Any) -> t.Optional[int]:
 
 
 def flag(value: t.Any) -> t.Optional[bool]:
-    """``Yes`` or ``No`` (``NA``: the controller has no such thing); ``None`` if it is not told."""
+    """``Yes`` or ``No`` (``NA``: the controller has no such thing); ``None`` if it is not reported."""
     raw = word(value).lower().partition(",")[0]
     return {"yes": True, "on": True, "no": False, "off": False, "na": False, "n/a": False}.get(raw)
 
 
 def flags(where: Data, labels: t.Mapping[str, str]) -> dict[str, bool]:
-    """Only the flags that are told."""
+    """Only the flags that are reported."""
     found = {name: flag(where.get(label)) for name, label in labels.items()}
     return {name: value for name, value in found.items() if value is not None}
 
@@ -242,14 +242,14 @@ def first(*values: t.Any) -> str:
 
 
 def learn_cycle_of(health: str) -> str:
-    """What the state of a unit tells of its learn cycle."""
+    """The learn cycle according to the state of a unit."""
     return "active" if health == LEARNING else UNKNOWN
 
 
 def configured_and_effective(configured: str, effective: str) -> Policy:
-    """Both as the tool tells them; write-back in effect is named as it is configured, if that writes back.
+    """Both as the tool reports them; write-back in effect is named as it is configured, if that writes back.
 
-    Always write-back cannot be in effect unless it was asked for, although some builds print only ``WriteBack`` as the
+    Always write-back cannot be in effect unless it was requested, although some builds print only ``WriteBack`` as the
     initial setting.
     """
     if effective == WRITEBACK_ALWAYS and configured in WRITES_BACK:

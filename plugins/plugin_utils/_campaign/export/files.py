@@ -52,7 +52,7 @@ def export(database: DuckDBPyConnection, kind: str, file: Path, tables: t.Sequen
             if file.is_file() and filecmp.cmp(draft, file, shallow=False):
                 os.unlink(draft)
                 return False, count
-            # A collector of metrics runs as somebody else.
+            # A collector of metrics runs as another user.
             os.chmod(draft, 0o644)
             os.replace(draft, file)
         except BaseException:

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-#: Columns by table; ``stacks`` is the view that says the settings at every measurement.
+#: Columns by table; ``stacks`` is the view of the settings at every measurement.
 COLUMNS = {**{table.name: [column.name for column in table.columns] for table in TABLES}, "stacks": [column.name for column in STACKS_COLUMNS]}
 
 #: Rows that are in memory at a time.

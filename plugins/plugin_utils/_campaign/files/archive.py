@@ -8,7 +8,7 @@
 """Taking in what a host packed.
 
 Hosts are not trusted. Of an archive only plain files with known names are unpacked, into a temporary folder. A cell is renamed into
-place if every file has the hash that its ``meta.json`` says, and unpacks to no more than its kind may have. Each host has a folder of
+place if every file has the hash of its ``meta.json``, and unpacks to no more than its kind may have. Each host has a folder of
 its own, so hosts can be collected side by side without locks.
 """
 
@@ -48,7 +48,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.tar_reader import NotAnArchive, members
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import content_problems, parse_json, read_limited
 
-#: The largest archive of one host that is taken in, unless its caller says otherwise, in bytes.
+#: The largest archive of one host that is taken in, unless its caller sets another limit, in bytes.
 LARGEST_ARCHIVE = 4096 * MIB
 
 _LARGEST_FILE = 128 * MIB
@@ -62,7 +62,7 @@ class Received:
     """What became of the cells of one archive, and the state that each host-side measurement has.
 
     :param refused: another ``ok`` result stands there; ``unexplained``: those of them that a runner measured again because that one does
-        not say what exactly was measured, as results of earlier versions of the collection. ``rejected``: cells that are damaged or
+        not record what exactly was measured, as results of earlier versions of the collection. ``rejected``: cells that are damaged or
         exceed a limit, and why; of these nothing is stored. ``accepted``: all others.
     """
 
@@ -92,13 +92,13 @@ def receive(
     """Unpack what a host packed, check all of it, then put its cells in place.
 
     A cell that is there already and equal stays. One that is there and differs is replaced when it was not ``ok``, when the host
-    was told of just that result and measured again because it is of another job, stack, device or fio now (``replaces``), else
+    was given just that result and measured again because it is of another job, stack, device or fio now (``replaces``), else
     only with ``replace``: a result is never overwritten in silence. A cell that is damaged or exceeds a limit is rejected by itself. An
-    archive that is not whole, or holds anything that is no file of a cell that was asked for, is rejected with everything in it.
+    archive that is not whole, or holds anything that is no file of a cell that was requested, is rejected with everything in it.
 
     :param archive: an uncompressed tar of ``<variant>/<cell>/<repeat>/<file>``.
-    :param host: the name in the inventory; the archive must say the same.
-    :param expected: the cells this host was asked for.
+    :param host: the name in the inventory; the archive must contain the same.
+    :param expected: the cells requested from this host.
     :raises DamagedArchive: if the archive is rejected.
     :raises ResultsError: if it cannot be written; the partial copy is taken away.
     """
@@ -188,7 +188,7 @@ def _write(source: t.BinaryIO, size: int, target: Path) -> None:
 
 
 def _checked(root: Path, keys: t.Iterable[CellKey], rejected: dict[CellKey, str], host: str, campaign: str) -> dict[CellKey, dict[str, t.Any]]:
-    """The ``meta.json`` of every cell that is what it says; why the others are not is added to ``rejected``."""
+    """The ``meta.json`` of every consistent cell; why the others are not is added to ``rejected``."""
     metas: dict[CellKey, dict[str, t.Any]] = {}
     for key in keys:
         if key in rejected:
@@ -254,7 +254,7 @@ def _place(metas: t.Mapping[CellKey, t.Mapping[str, t.Any]], incoming: Path, hos
 
 
 def _explained(folder: Path) -> bool:
-    """Whether a result says what exactly was measured."""
+    """Whether a result records what exactly was measured."""
     return is_sha256(read_json(folder / META_FILE).get("measurement_sha256"))
 
 

@@ -7,10 +7,10 @@
 
 """How far the clock of a host is from the controller's, from questions and answers over a connection. Pure, but for the shell text.
 
-The host says what its clock shows. That moment lies between the question and the answer on the controller, so every exchange bounds
+The host reports its clock. That moment lies between the request and the response on the controller, so every exchange bounds
 the difference from both sides, and the bounds of several exchanges hold together (F. Cristian, Probabilistic clock synchronization,
 1989). A connection takes far longer to begin a command than to end it, which would spoil the middle of the two bounds; so the host
-also says when it began the command, as its kernel knows it.
+also reports when it began the command, according to its kernel.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _GRAIN = 0.02
 _ANSWER = re.compile(r"^([0-9]{9,11})\.([0-9]{1,9}|%N|N)$")
 _START = re.compile(r"^CLOCK ([0-9.]+) ([0-9]+)$")
 
-#: What is asked of a host. The last thing it does is to look at its clock. Field 22 is counted behind the name, which may hold blanks.
+#: The command for a host. Its last action is to read the clock. Field 22 is counted behind the name, which may hold blanks.
 _SCRIPT = (
     'read -r s < /proc/$$/stat; read -r u x < /proc/uptime; s=${s##*) }; set -- $s; shift 19 2>/dev/null; printf "CLOCK %s %s\\n" "$u" "$1"; exec date +%s.%N'
 )
@@ -89,7 +89,7 @@ def read_answer(text: str, sent: float, answered: float) -> Bounds | None:
     latest = looked + 1.0 if coarse else looked
     earliest = latest
     if began is not None and None not in began and not coarse:
-        # The command began so long before the host looked at its uptime, and that was just before its clock.
+        # The command began so long before the host read its uptime, and that was just before its clock.
         age = t.cast("float", began[0]) - t.cast("float", began[1]) / _TICKS
         if 0 <= age <= answered - sent + 0.05:
             earliest = looked - age + _GRAIN
@@ -118,7 +118,7 @@ def together(exchanges: t.Sequence[Bounds]) -> Bounds | None:
 def decide(bounds: Bounds, *, synchronised: bool) -> Clock:
     """The difference to use.
 
-    :param synchronised: the clocks are said to be kept together by something better than this measurement.
+    :param synchronised: the clocks are reported to be kept together by something better than this measurement.
     """
     if synchronised and bounds.low <= 0.0 <= bounds.high:
         return Clock(0.0, max(-bounds.low, bounds.high))

@@ -58,7 +58,7 @@ def finished(campaign: Path, host: str, expected: t.Mapping[CellKey, ExpectedMea
 def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int], str]:
     """What stands for each whole ``ok`` result of a host, by cell and repeat: its ``measurement_sha256``.
 
-    The runner on the host knows which measurement that would be now, and measures again what is another one. Results that say
+    The runner on the host determines which measurement that would be now, and measures again what is another one. Results that say
     nothing of the kind, of earlier versions of the collection, are left out.
     """
     folder = campaign / component(host, "host")
@@ -77,9 +77,9 @@ def measured_as(campaign: Path, host: str, variant: str) -> dict[tuple[str, int]
 
 
 def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[CellKey]:
-    """Of some cells those with an ``ok`` result that does not say what exactly was measured, as results of earlier versions of the collection.
+    """Of some cells those with an ``ok`` result that does not record what exactly was measured, as results of earlier versions of the collection.
 
-    Nobody can know whether that would be the same measurement now, so they are measured again; but they are not replaced unasked.
+    Whether that would be the same measurement now is unknown, so they are measured again; but they are not replaced without a request.
     """
     folder = campaign / component(host, "host")
     return [key for key in keys if stored_state(folder, key) == "ok" and not is_sha256(read_json(key.below(folder) / META_FILE).get("measurement_sha256"))]

@@ -33,7 +33,7 @@ def note_group(campaign: Path, host: str, variant: str, group: str) -> bool:
 
 
 def group_of(variant: Path) -> str | None:
-    """The array that a host shares with others in a variant, as its plan says; ``None`` for none.
+    """The array that a host shares with others in a variant, according to its plan; ``None`` for none.
 
     :param variant: the folder of the variant in that of the host.
     :raises ResultsError: if the plan cannot be read.

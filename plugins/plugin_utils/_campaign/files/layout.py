@@ -7,7 +7,7 @@
 
 """Names and places of a campaign: ``<results>/<campaign>/<host>/<variant>/<cell>/<repeat>/``.
 
-Every part of that path may have been said by a host or by a copied folder, so nothing becomes a path here that is not a
+Every part of that path may come from a host or by a copied folder, so nothing becomes a path here that is not a
 plain name: see :func:`component`.
 """
 
@@ -23,10 +23,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 if t.TYPE_CHECKING:
     import datetime
 
-#: The version of what :func:`archive.receive <receive>` accepts and of what the plan files say.
+#: The version of what :func:`archive.receive <receive>` accepts and of the plan files.
 SCHEMA = 1
 
-#: What became of a cell. Only the controller says ``missing``: a host never does.
+#: What became of a cell. Only the controller sets ``missing``: a host never does.
 STATES = ("ok", "not_steady", "noisy", "interrupted", "failed", "refused", "missing")
 
 #: States whose numbers stand for a whole run. The others have none, which is never the same as 0.

@@ -81,7 +81,7 @@ def merge(sources: t.Sequence[Path], into: Path, *, keep_conflicts: bool = False
 
     :param into: the folder of a campaign; a new one is made.
     :param keep_conflicts: where two campaigns have different results of one cell, keep the one that is there (of sources, the first).
-    :param dry_run: look only.
+    :param dry_run: change nothing.
     :raises BadInput: before anything is copied, if there are conflicts and ``keep_conflicts`` is not set.
     :raises ResultsError: if a source is no campaign, or the folder cannot be written.
     """
@@ -136,7 +136,7 @@ def _abbreviate(names: t.Sequence[str]) -> str:
 def _choose(
     campaigns: t.Sequence[Campaign], existing: t.Mapping[CellPlace, CellRecord]
 ) -> tuple[dict[CellPlace, CellRecord], tuple[str, ...], tuple[str, ...], int]:
-    """Which cells come from where; the first campaign that has measured one is believed."""
+    """Which cells come from where; the first campaign that has measured one is used."""
     there = dict(existing)
     chosen: dict[CellPlace, CellRecord] = {}
     conflicts, damaged = [], []

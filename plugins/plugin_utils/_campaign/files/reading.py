@@ -49,9 +49,12 @@ def file_sha256(path: Path | str) -> str:
     """The SHA-256 of a file in hexadecimal digits."""
     # Most are a few KiB: file_digest would first fill a large buffer with zeros for each of them.
     found = hashlib.sha256()
-    with open(path, "rb", buffering=0) as file:
-        while block := file.read(_BLOCK):
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        while block := os.read(descriptor, _BLOCK):
             found.update(block)
+    finally:
+        os.close(descriptor)
     return found.hexdigest()
 
 
@@ -112,7 +115,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def file_problems(folder: Path, meta: t.Mapping[str, t.Any]) -> list[str]:
-    """How the files of a cell differ from what its ``meta.json`` says of them."""
+    """How the files of a cell differ from its ``meta.json``."""
     recorded = meta.get("files")
     if not isinstance(recorded, dict):
         return [f"its {META_FILE} names no files"]

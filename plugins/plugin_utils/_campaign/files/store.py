@@ -56,7 +56,7 @@ class CellRecord:
     """One measurement as the results folder has it, or as it should have it (state ``missing``).
 
     :param path: its folder; ``None`` if there is none.
-    :param meta: its ``meta.json``; every value in it was said by a host.
+    :param meta: its ``meta.json``; every value in it comes from a host.
     :param job: the fio options that were sent, from ``job.fio``.
     :param verdicts: the verdict of the stack before and after; ``None`` where it was not recorded.
     :param problems: what is wrong with its files, as sentences. A record with problems is never ``ok``.
@@ -95,7 +95,7 @@ def open_campaign(results: Path, name: str = "", label: str = "", *, now: dateti
     """Make the folder of a campaign and prove that results can be written there, before any host works for nothing.
 
     :param name: an existing or a new campaign; empty takes the controller's clock and ``label``.
-    :param dry_run: look only.
+    :param dry_run: change nothing.
     :returns: the folder, and whether it is a new one.
     :raises ResultsError: if the folder cannot be written or its disk is full.
     """
@@ -151,7 +151,7 @@ def write_plan(
     A plan that exists is added to, never shortened: what was once promised stays visible.
 
     :param patterns: of the cells that searches and rounds may bring beside their answers; none of them can be missing.
-    :param dry_run: look only.
+    :param dry_run: change nothing.
     :returns: whether the plan changes.
     """
     host, variant = component(host, "host"), component(variant, "variant")
@@ -274,7 +274,7 @@ def load_host(host: Path, created: dict[str, str], problems: list[str], *, conte
 
 
 def _folders(parent: Path, problems: list[str]) -> list[Path]:
-    """The folders in ``parent`` that a campaign may have; links and strange names are said, not followed."""
+    """The folders in ``parent`` that a campaign may have; links and invalid names are reported, not followed."""
     found = []
     for entry in sorted(parent.iterdir()):
         if entry.name.startswith(".") or entry.name in RESERVED:
@@ -331,7 +331,7 @@ def _plan_cells(path: Path, variant: str) -> set[CellKey]:
 
 
 def is_plan(path: Path, variant: str) -> bool:
-    """Whether a plan says which cells and patterns were planned; if not, :func:`load_campaign` has named it as a problem."""
+    """Whether a plan lists which cells and patterns were planned; if not, :func:`load_campaign` has named it as a problem."""
     try:
         _plan_cells(path, variant)
         _plan_patterns(path)

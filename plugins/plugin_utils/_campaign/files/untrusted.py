@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 #: Lines of the logs of one cell together: those of 19 days with three logs, or of one day with 19 threads.
 MOST_LINES = 5_000_000
 
-#: What may be raised where a value of a host is of another kind than in any honest file. It makes one cell failed.
+#: What may be raised where a value of a host is of another kind than in any valid file. It makes one cell failed.
 CELL_TROUBLE = (StorageError, AttributeError, TypeError, ValueError, LookupError, ArithmeticError, RecursionError, MemoryError)
 
 #: Bytes that are unpacked at once.
@@ -40,9 +40,11 @@ def read_limited(path: Path, largest: int) -> bytes:
     """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(descriptor, "rb", buffering=0) as file:
+        try:
             # Not read(largest): that allocates as much. The file may grow meanwhile, readall() would follow it.
-            content = file.read(min(os.fstat(descriptor).st_size, largest) + 1) or b""
+            content = os.read(descriptor, min(os.fstat(descriptor).st_size, largest) + 1)
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise ResultsError(f"{path.name} could not be read ({error.strerror})") from None
     if len(content) > largest:

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What a cell can ask for beside its job: a pause before it, a search under a limit, rounds until it is steady. Pure."""
+"""What a cell can request beside its job: a pause before it, a search under a limit, rounds until it is steady. Pure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ METRICS = (*BY_NAME, "mean")
 #: What a search or the values of a matrix's axis can set of a search.
 SEARCH_KEYS = ("metric", "limit", "direction", "over", "first", "last", "factor", "bracket")
 
-#: Seconds that a pause of unknown length may take where the suite does not say.
+#: Seconds that a pause of unknown length may take where the suite does not set it.
 MOST_PAUSE = 3600
 
 

@@ -20,7 +20,7 @@ WIDTH = 120
 
 _HEADINGS = ("CELL", "TARGET", "RUNS", "TIME", "PAUSE BEFORE", "WRITES EACH", "OF RATED")
 _LEFT = {0, 1, 4}
-#: Characters that a name of a cell may have at most; of a target, the end of its path says more than its beginning.
+#: Characters that a name of a cell may have at most; of a target, the end of its path is more specific than its beginning.
 _LONGEST_CELL, _LONGEST_TARGET = 46, 22
 
 
@@ -83,7 +83,7 @@ def _time(run: Run) -> str:
     if run.runs > 1:
         return f"{run.runs} x {duration(run.estimate.seconds)}"
     bound = "" if run.estimate.known else "<= " if run.estimate.seconds == run.estimate.longest else "~ "
-    # Less than a second says already that it is no exact time.
+    # Less than a second is not given as an exact time.
     return duration(run.estimate.seconds) if run.estimate.seconds < 1 else f"{bound}{duration(run.estimate.seconds)}"
 
 

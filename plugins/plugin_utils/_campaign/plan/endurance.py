@@ -24,7 +24,7 @@ class Wear:
 
     :param written: bytes at most, all repeats together; what cannot be known is left out and named in ``unknown``.
     :param cells: bytes by cell, all its repeats together.
-    :param endurance: bytes that may be written in its life, if the user said so.
+    :param endurance: bytes that may be written in its lifetime, if given.
     """
 
     path: str

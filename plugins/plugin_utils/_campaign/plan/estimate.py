@@ -33,11 +33,11 @@ _BLOCK = 4096
 class Estimate:
     """What one run of a job will take.
 
-    :param seconds: expected, ramp included; ``None`` if neither the job nor the size of the target tells.
+    :param seconds: expected, ramp included; ``None`` if neither the job nor the size of the target determines it.
     :param known: whether it takes just that long on every host, so that a timetable can count on it.
     :param longest: seconds after which the job ends by itself, whatever the target does; ``None`` if nothing limits it.
     :param written: bytes at most; ``None`` if they cannot be known.
-    :param exact: whether ``written`` is what its sizes say, and no upper bound from a time and a rate.
+    :param exact: whether ``written`` follows from its sizes, and no upper bound from a time and a rate.
     """
 
     seconds: float | None
@@ -189,7 +189,7 @@ def _plain_number(text: str | None) -> int | None:
 
 
 def _moved(section: Section, target: CampaignTarget) -> int | None:
-    """Bytes that a job without a time moves before it ends by itself, all its clones together; ``None`` if nothing tells."""
+    """Bytes that a job without a time moves before it ends by itself, all its clones together; ``None`` if unknown."""
     count = section.value("number_ios")
     block = _block(section)
     if count is not None and block is not None:

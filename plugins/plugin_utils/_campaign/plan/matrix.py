@@ -16,11 +16,11 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import SEARCH_KEYS, listed, mapping
 
-#: What a cell can say beside its name, its job and ``fill``; a matrix says it for all its cells.
+#: What a cell can set beside its name, its job and ``fill``; a matrix sets it for all its cells.
 CELL_KEYS_OF_A_MATRIX = {"description", "repeats", "share", "pause", "search", "rounds", "measures_garbage_collection"}
 _MATRIX_KEYS = CELL_KEYS_OF_A_MATRIX | {"name", "axes", "exclude", "only", "options", "runtime", "ramp_time"}
 
-#: Beyond that somebody has mistaken an axis.
+#: A larger matrix is considered a mistake in an axis.
 MOST_CELLS = 10000
 
 #: What stands before a bare number in the names of cells.

@@ -10,7 +10,7 @@ Repeats are interleaved and every second pass runs backwards (A B B A): a drift 
 discards a target keeps its order: what comes before and after it are measurements of other states of the drive.
 
 A step begins with its pause, then waits at its barrier if it has one, then for its offset. The first step has a barrier, and so
-has every step after one whose length nobody knows beforehand, and every step whose own pause is of unknown length: there the
+has every step after one whose length is not known beforehand, and every step whose own pause is of unknown length: there the
 hosts find together again. Between two barriers every step starts at a known number of seconds after the release.
 """
 
@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 
 #: Seconds that a job without a time limit may take, at least: what the module that measures allows it.
 UNLIMITED = 21600
-#: Seconds that the controller grants a host beside what the jobs ask for: at all, and for each cell.
+#: Seconds that the controller grants a host beside what the jobs need: at all, and for each cell.
 GRACE, GRACE_OF_A_CELL = 300, 30
 #: Seconds that a host waits at a barrier for the others, beside what their steps may differ.
 BARRIER = 900
@@ -273,8 +273,8 @@ def _repeated(run: Run, number: int) -> Run:
 
 
 def with_runtime(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:
-    """The job, with another runtime if one is asked for."""
-    # Without time_based a short job ends when its size is done, however long it was asked to run.
+    """The job, with another runtime if one is requested."""
+    # Without time_based a short job ends when its size is done, regardless of its runtime.
     return _with(job, {"runtime": runtime, "time_based": 1}) if runtime else dict(job)
 
 
@@ -292,7 +292,7 @@ class _Timetable:
     gap: float
     steps: list[PlanStep] = field(default_factory=list)
     clock: float = 0.0
-    #: Whether something was written that no pause has waited for yet, and whether a cell has told the rate to wait by.
+    #: Whether something was written that no pause has waited for yet, and whether a cell has shown the rate to wait by.
     written: bool = False
     rate_known: bool = False
 

@@ -9,7 +9,7 @@
 
 What a job may be is decided in one place, ``module_utils/_fio/job.py``: a suite is refused here, before any host is touched,
 for what would be refused there. ``docs/suites.md`` describes the schema, ``matrix.py`` makes cells of a matrix, ``conditions.py``
-reads what else a cell can ask for, and ``plan.py`` spreads a suite over targets and repeats.
+reads what else a cell can request, and ``plan.py`` spreads a suite over targets and repeats.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SuiteCell:
     :param fill: it goes over its target once, before the others.
     :param share: percent of the target that it uses.
     :param pause: before it; ``None`` for none.
-    :param decides: names of the metrics by which it answers the question of the suite; ``None`` where the suite does not say.
+    :param decides: names of the metrics by which it answers the question of the suite; ``None`` where the suite does not set it.
     """
 
     name: str
@@ -73,7 +73,7 @@ class SuiteCell:
 
     @property
     def discards(self) -> bool:
-        """Whether it tells its target that nothing of it is needed any more, from its beginning to its end."""
+        """Whether it discards its target, from its beginning to its end."""
         return all(
             (section.value("rw", "readwrite") or "").split(":")[0] == "trim" and section.asked_runtime is None for section in self.checked_job().sections
         )
@@ -86,7 +86,7 @@ class Suite:
     :param together: several targets of a host at once, and not one after another.
     :param apart: every host at its own pace; only hosts that were declared to share an array start their cells together.
     :param requires: ``file`` or ``device`` if every target must be one.
-    :param size: bytes of a target that are used where the target does not say.
+    :param size: bytes of a target that are used where the target does not set it.
     """
 
     name: str
@@ -268,7 +268,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
 
 
 def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:
-    """A job with the options of its suite; what the job says itself wins."""
+    """A job with the options of its suite; the job's own options win."""
     if not isinstance(job, t.Mapping) or not job or not options:
         return job
     if "jobs" in job or "global" in job:

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""The targets of one host as a user writes them, and what is assumed of those of which he says little. Pure."""
+"""The targets of one host as a user writes them, and what is assumed where options are missing. Pure."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import mapping
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
 
-#: What a target takes, if the user does not say: more than most, so that wear is rather over- than underestimated.
+#: What a target takes, if the user does not set it: more than most, so that wear is rather over- than underestimated.
 ASSUMED_RATE = 3_000_000_000
 ASSUMED_IOPS = 500_000
 
-#: What the module that measures needs to know of a target; the rest is for the plan.
+#: What the module that measures needs of a target; the rest is for the plan.
 _FOR_THE_HOST = ("device", "file", "allow_data_loss", "identity", "size")
 _FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance")
 
@@ -40,11 +40,11 @@ class CampaignTarget:
     :param label: what follows the names of its cells; empty for the only one without a name.
     :param path: of the device or file.
     :param is_file: whether it is a file on a mounted file system.
-    :param given: what the host is told.
-    :param region: bytes that a job without a size of its own goes over; ``None`` if the user did not say.
+    :param given: what is sent to the host.
+    :param region: bytes that a job without a size of its own goes over; ``None`` if not given.
     :param write_rate: bytes per second that it takes at most; ``write_iops``: writes per second.
     :param assumed: which of the two the user did not give.
-    :param endurance: bytes that may be written in its life; ``None`` if the user did not say.
+    :param endurance: bytes that may be written in its lifetime; ``None`` if not given.
     """
 
     label: str
@@ -60,7 +60,7 @@ class CampaignTarget:
     def share(self, percent: int, cell: str) -> CampaignTarget:
         """The first ``percent`` of it.
 
-        A target without a size, used whole, stays as it is: the job of the cell says the percentage to fio, which alone knows
+        A target without a size, used whole, stays as it is: the job of the cell passes the percentage to fio, which alone has
         how large the device is.
 
         :raises BadInput: if it is a file without a size.
@@ -125,7 +125,7 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
 
 
 def _check_host_options(given_to_host: dict[str, t.Any], where: str) -> None:
-    """See that the host is told what is meant: the text ``no`` must not become a permission."""
+    """Convert what is sent to the host: the text ``no`` must not become a permission."""
     for key in ("device", "file", "identity"):
         if key in given_to_host and (isinstance(given_to_host[key], (bool, float)) or not isinstance(given_to_host[key], (str, int))):
             raise BadInput(f"{where}: '{key}' must be a text.")

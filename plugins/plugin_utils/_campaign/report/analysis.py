@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Everything that a report says, as plain data. What draws it decides nothing."""
+"""Everything in a report, as plain data. What draws it decides nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import comparison_table, costs, loads, problems
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, comparison_table, costs, cpu, loads, problems, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.comparison_table import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import brief_notes_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
@@ -38,7 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 #: Marks a percentile that too few I/Os were measured for.
 HIDDEN = "†"
 
-#: Series that are looked at one by one: those that vary most.
+#: Series that are analysed one by one: those that vary most.
 MOST_SERIES = 1500
 
 #: Series that are drawn one by one, and of one kind in one cell.
@@ -46,10 +47,14 @@ _MOST_DRAWN = 60
 _MOST_ALIKE = 2
 
 
+#: Of these kinds a few are drawn, to be seen at all.
+_QUIET = ("steady", "unknown")
+
+
 @dataclass(frozen=True)
 class Options:
-    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for what the suite says.
-    :param ignore: what may differ between variants that are compared. :param host_class: what hosts are told apart by.
+    """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for the suite's choice.
+    :param ignore: what may differ between variants that are compared. :param host_class: what distinguishes hosts.
     :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices."""
 
     baseline: str = ""
@@ -112,7 +117,7 @@ class CollectionLine:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One campaign. ``points`` is all of it; the rest says what is in it."""
+    """One campaign. ``points`` is all of it; the rest describes it."""
 
     campaign: str
     made: str
@@ -126,6 +131,11 @@ class Analysis:
     searches: tuple[SearchResult, ...]
     curves: tuple[loads.CurveSet, ...]
     heat_maps: tuple[loads.HeatMap, ...]
+    heat_groups: tuple[block_sizes.HeatGroup, ...]
+    distributions: tuple[Distribution, ...]
+    rounds: tuple[rounds.RoundsRun, ...]
+    cpu: tuple[cpu.CpuLine, ...]
+    cpu_note: str
     bands: tuple[Band, ...]
     series: tuple[NamedSeries, ...]
     series_looked_at: int
@@ -155,8 +165,9 @@ def analyse(
     options: Options,
     now: datetime.datetime | None = None,
     points: t.Sequence[Point] | None = None,
+    distributions: t.Sequence[Distribution] = (),
 ) -> Analysis:
-    """All that can be said of a campaign.
+    """The whole analysis of a campaign.
 
     :param total: series that there are; ``series`` are those of them that vary most.
     :param points: of the rows, where they were put together already.
@@ -178,6 +189,8 @@ def analyse(
         facts=options.host_class,
     )
     stacks = tuple(setup.stacks_of(rows))
+    heat_maps = tuple(loads.heat_maps(points, variants))
+    cpu_lines = tuple(cpu.cpu_lines(points))
     written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
     return Analysis(
         campaign=rows.campaign,
@@ -191,7 +204,12 @@ def analyse(
         sum_notes=tuple(brief_notes_of(rows.aggregates)),
         searches=tuple(_searches(rows)),
         curves=tuple(loads.curve_sets(points, variants, rows.merged, options.limit)),
-        heat_maps=tuple(loads.heat_maps(points, variants)),
+        heat_maps=heat_maps,
+        heat_groups=tuple(block_sizes.groups_of(heat_maps, answer.baseline)),
+        distributions=tuple(distributions),
+        rounds=tuple(rounds.rounds_of(rows)),
+        cpu=cpu_lines,
+        cpu_note=cpu.cpu_sentence(cpu_lines, answer),
         bands=tuple(bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),
@@ -203,7 +221,7 @@ def analyse(
         stacks=stacks,
         differences=tuple(setup.differences_of(stacks, variants)),
         problems=tuple(problems.problems_of(rows, points, named, out, answer.incomparable)),
-        costs=tuple(costs.costs_of(points, variants, options.prices)),
+        costs=tuple(costs.costs_of(points, variants, options.prices, answer)),
         currency=options.currency,
         wear=tuple(costs.wear_of(rows)),
         bytes_written=sum(written) if written else None,
@@ -268,7 +286,7 @@ def _number(value: t.Any) -> float | None:
 
 
 def _collection(rows: Rows) -> t.Iterator[CollectionLine]:
-    """Where cells have shown garbage collection; those that were to measure it and did not say so in their notes."""
+    """Where cells have shown garbage collection; those that were to measure it and did not record it in their notes."""
     groups: dict[tuple[str, str, str, str], list[t.Any]] = {}
     for one in _once(rows):
         if one.measured and one.collection_rate:
@@ -280,13 +298,13 @@ def _collection(rows: Rows) -> t.Iterator[CollectionLine]:
 
 
 def _to_draw(named: t.Sequence[problems.NamedSeries]) -> t.Iterator[problems.NamedSeries]:
-    """Those to look at first: cliffs, swings, decays, drifts, steps, and then steady ones, a few of each cell; with stalls before those without."""
+    """The most important first: cliffs, swings, decays, drifts, steps, and then steady ones, a few of each cell; with stalls before those without."""
     drawn: Counter[tuple[str, ...]] = Counter()
     stalled_first = sorted(named, key=lambda one: not one.finding.stalls)
-    for kind in WORST_FIRST:
+    for kind in (*WORST_FIRST, "unknown"):
         for one in stalled_first:
             key = (kind, one.series.cell, one.series.direction, one.series.variant)
-            most = 0 if kind == "steady" and sum(drawn.values()) >= 12 else _MOST_ALIKE if kind != "steady" else 1
+            most = 0 if kind in _QUIET and sum(drawn.values()) >= 12 else 1 if kind in _QUIET else _MOST_ALIKE
             if one.finding.kind == kind and drawn[key] < most and sum(drawn.values()) < _MOST_DRAWN:
                 drawn[key] += 1
                 yield one

@@ -18,17 +18,25 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, HostClass, host_classes
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES, Safety, safety_by_variant, safety_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS, Metric, differences
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
+    KEEPS,
+    LOSES,
+    NOTHING_KNOWN,
+    Safety,
+    safety_by_variant,
+    safety_of,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing, pair, values_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, Comparison, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, pooled_noise
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
 
 @dataclass(frozen=True)
@@ -38,8 +46,7 @@ class Result:
     :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
     :param repeats: fewest of a host.
     :param noise: standard deviation by mean of the repeats, of several hosts the median; ``None`` where nothing was repeated.
-    :param comparison: with the baseline; ``None`` for the baseline itself, and where ``reason`` says why there is none.
-    :param same_hosts: whether it is of hosts that measured both.
+    :param pairing: with the baseline; ``None`` for the baseline itself.
     :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
     :param is_allowed: whether it keeps whatever the baseline keeps.
     """
@@ -49,16 +56,28 @@ class Result:
     value: float | None
     repeats: int
     noise: float | None
-    comparison: Comparison | None
-    reason: str
-    same_hosts: bool
+    pairing: Pairing | None
     safety: Safety
     acknowledged: str
     is_allowed: bool
 
     @property
+    def comparison(self) -> Comparison | None:
+        """``None`` for the baseline, and where ``reason`` is why there is none."""
+        return None if self.pairing is None else self.pairing.comparison
+
+    @property
+    def reason(self) -> str:
+        return "" if self.pairing is None else self.pairing.reason
+
+    @property
+    def same_hosts(self) -> bool:
+        """Whether it was compared on hosts that measured both."""
+        return self.pairing is None or self.pairing.same_hosts
+
+    @property
     def verdict(self) -> str:
-        return self.comparison.verdict if self.comparison is not None else "not_comparable" if self.reason else "baseline"
+        return "baseline" if self.pairing is None else self.pairing.verdict
 
     @property
     def is_noisy(self) -> bool:
@@ -67,13 +86,12 @@ class Result:
     @property
     def ratio(self) -> float | None:
         """Of the baseline."""
-        found = self.comparison
-        return None if found is None else found.ratio if found.ratio is not None else found.ratio_of_medians
+        return None if self.pairing is None else self.pairing.ratio
 
 
 @dataclass(frozen=True)
 class WorkloadAnswer:
-    """What is said of one workload on one class of hosts.
+    """The answer for one workload on one class of hosts.
 
     :param first: a measurement of it, for its job.
     :param results: the baseline first, if it was measured, then the others in their order.
@@ -95,7 +113,7 @@ class WorkloadAnswer:
 
 @dataclass(frozen=True)
 class Variant:
-    """One variant over all hosts. :param safety: the worst of what was said of it."""
+    """One variant over all hosts. :param safety: the worst of its verdicts."""
 
     name: str
     hosts: int
@@ -135,10 +153,10 @@ def answer_of(
     ignore: t.Sequence[str] = (),
     facts: t.Sequence[str] = USUAL_FACTS,
 ) -> Answer:
-    """:param decide_by: patterns of cells; none for what the suite says.
+    """:param decide_by: patterns of cells; none for the suite's choice.
     :param doubtful: cells and directions whose mean depends on how long was measured.
     :param ignore: what may differ between variants, of ``KEYS_OF_VARIANTS``.
-    :param facts: what classes of hosts are told apart by.
+    :param facts: what distinguishes classes of hosts.
     """
     names = rows.variants
     base = baseline or (names[0] if names else "")
@@ -162,7 +180,7 @@ def answer_of(
                 workloads.append(_workload(host_class, question, sides, base, safety, keys))
     by_variant = safety_by_variant(rows)
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
-    variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, Safety("unknown", "unknown", "unknown"))) for name in names)
+    variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, NOTHING_KNOWN)) for name in names)
     incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
     return Answer(base, variants, tuple(workloads), answer_text.sentences(workloads, len(classes)), tuple(excluded), incomparable)
 
@@ -193,8 +211,7 @@ def _workload(
     ranked = sorted(better, key=lambda one: (one.ratio or 0.0) if higher else -(one.ratio or 0.0), reverse=True)
     rival = None
     for other in ranked[1:]:
-        duel, _reason, _same = compared(METRICS[question.metric], sides[other.variant], sides[ranked[0].variant], keys)
-        if duel is None or duel.verdict != "better":
+        if pair(METRICS[question.metric], sides[other.variant], sides[ranked[0].variant], keys).verdict != "better":
             rival = other.variant
             break
     return WorkloadAnswer(host_class, question, first, base, tuple(results), ranked[0].variant if ranked else None, rival)
@@ -210,22 +227,15 @@ def _result(
 ) -> Result:
     column = METRICS[question.metric].column
     own = sides[name]
-    comparison, reason, same_hosts = None, "", True
-    if name != base:
-        comparison, reason, same_hosts = (
-            compared(METRICS[question.metric], sides[base], own, keys) if base in sides else (None, f"{base} has no number of it", True)
-        )
     first = next(iter(own.values()))[0]
     needs_no_flush = _needs_no_flush(question.direction, first)
     return Result(
         variant=name,
         hosts=tuple(own),
-        value=median(median(_values(here, column)) for here in own.values()),
+        value=median(median(values_of(here, column)) for here in own.values()),
         repeats=min(len(here) for here in own.values()),
-        noise=pooled_noise([finite(_values(here, column), "repeats") for here in own.values()]),
-        comparison=comparison,
-        reason=reason,
-        same_hosts=same_hosts,
+        noise=pooled_noise([finite(values_of(here, column), "repeats") for here in own.values()]),
+        pairing=None if name == base else pair(METRICS[question.metric], sides.get(base, {}), own, keys),
         safety=safety[name],
         acknowledged=safety[name].acknowledged(needs_no_flush=needs_no_flush),
         is_allowed=name == base or base not in safety or _is_allowed(safety[name], safety[base], needs_no_flush),
@@ -252,30 +262,3 @@ def _needs_no_flush(direction: str, first: Measurement) -> bool:
 def _is_allowed(candidate: Safety, baseline: Safety, needs_no_flush: bool) -> bool:
     kept, required = (one.acknowledged(needs_no_flush=needs_no_flush) for one in (candidate, baseline))
     return _as_safe(kept, required) and _as_safe(candidate.device_loss, baseline.device_loss)
-
-
-def compared(
-    metric: Metric, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]], keys: t.Sequence[str]
-) -> tuple[Comparison | None, str, bool]:
-    """The comparison of measurements by host, or why there is none, and whether it is of hosts that measured both."""
-    both = [host for host in old if host in new]
-    pairs = [(host, old[host], new[host]) for host in both]
-    if not both:
-        # Different hosts: nothing cancels out, and the repeats of all hosts of a side are taken together.
-        pairs = [("", [one for here in old.values() for one in here], [one for here in new.values() for one in here])]
-    usable, reasons = {}, []
-    for host, before, after in pairs:
-        different = differences(before, after, keys)
-        values = _values(before, metric.column), _values(after, metric.column)
-        if different:
-            reasons += different
-        elif all(values):
-            usable[host] = values
-    if not usable:
-        reason = "; ".join(dict.fromkeys(reasons)) or f"no repeat has I/Os enough for its {metric.column.removesuffix('_ns')}"
-        return None, reason, bool(both)
-    return compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100).overall, "", bool(both)
-
-
-def _values(runs: t.Iterable[Measurement], column: str) -> list[float]:
-    return [value for one in runs if (value := getattr(one, column))]

@@ -4,7 +4,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
-"""The answer in sentences: each says what its comparison shows, and no more. Pure."""
+"""The answer in sentences: each states what its comparison shows, and no more. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, duration, figure, listed, percent, span
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import FEWEST_REPEATS, NOISE_GATE, PRACTICAL
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import FEWEST_REPEATS, NOISE_GATE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 #: What an engineer acts on first.
 _ORDER = ("better", "different_hosts", "not_enough_repeats", "undecided", "worse", "same", "not_comparable", "baseline")
 
-#: With more workloads than this a sentence says first in how many of them each variant is better.
+#: With more workloads than this a sentence states first in how many of them each variant is better.
 _FEW = 3
 
 _KINDS = {"read": "read", "write": "write", "trim": "discard", "mixed": "I/O"}
@@ -34,37 +34,49 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str,
     """One for each workload of each class, with its name where there are several; of many workloads a summary first."""
     if not workloads:
         return (NO_ANSWER,)
-    ordered = sorted(workloads, key=lambda one: (_ORDER.index(verdict_of(one)), -_improvement(one)))
+    ordered = in_order(workloads)
     cells = len({one.question for one in workloads})
     safety = list(dict.fromkeys(_safety(one) for one in ordered))
-    found = _summary(ordered) if len(ordered) > _FEW else []
+    found = _summary(ordered, classes) if len(ordered) > _FEW else []
     for one in ordered:
         where = [one.host_class.label] if classes > 1 else []
         where += [workload_name(one)] if cells > 1 else []
-        said = " ".join(filter(None, (_who(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")))
+        parts = (_who(one), _against(one), _left_out(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")
+        said = " ".join(filter(None, parts))
         found.append(f"{', '.join(where)}: {said}" if where else said)
     return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
 
 
-def _summary(workloads: t.Sequence[WorkloadAnswer]) -> list[str]:
+def in_order(workloads: t.Sequence[WorkloadAnswer]) -> list[WorkloadAnswer]:
+    """What an engineer acts on first, and of it the largest improvement; the page opens on the first of them too."""
+    return sorted(workloads, key=lambda one: (_ORDER.index(verdict_of(one)), -_improvement(one)))
+
+
+def _summary(workloads: t.Sequence[WorkloadAnswer], classes: int) -> list[str]:
     """In how many workloads each variant is recommended, and by how much it is better there."""
+    every = f"{len(workloads)} workloads" if classes == 1 else f"{len(workloads)} combinations of hosts and workload"
     found = []
     for variant in dict.fromkeys(one.recommended for one in workloads if one.recommended):
         gains = [_gain(one, _best(one, "better")) for one in workloads if one.recommended == variant]
         ends = span(min(gains), max(gains)) if len(gains) > 1 else figure(gains[0])
-        found.append(f"{variant} is shown to be better in {len(gains)} of {len(workloads)} workloads: {ends} times as fast as {workloads[0].baseline}.")
-    return found or [f"No variant is shown to be better than {workloads[0].baseline} in any of {len(workloads)} workloads."]
+        found.append(f"{variant} is shown to be better in {len(gains)} of {every}: {ends} times as fast as {workloads[0].baseline}.")
+    return found or [f"No variant that can be recommended is shown to be better than {workloads[0].baseline} in any of {every}."]
 
 
 def verdict_of(one: WorkloadAnswer) -> str:
-    """What the comparisons of a workload say together, of those variants that may be recommended."""
+    """The combined result of the comparisons of a workload, of those variants that may be recommended."""
     if one.recommended is not None:
         return "better"
     others = [result for result in one.results if result.is_allowed and result.variant != one.baseline]
-    if any(result.comparison is not None and not result.same_hosts for result in others):
+    if others and all(_is_elsewhere(result) for result in others):
         return "different_hosts"
-    verdicts = {result.verdict for result in others}
+    verdicts = {result.verdict for result in others if not _is_elsewhere(result)}
     return next((verdict for verdict in _ORDER if verdict in verdicts), "baseline")
+
+
+def _is_elsewhere(result: Result) -> bool:
+    """Whether a variant was measured on other hosts than the baseline."""
+    return result.comparison is not None and not result.same_hosts
 
 
 def workload_name(one: WorkloadAnswer) -> str:
@@ -79,27 +91,56 @@ def _who(one: WorkloadAnswer) -> str:
     if len(one.results) == 1:
         only = one.results[0]
         return f"Only {only.variant} was measured: {_amount(one, only.value)}."
+    if base is None:
+        measured = [f"{result.variant} {_amount(one, result.value)}" for result in one.results]
+        return f"{one.baseline} was not measured, so nothing is compared with it: {'; '.join(measured)}."
     if said == "baseline":
-        return f"Keep {one.baseline}: {_amount(one, base.value)}." if base is not None else NO_ANSWER
+        return f"Keep {one.baseline}: {_amount(one, base.value)}."
     if said == "different_hosts":
         return _different_hosts(one)
     best = _best(one, said)
+    # Those of the hosts that were compared: medians over other hosts would contradict the ratio.
+    before, after = best.pairing.values if best.pairing is not None else (base.value, best.value)
+    numbers = f"({_figure(one, after)}, {_figure(one, before)})"
     if said == "better":
         rival = f" {one.rival} is not shown to be slower." if one.rival else ""
-        return f"Use {best.variant}: {_amount(one, best.value)}, {_times(one, best.ratio)} {one.baseline} ({value_of(one, base)}){_interval(best)}.{rival}"
+        return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){_interval(best)}.{rival}"
     if said == "not_enough_repeats":
         measured = "measured once" if best.repeats == 1 else f"measured {best.repeats} times"
-        looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} ({value_of(one, best)}, {value_of(one, base)})"
+        looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} {numbers}"
         return f"{looks}; {measured}, so this is no proof. Repeat at least {FEWEST_REPEATS} times: -e fio_benchmark_repeats={FEWEST_REPEATS}."
     if said == "undecided":
-        return f"Too close to call between {one.baseline} ({value_of(one, base)}) and {best.variant} ({value_of(one, best)}){_interval(best)}. Add repeats."
+        return f"Too close to call between {one.baseline} ({_figure(one, before)}) and {best.variant} ({_figure(one, after)}){_interval(best)}. Add repeats."
     if said == "same":
-        alike = listed([result.variant for result in one.results if result.verdict == "same"])
-        return f"No difference that matters: {alike} is within {PRACTICAL:.0%} of {one.baseline} ({_amount(one, base and base.value)}){_interval(best)}."
+        return _no_difference(one, base)
     if said == "worse":
         slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times that"
-        return f"Keep {one.baseline}: {_amount(one, base and base.value)}; {slower}{_interval(best)}."
+        return f"Keep {one.baseline}: {_amount(one, before)}; {slower}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
+
+
+def _no_difference(one: WorkloadAnswer, base: Result) -> str:
+    alike = [result for result in one.results if result.verdict == "same"]
+    within = f"within {METRICS[one.question.metric].percent:.0f} % of {one.baseline} ({_amount(one, base.value)})"
+    names = listed([result.variant for result in alike])
+    interval = _interval(alike[0]) if len(alike) == 1 else ""
+    return f"No difference that matters: {names} {'is' if len(alike) == 1 else 'are'} {within}{interval}."
+
+
+def _against(one: WorkloadAnswer) -> str:
+    """Hosts on which what is recommended is worse than the baseline."""
+    best = one.result(one.recommended) if one.recommended is not None else None
+    if best is None or best.pairing is None or not best.pairing.against:
+        return ""
+    return f"Not on {listed([f'{host.host} ({figure(host.ratio)} times)' for host in best.pairing.against], 3)}."
+
+
+def _left_out(one: WorkloadAnswer) -> str:
+    """Variants that were measured on other hosts, beside those that were compared."""
+    if verdict_of(one) == "different_hosts":
+        return ""
+    names = [result.variant for result in one.results if _is_elsewhere(result)]
+    return f"Not compared, because measured on other hosts: {listed(names)}." if names else ""
 
 
 def _noise(one: WorkloadAnswer) -> str:
@@ -109,7 +150,7 @@ def _noise(one: WorkloadAnswer) -> str:
 
 
 def _best(one: WorkloadAnswer, verdict: str) -> Result:
-    allowed = [result for result in one.results if result.is_allowed and result.verdict == verdict and result.variant != one.baseline]
+    allowed = [result for result in one.results if result.is_allowed and result.verdict == verdict and not _is_elsewhere(result)]
     if one.recommended is not None:
         return next(result for result in allowed if result.variant == one.recommended)
     return max(allowed, key=lambda result: _gain(one, result))
@@ -130,7 +171,9 @@ def _unsafe(one: WorkloadAnswer) -> str:
     reference = _gain(one, _best(one, "better")) if one.recommended is not None else 1.0
     said = []
     for result in one.results:
-        if result.is_allowed or result.verdict not in ("better", "not_enough_repeats") or _gain(one, result) <= max(reference, 1 + PRACTICAL):
+        if result.is_allowed or not result.same_hosts or result.verdict not in ("better", "not_enough_repeats"):
+            continue
+        if _gain(one, result) <= max(reference, 1 + METRICS[one.question.metric].percent / 100):
             continue
         looks = "is" if result.verdict == "better" else "looks"
         said.append(f"{result.variant} {looks} {_looks(one, result.ratio)} {one.baseline}, but {_loss(one, result)}: it is not recommended.")
@@ -165,10 +208,14 @@ def _different_hosts(one: WorkloadAnswer) -> str:
 
 
 def incomparable(one: WorkloadAnswer) -> t.Iterator[str]:
-    """A sentence for each variant that could not be compared."""
+    """A sentence for each variant that could not be compared, on no host or not on all."""
     for result in one.results:
-        if result.reason and one.result(one.baseline) is not None:
-            yield f"{workload_name(one)}: {result.variant} and {one.baseline} are not comparable: {result.reason}. report_ignore allows it."
+        found = result.pairing
+        if found is None or one.result(one.baseline) is None or not (found.reason or found.not_compared):
+            continue
+        what = found.reason if found.comparison is None else f"on {listed(found.not_compared, 3)}"
+        allowed = f" report_ignore: [{', '.join(found.ignorable)}] compares them all the same." if found.ignorable else ""
+        yield f"{workload_name(one)}: {result.variant} and {one.baseline} are not comparable: {what}.{allowed}"
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -177,7 +224,10 @@ def incomparable(one: WorkloadAnswer) -> t.Iterator[str]:
 
 def value_of(one: WorkloadAnswer, result: Result | None) -> str:
     """The value of a variant, with its unit."""
-    value = None if result is None else result.value
+    return _figure(one, None if result is None else result.value)
+
+
+def _figure(one: WorkloadAnswer, value: float | None) -> str:
     if one.question.metric == "iops":
         return figure(value)
     if one.question.metric == "bandwidth":

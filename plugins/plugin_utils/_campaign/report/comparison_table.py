@@ -15,11 +15,12 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared, keeps_as_much
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import keeps_as_much
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 
@@ -36,7 +37,7 @@ class TableCell:
 
     :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
     :param hidden: percentiles that are not known because of too few I/Os.
-    :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` says why there is none.
+    :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` is why there is none.
     :param is_better: whether it is shown to be better, on the same hosts, and keeps what the baseline keeps.
     :param is_risky: whether it is shown to be better and can lose what the baseline keeps."""
 
@@ -103,8 +104,9 @@ def _cell(
     comparison, reason, better, keeps = None, "", False, True
     if baseline is not None and variant != answer.baseline:
         old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
-        comparison, reason, same_hosts = compared(METRICS["iops"], old, new, keys)
-        better = comparison is not None and same_hosts and comparison.verdict == "better"
+        found = pair(METRICS["iops"], old, new, keys)
+        comparison, reason = found.comparison, found.reason
+        better = found.same_hosts and found.verdict == "better"
         keeps = keeps_as_much(answer, variant, here[0])
     return TableCell(
         iops=median(iops),

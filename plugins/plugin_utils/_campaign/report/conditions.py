@@ -21,13 +21,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 
-#: Of one host only, or different at every look: no part of a setting.
+#: Of one host only, or different at every reading: no part of a setting.
 _NOT_SET = frozenset({
     "serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "uuid", "verdict", "unflushed", "device_loss", "device",
     "device_name", "origin", "origin_name", "cache_devices", "cache_device_names", "used", "counters", "histogram", "problem", "said", "raw",
 })  # fmt: skip
 
-#: What a setting is called where its layer and key do not say it.
+#: What a setting is called where its layer and key do not show it.
 LABELS = {
     "queue scheduler": "scheduler",
     "queue write cache": "write cache as the kernel sees it",
@@ -39,7 +39,7 @@ LABELS = {
     "network payload": "bytes in a frame",
 }
 
-#: Settings that the one line of a variant is made of, the most telling first.
+#: Settings that the one line of a variant is made of, the most specific first.
 _TELLING = ("SSD cache", "SSD cache mode", "controller write", "drive write cache", "controller drive cache", "scheduler", "MTU")
 _MOST_TOLD = 4
 
@@ -82,7 +82,7 @@ class Job:
 
 
 def stacks_of(rows: Rows) -> list[Stack]:
-    """The different stacks, most hosts first. Of each host and variant the first look and the last count."""
+    """The different stacks, most hosts first. The first and the last reading of each host and variant count."""
     readings: dict[tuple[str, str], list[t.Any]] = {}
     for one in rows.measurements:
         if one.stack_before or one.stack_after or one.verdict_before:
@@ -117,7 +117,7 @@ def label_of(layer: str, key: str) -> str:
 
 
 def differences_of(stacks: t.Sequence[Stack], variants: t.Sequence[str]) -> list[Difference]:
-    """What was set differently in the variants, over all hosts at their first measurement; the most telling first."""
+    """What was set differently in the variants, over all hosts at their first measurement; the most specific first."""
     values: dict[str, dict[str, dict[str, None]]] = {}
     for one in stacks:
         for layer, key, value in one.settings:

@@ -14,10 +14,10 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
@@ -36,18 +36,27 @@ class Price:
     capacity: float | None
 
 
+class CostKey(t.NamedTuple):
+    """A row of the answer: the label of a class of hosts, a cell and a direction."""
+
+    label: str
+    cell: str
+    direction: str
+
+
 @dataclass(frozen=True)
 class Cost:
     """One variant: medians over hosts that have a price.
 
-    :param per_iops: (cell, direction, price of one I/O per second)."""
+    :param prices: as they were given, each once; ``capacities`` in bytes likewise.
+    :param per_iops: price of one I/O per second, by what decides."""
 
     variant: str
     hosts: int
-    price: float
-    capacity: float | None
+    prices: tuple[float, ...]
+    capacities: tuple[float, ...]
     per_tb: float | None
-    per_iops: tuple[tuple[str, str, float], ...]
+    per_iops: t.Mapping[CostKey, float]
 
 
 @dataclass(frozen=True)
@@ -96,7 +105,12 @@ def _amount(value: t.Any, where: str) -> float:
     return amount
 
 
-def costs_of(points: t.Sequence[Point], variants: t.Sequence[str], prices: t.Sequence[Price]) -> list[Cost]:
+def keys_of(answer: Answer) -> list[CostKey]:
+    """The rows of the answer, in its order."""
+    return list(dict.fromkeys(CostKey(one.host_class.label, one.question.cell, one.question.direction) for one in answer.workloads))
+
+
+def costs_of(points: t.Sequence[Point], variants: t.Sequence[str], prices: t.Sequence[Price], answer: Answer) -> list[Cost]:
     """Every variant that has a price."""
     if not prices:
         return []
@@ -112,13 +126,36 @@ def costs_of(points: t.Sequence[Point], variants: t.Sequence[str], prices: t.Seq
             continue
         capacities = {host: price.capacity or sum(targets.get((host, variant), {}).values()) or None for host, price in here.items()}
         per_tb = median(price.price / (room / 1e12) for host, price in here.items() if (room := capacities[host]))
-        rates: dict[tuple[str, str], list[float]] = {}
-        for one in points:
-            if one.variant == variant and one.host in here and one.iops and one.direction != "sync" and not is_probe(one.cell):
-                rates.setdefault((one.cell, one.direction), []).append(here[one.host].price / one.iops)
-        per_iops = tuple((cell, direction, median(values) or 0.0) for (cell, direction), values in sorted(rates.items()))
-        found.append(Cost(variant, len(here), median(price.price for price in here.values()) or 0.0, median(capacities.values()), per_tb, per_iops))
+        found.append(
+            Cost(
+                variant,
+                len(here),
+                tuple(sorted({price.price for price in here.values()})),
+                tuple(sorted({room for room in capacities.values() if room})),
+                per_tb,
+                {key: median(values) or 0.0 for key, values in _per_iops(points, variant, here, answer).items()},
+            )
+        )
     return found
+
+
+def _per_iops(points: t.Sequence[Point], variant: str, prices: t.Mapping[str, Price], answer: Answer) -> dict[CostKey, list[float]]:
+    """Price of one I/O per second of each host, by what decides."""
+    rates = {(one.host, one.cell, one.direction): one.iops for one in points if one.variant == variant and one.host in prices and one.iops}
+    found: dict[CostKey, list[float]] = {}
+    hosts_of = {one.host_class.label: one.host_class.hosts for one in answer.workloads}
+    for key in keys_of(answer):
+        known = [prices[host].price / rate for host in hosts_of[key.label] if (rate := rates.get((host, key.cell, key.direction)))]
+        if known:
+            found[key] = known
+    return found
+
+
+def money(amount: float | None, currency: str, *, as_given: bool = False) -> str:
+    """An amount with its currency; what was given is not rounded, what was computed has four digits."""
+    if amount is None:
+        return "-"
+    return f"{currency} {amount if as_given else float(f'{amount:.4g}'):,.15g}".strip()
 
 
 def _price_of(prices: t.Sequence[Price], host: str, variant: str) -> Price | None:

@@ -7,7 +7,7 @@
 
 """Which measurements answer the question of a campaign, and why the others do not. Pure.
 
-A suite says which of its cells decide, and by which metrics (docs/suites.md). Campaigns whose suite does not say it, or that were measured
+A suite sets which of its cells decide, and by which metrics (docs/suites.md). Campaigns whose suite does not set it, or that were measured
 before suites could, are answered by every cell that is no fill, discard, probe or upper bound.
 """
 
@@ -41,7 +41,7 @@ def questions_of(
 ) -> tuple[list[Question], list[Excluded]]:
     """What decides, in the order in which it was measured, and what does not.
 
-    :param patterns: of cells that the user named; they decide by IOPS, whatever the suite says.
+    :param patterns: of cells that the user named; they decide by IOPS, regardless of the suite.
     :param doubtful: cells and directions whose mean depends on how long was measured.
     """
     groups: dict[tuple[str, str], list[Point]] = {}

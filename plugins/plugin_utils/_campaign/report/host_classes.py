@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 
-#: What hosts can be told apart by.
+#: What can distinguish hosts.
 FACTS = ("controller", "drives", "drive_firmware", "kernel", "fio")
 
 USUAL_FACTS = ("controller", "drives", "kernel")
@@ -30,7 +30,7 @@ class HostClass:
     """Hosts that are alike.
 
     :param label: who they are, and what of them is different from other classes.
-    :param facts: by name, all that classes are told apart by.
+    :param facts: by name, all that distinguishes classes.
     """
 
     label: str
@@ -39,7 +39,7 @@ class HostClass:
 
 
 def read_facts(names: t.Sequence[str]) -> tuple[str, ...]:
-    """:raises BadInput: for what hosts are not told apart by."""
+    """:raises BadInput: for what does not distinguish hosts."""
     unknown = [name for name in names if name not in FACTS]
     if unknown:
         raise BadInput(f"Hosts have no fact '{unknown[0]}': report_host_class takes {', '.join(FACTS)}.")

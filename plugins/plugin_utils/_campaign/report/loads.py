@@ -29,7 +29,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
-#: Limits in ns that are drawn where none is given: the first that some load keeps and another does not.
+#: Within this share of one another variants have the same rate.
+_SAME = 0.02
+
+#: Limits in ns, one of which is drawn where none is given: the first that in every chart some load keeps and another does not.
 _USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
 
 
@@ -68,7 +71,8 @@ class CurveSet:
 
     :param load: what was varied: ``jobs``, ``queue depth`` or ``jobs x queue depth``.
     :param limit: ns.
-    :param note: why another latency than p99 is drawn; nothing where it is p99."""
+    :param note: why another latency than p99 is drawn; nothing where it is p99.
+    :param leader: the variant with the most IOPS at every load that all were measured at; empty if there is none."""
 
     workload: str
     direction: str
@@ -78,6 +82,7 @@ class CurveSet:
     curves: tuple[Curve, ...]
     title: str
     note: str = ""
+    leader: str = ""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ class HeatMap:
 
 
 def workload_of(one: Measurement, *, with_block: bool = True) -> str:
-    """What was asked of the storage, without how much of it at once: ``randwrite 4k, fdatasync, libaio``."""
+    """The workload of the storage, without how much of it at once: ``randwrite 4k, fdatasync, libaio``."""
     parts = [f"{one.rw or '?'} {one.bs or '?'}" if with_block else str(one.rw or "?")]
     if one.rwmixread is not None:
         parts.append(f"{one.rwmixread} % reads")
@@ -114,35 +119,56 @@ def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], merged: Mer
     """Every workload that was measured at two loads or more, apart for each place (:func:`places.places`).
 
     :param merged: percentiles of the added bins of all hosts, by variant, cell and direction.
-    :param limit: ns; without one a usual limit that parts the loads is taken.
+    :param limit: ns; without one a usual limit that separates the loads of every workload is taken, or none.
     """
     measured = [one for one in points if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs]
     name_of = _names(measured)
     groups: dict[tuple[str, str], list[Point]] = {}
     for one in measured:
         groups.setdefault((name_of(one, with_block=True), one.direction), []).append(one)
-    found = []
-    for (workload, direction), members in groups.items():
-        if len({(one.first.numjobs, one.first.iodepth) for one in members}) > 1:
-            found.append(_curve_set(workload, direction, members, variants, merged, limit))
-    return found
+    tables = {key: _tables(members, merged) for key, members in groups.items() if len({(one.first.numjobs, one.first.iodepth) for one in members}) > 1}
+    limit = limit or _common_limit(list(tables.values()))
+    return [_curve_set(*key, groups[key], variants, *tables[key], limit) for key in tables]
 
 
-def _curve_set(workload: str, direction: str, members: t.Sequence[Point], variants: t.Sequence[str], merged: Merged, requested: float | None) -> CurveSet:
+_Tables = t.Dict[str, t.Tuple[LoadValue, ...]]
+
+
+def _tables(members: t.Sequence[Point], merged: Merged) -> tuple[str, _Tables]:
+    """What latency is drawn, and the values of each variant in the order of the loads."""
     name = next((name for name in ("p99", "p50") if all(one.latency.get(name) for one in members)), "mean")
     by_variant: dict[str, dict[tuple[int, int], list[Point]]] = {}
     for one in members:
         by_variant.setdefault(one.variant, {}).setdefault((one.first.numjobs or 1, one.first.iodepth or 1), []).append(one)
-    tables = {
+    return name, {
         variant: tuple(sorted((_value(at, here, name, merged) for at, here in loads.items()), key=lambda value: (value.load, value.jobs)))
         for variant, loads in by_variant.items()
     }
-    latencies = sorted(value.latency for values in tables.values() for value in values if value.latency)
-    limit = requested or next((one for one in _USUAL_LIMITS if latencies and latencies[0] <= one < latencies[-1]), None)
+
+
+def _common_limit(tables: t.Sequence[tuple[str, _Tables]]) -> float | None:
+    """The first usual limit that separates the loads of all workloads; none of unlike latencies."""
+    if len({name for name, _values in tables}) != 1:
+        return None
+    spans = []
+    for _name, by_variant in tables:
+        latencies = [value.latency for values in by_variant.values() for value in values if value.latency]
+        if not latencies:
+            return None
+        spans.append((min(latencies), max(latencies)))
+    return next((one for one in _USUAL_LIMITS if all(low <= one < high for low, high in spans)), None)
+
+
+def _curve_set(
+    workload: str, direction: str, members: t.Sequence[Point], variants: t.Sequence[str], name: str, tables: _Tables, limit: float | None
+) -> CurveSet:
     curves = tuple(_curve(variant, tables[variant], limit) for variant in variants if variant in tables)
     jobs, depths = ({getattr(one.first, column) for one in members} for column in ("numjobs", "iodepth"))
     load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
-    return CurveSet(workload, direction, load, name, limit, curves, _title(workload, direction, name, limit, curves, load), _note(name, members))
+    leaders = {leader for _load, leader in _leaders(curves, load)}
+    leader = leaders.pop() if len(leaders) == 1 and len(curves) > 1 else ""
+    title = _title(workload, direction, name, limit, curves, load)
+    return CurveSet(workload, direction, load, name, limit, curves, title, _note(name, members), leader)
 
 
 def _note(name: str, members: t.Sequence[Point]) -> str:
@@ -169,24 +195,59 @@ def _curve(variant: str, values: tuple[LoadValue, ...], limit: float | None) -> 
 
 
 def _title(workload: str, direction: str, name: str, limit: float | None, curves: t.Sequence[Curve], load: str) -> str:
-    kept = [one for one in curves if one.under is not None and one.under.iops]
-    if kept and limit:
-        best = max(kept, key=lambda one: (one.under.iops or 0.0) if one.under else 0.0)
-        least = "at least " if best.under and best.under.state == "at_least" else ""
-        most = f"{least}{figure(best.under.iops if best.under else None)} IOPS"
-        sentence = f"{best.variant} does most under {duration(limit)} ({name}): {most}" if len(curves) > 1 else f"{most} under {duration(limit)} ({name})"
+    """What holds along all of the curves, then what they do under the limit, and where they are saturated."""
+    sentences = [_along(curves, load)]
+    kept = [(one.under, one.variant) for one in curves if one.under is not None and one.under.iops]
+    if limit and kept:
+        rates = [
+            f"{'at least ' if under.state == 'at_least' else ''}{figure(under.iops)}{f' in {variant}' if len(curves) > 1 else ''}" for under, variant in kept
+        ]
+        sentences.append(f"IOPS under {duration(limit)} ({name}): {listed(rates, 4)}")
     elif limit and curves:
-        sentence = (
-            f"{'no variant' if len(curves) > 1 else curves[0].variant} {'stays' if len(curves) > 1 else 'does not stay'} under {duration(limit)} ({name})"
-        )
-    else:
-        best = max(curves, key=lambda one: max((value.iops for value in one.values), default=0.0))
-        most = f"{figure(max(value.iops for value in best.values))} IOPS"
-        sentence = f"{best.variant} does most: {most}" if len(curves) > 1 else f"at most {most}"
+        sentences.append(f"none stays under {duration(limit)} ({name})" if len(curves) > 1 else f"not under {duration(limit)} ({name}) at any load")
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
     if knees:
-        sentence += f"; {listed([f'{one.variant} is saturated at {load} {one.knee.at:.0f}' for one in knees if one.knee], 2)}"
-    return f"{workload} ({direction}): {sentence}"
+        sentences.append(listed([f"{one.variant} is saturated at {load} {one.knee.at:.0f}" for one in knees if one.knee], 2))
+    return f"{workload} ({direction}): {'; '.join(sentences)}"
+
+
+def _along(curves: t.Sequence[Curve], load: str) -> str:
+    """Which variant has the most IOPS at each load that all of them have."""
+    first = curves[0]
+    if len(curves) == 1:
+        rates = [value.iops for value in first.values]
+        return f"{figure(min(rates))} to {figure(max(rates))} IOPS"
+    found = _leaders(curves, load)
+    leaders = [leader for _load, leader in found]
+    if not leaders:
+        return "no load was measured in every variant"
+    if len(set(leaders)) == 1:
+        return f"{leaders[0]} has the most IOPS at every load" if leaders[0] else f"no variant has {_SAME:.0%} more IOPS than the next at any load"
+    changes = [place for place in range(1, len(leaders)) if leaders[place] != leaders[place - 1]]
+    if len(changes) == 1 and all(leaders):
+        return f"{leaders[0]} has the most IOPS below {load} {found[changes[0]][0]}, {leaders[-1]} from there on"
+    return f"which has the most IOPS depends on the load: {listed(list(dict.fromkeys(one or 'none of them' for one in leaders)))}"
+
+
+def _leaders(curves: t.Sequence[Curve], load: str) -> list[tuple[str, str]]:
+    """Each load at which every variant was measured, and the variant with the most IOPS there."""
+    values = [{(value.jobs, value.depth): value for value in one.values} for one in curves]
+    names = [one.variant for one in curves]
+    common = [key for key in values[0] if all(key in of for of in values)]
+    return [(load_name(values[0][key], load), _leader([of[key].iops for of in values], names)) for key in common]
+
+
+def _leader(rates: t.Sequence[float], names: t.Sequence[str]) -> str:
+    """The variant with the most; empty where the next is as fast."""
+    ordered = sorted(zip(rates, names), reverse=True)
+    return ordered[0][1] if len(ordered) < 2 or ordered[0][0] > (1 + _SAME) * ordered[1][0] else ""
+
+
+def load_name(value: LoadValue, load: str) -> str:
+    """What a load is called beside a point."""
+    if load == "jobs":
+        return str(value.jobs)
+    return str(value.depth) if load == "queue depth" else f"{value.jobs} x {value.depth}"
 
 
 def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[HeatMap]:

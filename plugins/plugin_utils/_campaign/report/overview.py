@@ -7,7 +7,7 @@
 
 """What the terminal shows of a campaign: each host of a few, from the files; of many hosts what all of them did, from the tables.
 
-A line for each of many hosts would be read by nobody, and reading every file of a thousand takes minutes. Their files are not read again:
+A line for each of many hosts would not be readable, and reading every file of a thousand takes minutes. Their files are not read again:
 their hashes were checked when the tables were made, and a table is made again when a result changes.
 """
 
@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import compared
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
@@ -28,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, ratios_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
@@ -67,7 +67,7 @@ def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
     """Every host, from the files of a campaign."""
     files = CampaignFiles(campaign)
     rows = rows_of(files.measurements)
-    ratios = ratios_of(campaign, rows, baseline)
+    ratios = ratios_of(campaign.variants, rows, files.measurements, baseline)
     aggregates = aggregates_of(files)
     rows += aggregate.rows_of(aggregates)
     answers, answered = answers_of(campaign)
@@ -145,12 +145,9 @@ def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
         new = {one.host: one.runs for one in here if one.host in old}
         if variant == base or not new:
             continue
-        overall, reason, _same_hosts = compared(METRICS["iops"], old, new, KEYS_OF_VARIANTS)
-        if overall is None:
-            found.append(Ratio(f"{len(new)} hosts", cell, direction, base, variant, None, f"not comparable: {reason}"))
-            continue
-        ratio = overall.ratio if overall.ratio is not None else overall.ratio_of_medians
-        found.append(Ratio(f"{len(new)} hosts", cell, direction, base, variant, ratio, _note(overall)))
+        both = pair(METRICS["iops"], old, new, KEYS_OF_VARIANTS)
+        note = f"not comparable: {both.reason}" if both.comparison is None else _note(both.comparison)
+        found.append(Ratio(counted(len(new), "host"), cell, direction, base, variant, both.ratio, note))
     return found
 
 
@@ -167,7 +164,7 @@ def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:
 
 
 def brief_notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
-    """What has to be known of the sums of a fleet: how many are concerned, for names of hosts would fill the page."""
+    """The notes on the sums of a fleet: how many are concerned, for names of hosts would fill the page."""
     running = [one for one in aggregates if one.iops is not None]
     notes = [window_note(running)] if running else []
     estimated = max((len(one.pro_rata) for one in running), default=0)

@@ -17,14 +17,17 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import UNSETTLED, Approach, SeriesFinding, classify
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, UNSETTLED, Approach, SeriesFinding, classify
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
-#: What is said of a host that is its own and no reason for a speed.
+#: The facts of a host that are its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
+
+#: How the runner ends a note on the CPU (``_fio/observation/activity.py``).
+_CPU_NOTE = "the device may be faster than this."
 
 _WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
 
@@ -71,7 +74,7 @@ def doubtful_cells(series: t.Iterable[NamedSeries]) -> set[tuple[str, str]]:
 
 
 def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
-    """What is known of each host by which it may differ from others: versions, firmware, settings of layers, temperature."""
+    """The facts of each host by which it may differ from others: versions, firmware, settings of layers, temperature."""
     facts: dict[str, dict[str, t.Any]] = {}
     stacks: dict[str, set[str]] = {}
     for one in rows.measurements:
@@ -178,11 +181,17 @@ def _kind_sentence(finding: SeriesFinding) -> str:
         return f"drifting: {finding.drift:+.0%} over the run, at no particular place"
     if finding.kind == "steady":
         return f"steady at {figure(finding.mean)} IOPS"
-    return f"{finding.kind}: {finding.reason}"
+    return f"too short to say: {finding.count} s of at least {FEWEST} s" if finding.count < FEWEST else f"not classified: {finding.reason}"
+
+
+def range_sentence(series: Series) -> str:
+    """The slowest and the fastest second: what ``steady`` still allows."""
+    known = [value or 0.0 for value in series.iops]
+    return f"seconds from {figure(min(known))} to {figure(max(known))}"
 
 
 def _approach_sentence(approach: Approach, seconds: float) -> str:
-    """Where a decay goes to, and how long it must be measured, or left out, until its mean says so."""
+    """Where a decay goes to, and how long it must be measured, or left out, until its mean is that."""
     moved = "falls" if approach.level < approach.start else "rises"
     sentence = f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {approach.time_constant:.0f} s"
     if approach.bandwidth is not None:
@@ -225,6 +234,9 @@ def _notes(rows: Rows) -> t.Iterator[Problem]:
     alone = set()
     for one in rows.measurements:
         for note in one.notes or ():
+            # The cells that the CPU limits are a problem of their own, and have their figures in a section.
+            if one.cpu_bound and note.endswith(_CPU_NOTE):
+                continue
             shared.setdefault(note, set()).add(one.host)
         if one.synchronised is False and len(rows.hosts) > 1:
             alone.add(one.host)

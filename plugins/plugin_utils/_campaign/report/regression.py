@@ -20,8 +20,7 @@ from xml.etree import ElementTree
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.twins import escaped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 
@@ -29,7 +28,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
-#: What the whole comparison says, by its exit status.
+#: The result of the whole comparison, by its exit status.
 SAME_OR_BETTER, REGRESSION, NOT_COMPARABLE = 0, 1, 2
 
 #: What is compared unless thresholds name others.
@@ -77,7 +76,7 @@ class Compared:
 @dataclass(frozen=True)
 class Rules:
     """:param thresholds: metric and percent. :param ignore: keys that may differ. :param cells: patterns, none for all.
-    :param accept_undecided: whether what repeats cannot tell counts as the same."""
+    :param accept_undecided: whether an undecided result counts as the same."""
 
     thresholds: t.Mapping[str, float]
     ignore: tuple[str, ...] = ()
@@ -215,7 +214,7 @@ def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Com
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# For people and machines
+# For users and programs
 
 
 def to_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
@@ -246,7 +245,7 @@ def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
 
 
 def as_junit(found: Compared, name: str) -> str:
-    """JUnit XML: a failure is a regression, an error is what cannot be told."""
+    """JUnit XML: a failure is a regression, an error is an undecided result."""
     bad = [one for one in found.lines if one.verdict not in _FINE]
     failures = sum(one.verdict == "worse" for one in bad)
     suite = ElementTree.Element(

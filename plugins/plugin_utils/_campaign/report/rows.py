@@ -101,7 +101,7 @@ def read_rows(database: DuckDBPyConnection, campaign: str) -> Rows:
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:
     """The series of the table ``intervals`` that vary most, and how many there are.
 
-    :param most: series to return; which vary most is told by twelve averages of each, and by its values.
+    :param most: series to return; which vary most is determined by twelve averages of each, and by its values.
     """
     key = "host, variant, cell, repeat, direction"
     whole = f"SELECT {key}, second, iops, count(*) OVER (PARTITION BY {key}) AS length FROM intervals WHERE direction <> 'sync'"

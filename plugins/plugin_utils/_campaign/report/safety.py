@@ -49,12 +49,12 @@ NOTHING_KNOWN = Safety(UNKNOWN, UNKNOWN, UNKNOWN)
 
 
 def worst(values: t.Iterable[str]) -> str:
-    """The one that says least good; ``unknown`` of none."""
+    """The worst one; ``unknown`` of none."""
     return min(values, key=_WORST_FIRST.index, default=UNKNOWN)
 
 
 def safety_of(rows: Rows, hosts: t.Container[str], variant: str) -> Safety:
-    """The worst of what the stacks of a variant said on these hosts, before or after any of its measurements."""
+    """The worst verdict of the stacks of a variant on these hosts, before or after any of its measurements."""
     return _worst_of(rows, [one for one in rows.measurements if one.measured and one.variant == variant and one.host in hosts])
 
 

@@ -10,9 +10,12 @@
 from __future__ import annotations
 
 import math
+import re
 import typing as t
 
 NOTHING = "-"
+
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def figure(value: float | None) -> str:
@@ -51,7 +54,7 @@ def times(ratio: float | None) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Two ends of an interval, with equally many decimals and enough to tell them apart: ``0.97 to 1.35``."""
+    """Two ends of an interval, with equally many decimals and enough to distinguish them: ``0.97 to 1.35``."""
     fewest = 1 - math.floor(math.log10(low)) if low > 0 else 2
     for decimals in range(min(max(fewest, 0), 6), 9):
         ends = f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
@@ -76,7 +79,7 @@ def block(size_in_bytes: int | None) -> str:
 
 
 def chance(p: float | None) -> str:
-    """How likely a difference as large is where there is none; nobody can tell smaller ones apart."""
+    """How likely a difference as large is where there is none; smaller ones are not distinguished."""
     return NOTHING if p is None else "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
@@ -90,3 +93,8 @@ def listed(names: t.Sequence[str], most: int = 5) -> str:
     if len(names) <= most:
         return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
     return ", ".join(names[:most]) + f" and {len(names) - most} more"
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is."""
+    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

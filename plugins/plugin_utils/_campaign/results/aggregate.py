@@ -195,7 +195,7 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
 
 
 def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
-    """What has to be known of the sums: how far apart hosts were, and which could not be added."""
+    """The notes on the sums: how far apart hosts were, and which could not be added."""
     running = [one for one in aggregates if one.common.overlaps]
     notes = []
     if running:

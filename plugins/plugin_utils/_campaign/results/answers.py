@@ -7,7 +7,7 @@
 
 """What searches and rounds have found, one sentence each. Pure. Their cells have no figures of their own, only those of probes and rounds.
 
-Every value in it was said by a host.
+Every value in it comes from a host.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Point = t.Tuple[str, str, str]
 
 
 def answers_of(campaign: Campaign) -> tuple[list[str], set[Point]]:
-    """The sentences, and the cells that they speak of."""
+    """The sentences, and the cells that they concern."""
     lines, points = [], set()
     for record in campaign.cells:
         text = _search(record) or _rounds(record)

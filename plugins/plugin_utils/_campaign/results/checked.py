@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Values that a host said: each of them is checked, and what is not of its kind becomes ``None``. Pure."""
+"""Values from a host: each of them is checked, and what is not of its kind becomes ``None``. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LARGEST_INTEGER = 2**63 - 1
 
 
 def number(value: t.Any) -> float | None:
-    """A finite number that is not negative, else ``None``: hosts may say anything."""
+    """A finite number that is not negative, else ``None``: values from hosts may be anything."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:

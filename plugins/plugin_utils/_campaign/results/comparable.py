@@ -37,8 +37,11 @@ METRICS = {
 #: What must be equal in two measurements of one configuration.
 KEYS = (
     "behaviour_class", "fio_version", "kernel", "rw", "bs", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct",
-    "target_size", "model", "firmware", "stack_sha256",
+    "workload_sha256", "target_size", "model", "firmware", "stack_sha256",
 )  # fmt: skip
+
+#: Those that are options of the job, which the hash of the whole job covers too.
+_OF_THE_JOB = frozenset({"rw", "bs", "ioengine", "iodepth", "numjobs", "rwmixread", "fdatasync", "fsync", "direct"})
 
 #: What two variants differ in on purpose: an SSD cache brings another drive, and makes another stack.
 _OF_A_VARIANT = frozenset({"model", "firmware", "stack_sha256"})
@@ -55,12 +58,25 @@ def read_ignored(ignore: t.Sequence[str]) -> tuple[str, ...]:
     return tuple(ignore)
 
 
+def differing_keys(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> list[str]:
+    """The keys for which both sides have values, and not the same. A value missing on one side (an older collection) is not a difference."""
+    return list(_different_values(old, new, keys))
+
+
 def differences(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> list[str]:
-    """What makes two sides incomparable, as ``kernel 6.1.0 / 6.12.0``. What one side does not know (an older collection) is not a difference."""
+    """What makes two sides incomparable, as ``kernel 6.1.0 / 6.12.0``."""
+    found = _different_values(old, new, keys)
+    job = found.pop("workload_sha256", None)
+    said = [f"{key.replace('_', ' ')} {' / '.join(', '.join(plain(one, 40) for one in side) for side in values)}" for key, values in found.items()]
+    # A hash says nothing where an option that differs is named.
+    return [*said, "other options of the job (workload sha256)"] if job and not _OF_THE_JOB & found.keys() else said
+
+
+def _different_values(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> dict[str, list[list[str]]]:
     sides = [list(old), list(new)]
-    found = []
+    found = {}
     for key in keys:
         values = [sorted({str(value) for one in side if (value := getattr(one, key)) is not None}) for side in sides]
         if all(values) and values[0] != values[1]:
-            found.append(f"{key.replace('_', ' ')} {' / '.join(', '.join(plain(one, 40) for one in value) for value in values)}")
+            found[key] = values
     return found

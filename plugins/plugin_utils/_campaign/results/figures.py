@@ -5,9 +5,9 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What the files of one measurement say in numbers: its rows and its histograms. Every figure of a measurement is made here and nowhere else.
+"""The figures in the files of one measurement: its rows and its histograms. Every figure of a measurement is made here and nowhere else.
 
-Everything here was said by a host: every value is checked, and what is no number becomes ``None``.
+Everything here comes from a host: every value is checked, and what is no number becomes ``None``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _Values = t.Dict[str, t.Any]
 #: Above it an INTEGER has no room.
 _LARGEST_OPTION = 2**31 - 1
 
-#: What fio does if a job does not say (HOWTO, "Job file parameters").
+#: fio's defaults (HOWTO, "Job file parameters").
 _DEFAULTS = {"rw": "read", "bs": "4k", "ioengine": "psync", "iodepth": "1", "numjobs": "1", "fdatasync": "0", "fsync": "0", "direct": "0"}
 _OTHER_NAMES = {"readwrite": "rw", "blocksize": "bs"}
 _MIXES = re.compile(r"(?:rand)?rw|readwrite")
@@ -91,8 +91,8 @@ def _has_room(bins: Bins) -> bool:
 def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], beside: t.Mapping[str, t.Any]) -> list[Measurement]:
     """The rows of one measurement: one for each direction that has numbers, else one without.
 
-    :param histograms: reads them; only called for a measurement whose summary says no percentiles.
-    :param beside: what is known of the measurement besides, by column: its stack, its models, its group.
+    :param histograms: reads them; only called for a measurement whose summary has no percentiles.
+    :param beside: further facts of the measurement, by column: its stack, its models, its group.
     """
     key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
     columns = {**_recorded(record), **_requested(record.job), **beside}
@@ -138,7 +138,7 @@ def _recorded(record: CellRecord) -> _Values:
 
 
 def _requested(job: t.Mapping[str, str]) -> _Values:
-    """What the job asked for, with fio's defaults; nothing where there was no job."""
+    """The options of the job, with fio's defaults; nothing where there was no job."""
     if not job:
         return {}
     options = {**_DEFAULTS, **{_OTHER_NAMES.get(name, name): value for name, value in job.items()}}
@@ -213,7 +213,7 @@ def _latency(kind: str, raw: t.Mapping[str, t.Any], direction: str, histograms: 
     given = mapping(raw.get("percentiles_ns"))
     found = {one.column: optional_integer(given.get(one.rank)) for one in PERCENTILES}
     if any(value is None for value in found.values()):
-        # The job had percentiles of its own: the bins know all of them.
+        # The job had percentiles of its own: the bins contain all of them.
         its_kind, bins = histograms().get(direction, ("", {}))
         if its_kind == kind:
             found = {one.column: histogram.percentile(bins, one.percent) for one in PERCENTILES}

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""A campaign loaded from its results tree: what each measurement says is read from its files, and nothing but the standard library is needed."""
+"""A campaign loaded from its results tree: each measurement is read from its files, and nothing but the standard library is needed."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class CampaignFiles:
         return self._groups[key]
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
-        """What is to be known of each set.
+        """The figures of each set.
 
         :raises Unreadable: if files of a measurement are not what they should be; it is failed then.
         """

@@ -62,7 +62,7 @@ class CampaignTables:
         return {key: {one.name: median_of_all([pooled.shown(one) for pooled in found]) for one in SHOWN} for key, found in repeats.items()}
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
-        """What is to be known of each set."""
+        """The figures of each set."""
         rates = self._rates(sets)
         pooled = [self._pooled_of(one) for one in sets]
         more = self._pooled_anew([number for number, one in enumerate(pooled) if one is None], sets)

@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 
 
 class Column(t.NamedTuple):
-    """One column: its name, its type in DuckDB, and what it says, with its unit."""
+    """One column: its name, its type in DuckDB, and its meaning, with its unit."""
 
     name: str
     type: str
@@ -42,7 +42,7 @@ def _column(kind: str, meaning: str = "", default: t.Any = None, *, detail: bool
 
 @dataclass(slots=True)
 class Measurement:
-    """One direction of one measurement. ``None`` is what was not measured, or what a host did not say; then ``direction`` too."""
+    """One direction of one measurement. ``None`` is what was not measured, or what a host did not report; then ``direction`` too."""
 
     host: str = _key("VARCHAR", "name of the host in the inventory")
     variant: str = _key("VARCHAR", "cache configuration")
@@ -79,7 +79,7 @@ class Measurement:
     fsync: int | None = _column("INTEGER", "writes per `fsync`, 0 for none")
     direct: bool | None = _column("BOOLEAN", "past the page cache")
     target: str | None = _column("VARCHAR", "path of the device or file, as it was requested")
-    target_identity: str | None = _column("VARCHAR", "by which the device is known for good", detail=True)
+    target_identity: str | None = _column("VARCHAR", "by which the device is identified permanently", detail=True)
     target_size: int | None = _column("BIGINT", "bytes that were used")
     model: str | None = _column("VARCHAR", "of the target, else of the drives below it, separated by commas")
     firmware: str | None = _column("VARCHAR", "likewise")
@@ -105,8 +105,8 @@ class Measurement:
     collection_shown_by: str | None = _column(
         "VARCHAR", "`fall` if the rate of writing fell and stayed low, `fill` if as much as the device holds had been written before"
     )
-    cpu_usr: float | None = _column("DOUBLE", "% of one CPU, of fio", detail=True)
-    cpu_sys: float | None = _column("DOUBLE", "likewise", detail=True)
+    cpu_usr: float | None = _column("DOUBLE", "% of one CPU, of fio")
+    cpu_sys: float | None = _column("DOUBLE", "likewise")
     host_busy: float | None = _column("DOUBLE", "% of all CPUs of the host")
     cpu_bound: bool | None = _column("BOOLEAN", "the CPUs may have been the limit")
     synchronised: bool | None = _column("BOOLEAN", "whether it started together with other hosts")
@@ -118,7 +118,7 @@ class Measurement:
     rounds: str | None = _column("VARCHAR", "JSON: what rounds have found")
     workload_sha256: str | None = _column("VARCHAR", "of the job, whatever it runs on")
     decides: str | None = _column(
-        "VARCHAR", "metrics by which it answers the question of its suite, separated by blanks; empty for none, NULL where the suite does not say"
+        "VARCHAR", "metrics by which it answers the question of its suite, separated by blanks; empty for none, NULL where the suite does not set it"
     )
     path: str | None = _column("VARCHAR", "folder of the measurement in the folder of the campaign")
 

@@ -190,5 +190,5 @@ def spread_of(values: t.Sequence[float]) -> float | None:
 
 
 def worst(states: t.Iterable[str]) -> str:
-    """The state that says most: ``missing`` before ``failed`` before … ``ok``."""
+    """The most relevant state: ``missing`` before ``failed`` before … ``ok``."""
     return max(states, key=STATES.index)

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-#: fio averages over one second: the collection asks for log_avg_msec=1000.
+#: fio averages over one second: the collection sets log_avg_msec=1000.
 _STEP_MS = 1000.0
 
 #: Times above this are ms since 1970; below, since the job began to count.
@@ -34,6 +34,10 @@ _LONGEST = 60 * 86400
 
 #: Seconds without a row that a series has at most beside those that have one.
 _LONGEST_STALL = 86400
+
+#: Times in ms and values from these on are no measurement.
+_LATEST_MS = 1e15
+_LARGEST_VALUE = 1e18
 
 #: Columns of one line; fio has less than half of them.
 _MOST_COLUMNS = 40
@@ -79,10 +83,21 @@ def read_log(content: str) -> Log:
     """The rows of one log by direction; what is no row is left out."""
     rows: Log = {}
     for part in _parts(content):
-        for time, value, number in _whole_log(part) or _lines(part):
-            if 0 <= time < 1e15 and 0 <= value < 1e18 and 0 <= number < len(_DIRECTIONS):
+        columns = _whole_log(part)
+        if columns and _is_of_one_direction(*columns):
+            rows.setdefault(_DIRECTIONS[int(columns[2][0])], []).extend(zip(*columns[:2]))
+            continue
+        for time, value, number in zip(*columns) if columns else _lines(part):
+            if 0 <= time < _LATEST_MS and 0 <= value < _LARGEST_VALUE and 0 <= number < len(_DIRECTIONS):
                 rows.setdefault(_DIRECTIONS[int(number)], []).append((time, value))
     return rows
+
+
+def _is_of_one_direction(times: t.Sequence[float], values: t.Sequence[float], numbers: t.Sequence[float]) -> bool:
+    """Whether no row is to be left out, and all are of one direction. A sum shows what is not a number, which no comparison does."""
+    if numbers[0] not in range(len(_DIRECTIONS)) or numbers.count(numbers[0]) != len(numbers) or math.isnan(sum(times) + sum(values)):
+        return False
+    return min(times) >= 0 and max(times) < _LATEST_MS and min(values) >= 0 and max(values) < _LARGEST_VALUE
 
 
 def _parts(content: str) -> t.Iterator[str]:
@@ -94,14 +109,14 @@ def _parts(content: str) -> t.Iterator[str]:
         start = end
 
 
-def _whole_log(content: str) -> list[tuple[float, float, float]] | None:
-    """All rows at once, if each of them is as it should be: many times faster than one by one."""
+def _whole_log(content: str) -> list[list[float]] | None:
+    """Times, values and directions of all rows at once, if each of them is as it should be: many times faster than one by one."""
     width = content.partition("\n")[0].count(",") + 1
     words = content.replace(",", " ").split() if 3 <= width <= _MOST_COLUMNS else []
     if not words or len(words) != width * content.count("\n"):
         return None
     try:
-        return list(zip(*(map(float, words[place::width]) for place in range(3))))
+        return [list(map(float, words[place::width])) for place in range(3)]
     except ValueError:
         return None
 
@@ -169,22 +184,33 @@ def _added(logs: t.Iterable[t.Sequence[tuple[float, float]]], zero: float) -> Se
     """Rates of threads are added up, second by second."""
     found: Seconds = {}
     for rows in logs:
-        for time, value in rows:
-            # A row stands for the second before its time, give or take the scheduler.
-            second = math.floor((time - zero) / _STEP_MS + 0.5) - 1
+        seconds = _seconds(rows, zero)
+        if not found and len(set(seconds)) == len(seconds):
+            found = {second: 0.0 + value for second, (_time, value) in zip(seconds, rows) if second >= 0}
+            continue
+        for second, (_time, value) in zip(seconds, rows):
             if second >= 0:
                 found[second] = found.get(second, 0.0) + value
     return found
 
 
+def _seconds(rows: t.Sequence[tuple[float, float]], zero: float) -> list[int]:
+    """A row stands for the second before its time, give or take the scheduler."""
+    floor = math.floor
+    return [floor((time - zero) / _STEP_MS + 0.5) - 1 for time, _value in rows]
+
+
 def _weighted(latencies: t.Sequence[t.Sequence[tuple[float, float]]], rates: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> Seconds:
     """Means of threads, each weighted with the I/Os it did in that second; equally where that is not known."""
+    if len(latencies) == 1:
+        seconds = _seconds(latencies[0], zero)
+        if len(set(seconds)) == len(seconds):
+            return _added(latencies, zero)
     weighted: Seconds = {}
     weights: Seconds = {}
     for thread, rows in enumerate(latencies):
         done = _added([rates[thread]], zero) if len(rates) == len(latencies) and len(latencies) > 1 else {}
-        for time, value in rows:
-            second = math.floor((time - zero) / _STEP_MS + 0.5) - 1
+        for second, (_time, value) in zip(_seconds(rows, zero), rows):
             weight = done.get(second, 0.0) if done else 1.0
             if second >= 0 and weight > 0:
                 weighted[second] = weighted.get(second, 0.0) + value * weight

@@ -7,7 +7,7 @@
 
 """Which measurements are added up: those that several hosts, or several targets of a host, made at the same time. Pure.
 
-What a loader has to know of them besides, from files or from tables, is in :class:`SetFigures`; what is made of both is in ``aggregate``.
+What a loader needs of them besides, from files or from tables, is in :class:`SetFigures`; what is made of both is in ``aggregate``.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Results(t.Protocol):
     def common_names(self) -> t.Mapping[HostVariantCell, str]: ...
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
-        """What is to be known of each set.
+        """The figures of each set.
 
         :raises Unreadable: if one of the measurements is none.
         """
@@ -116,7 +116,7 @@ class Pooled(t.NamedTuple):
 
 @dataclass(frozen=True)
 class SetFigures:
-    """What a loader knows of a set.
+    """The facts of a loader about a set.
 
     :param rates: I/Os and bytes per second in the window of the set by the number of the run and direction; ``None`` without a series.
     :param pooled: by direction, ``sync`` is one of them.
@@ -155,7 +155,7 @@ def _run(key: RunKey, rows: t.Sequence[Measurement]) -> Run | None:
 
 
 def _set(key: tuple[str, str, str, str, int], members: t.Sequence[Measurement], runs: t.Sequence[Run], targets: int, moment: int) -> RunSet | None:
-    """``None`` where nothing is to be added, or where nobody wanted them together."""
+    """``None`` where nothing is to be added, or where they were not requested together."""
     if len(runs) < 2:
         return None
     window = common([run.span for run in runs])

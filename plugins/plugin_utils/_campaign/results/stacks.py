@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What the ``stack.json`` of a measurement says of the measurement: which stack it ran on, and on which drives. Pure."""
+"""The facts of a measurement in its ``stack.json``: which stack it ran on, and on which drives. Pure."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 
 SIDES = ("before", "after")
 
-#: What is different at every look, and would make every stack one of its own.
+#: What is different at every reading, and would make every stack one of its own.
 NOT_OF_THE_STACK = frozenset({"read_at"})
 
 
 def stack_name(side: t.Any) -> str | None:
-    """What one side of a ``stack.json`` is called, the same for equal stacks; ``None`` if it says nothing."""
+    """What one side of a ``stack.json`` is called, the same for equal stacks; ``None`` if it is empty."""
     raw = mapping(side)
     if not raw:
         return None

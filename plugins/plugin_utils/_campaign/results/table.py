@@ -33,7 +33,7 @@ _NOTHING = "-"
 _NARROWEST = 8
 #: Sentences of the answer.
 _MOST_ANSWERS = 12
-#: What is said once where it is the same on all of so many lines or more.
+#: What is printed once where it is the same on all of so many lines or more.
 _DROPPABLE = frozenset({"VARIANT", "RUNS", "SPREAD", "STATE", "VERDICT"})
 _FEWEST_TO_DROP = 3
 _NOTE_WIDTH = 60
@@ -53,10 +53,10 @@ def render(
 ) -> str:
     """The whole report, the answer first.
 
-    :param notes: by host, what else is known of why results are missing; it may have been said by a host.
-    :param together: what has to be known of the rows of several hosts.
+    :param notes: by host, further reasons why results are missing; they may come from a host.
+    :param together: the notes on the rows of several hosts.
     :param answers: what searches and rounds have found.
-    :param answer: what the comparison of variants says, by workload.
+    :param answer: the result of the comparison of variants, by workload.
     :param width: columns of the terminal; ``UNLIMITED`` for a file.
     :param most_rows: rows of the table; 0 for all.
     """

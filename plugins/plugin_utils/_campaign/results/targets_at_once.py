@@ -7,7 +7,7 @@
 
 """Which cells of a host are one cell of its suite on several targets at once. Pure.
 
-A runner writes into each result at which step of which order it was measured, and one step has several targets only if the suite wants
+A runner writes into each result at which step of which order it was measured, and one step has several targets only if the suite requests
 them together. Probes of a search and rounds share a step too, but one target.
 """
 

@@ -7,7 +7,7 @@
 
 """The seconds in which several hosts measured at once, and what each of them did in those. Pure.
 
-Times are seconds since the epoch of the controller's clock, unless said otherwise.
+Times are seconds since the epoch of the controller's clock, unless noted otherwise.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import math
 import typing as t
 from dataclasses import dataclass
 
-#: A common window shorter than this part of the shortest run says nothing of all hosts together.
+#: A common window shorter than this part of the shortest run does not represent all hosts together.
 _ENOUGH = 0.5
 
 
@@ -24,7 +24,7 @@ _ENOUGH = 0.5
 class Span:
     """When a host measured, and how wrong that can be, in seconds: its clock is known only so well.
 
-    :param clock: whose clock it was. Two spans of one clock are apart as far as it says, however wrong it goes; empty for nobody knows.
+    :param clock: whose clock it was. Two spans of one clock are exactly as far apart as it shows, whatever its error; empty if unknown.
     """
 
     start: float
@@ -43,7 +43,7 @@ class Common:
 
     :param skew: seconds between the first start and the last; ``skew_error``: how wrong that can be.
     :param tail: seconds between the first end and the last.
-    :param overlaps: whether there is enough in common to speak of hosts together.
+    :param overlaps: whether there is enough in common to aggregate hosts.
     """
 
     start: float
@@ -79,7 +79,7 @@ def common(spans: t.Sequence[Span]) -> Common:
 def mean_within(values: t.Sequence[float | None], began: float, opens: float, closes: float) -> float | None:
     """The rate in a window: the mean of its seconds, of those at its ends the parts that lie in it. The tables compute the same in SQL.
 
-    :param values: the rate in each second from ``began`` on. Seconds that a log does not know are not in it, so they are left out instead
+    :param values: the rate in each second from ``began`` on. Seconds that are missing in a log are not in it, so they are left out instead
         of being taken for a stall; ``None`` throughout where there is no log.
     :returns: ``None`` if nothing of the window is covered.
     """

@@ -5,9 +5,9 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What the runner on a host says of itself (``runner.json`` in its spool), and what the controller keeps of it for those who watch.
+"""The status of the runner on a host (``runner.json`` in its spool), and what the controller keeps of it for the progress display.
 
-Every value was said by a host: numbers are numbers here, and text is safe on a terminal.
+Every value comes from a host: numbers are numbers here, and text is safe on a terminal.
 """
 
 from __future__ import annotations
@@ -26,37 +26,37 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
-#: States of a runner while its process lives, and those in which it has ended by itself.
+#: States of a runner while its process runs, and those in which it has ended by itself.
 LIVING = ("starting", "waiting", "pausing", "measuring")
 ENDED = ("finished", "stopped", "failed")
 
-#: The folder of a campaign in which the last look at every host lies. It begins with a dot: no host has such a name.
+#: The folder of a campaign with the last status of every host. It begins with a dot: no host has such a name.
 PROGRESS_FOLDER = ".progress"
 
 #: Bytes; a status has about one thousand.
 _LARGEST = 65536
 _LIMITS = json_text.Limits(size=4 * _LARGEST, depth=16, values=10_000, containers=2_000)
 
-#: No status speaks of a time before 2001, in seconds since the epoch: such a clock was never set.
+#: No status has a time before 2001, in seconds since the epoch: such a clock was never set.
 _EARLIEST = 1e9
 
 _BOOT_ID = re.compile(r"[0-9a-f-]{36}\Z")
 
 
 class StrangeStatus(StorageError):
-    """What a host says of its runner is not what a runner writes."""
+    """The status from a host is not what a runner writes."""
 
     kind = "strange_status"
 
 
 @dataclass(frozen=True)
 class RunnerStatus:
-    """One look at a runner.
+    """One status of a runner.
 
     :param segment: the part of the order between two barriers that it waits for or works on, from 0.
     :param step: the step it is at, from 0, of ``steps``.
     :param iops: of its devices in the last sample, per second; ``bandwidth``: bytes per second; ``latency_ms``: milliseconds.
-    :param until: when it expects the cell to end, ``all_until``: everything; ``time``: when it said so. All of them are seconds since
+    :param until: when it expects the cell to end, ``all_until``: everything; ``time``: the time of the status. All of them are seconds since
         the epoch of the clock of the host, and so is ``since``.
     :param done: cells that are finished; ``failed``: those of them that are not ok.
     """
@@ -161,11 +161,11 @@ def _instant(value: t.Any) -> float | None:
 
 @dataclass(frozen=True)
 class Watched:
-    """The last look at a host, as the controller keeps it.
+    """The last status of a host, as the controller keeps it.
 
     :param seen: when, in seconds since the epoch of the controller's clock.
-    :param note: what to say of the host besides, for example that it is not in reach.
-    :param ended: it is not looked at any more.
+    :param note: a further note on the host, for example that it is not in reach.
+    :param ended: it is not polled any more.
     """
 
     host: str
@@ -182,7 +182,7 @@ class Watched:
 
 
 def keep(campaign: Path, watched: Watched) -> None:
-    """Write a look down. That it cannot be written is no reason to stop anything."""
+    """Write a status. A failure to write it does not stop anything."""
     value = {"host": watched.host, "seen": watched.seen, "note": watched.note, "ended": watched.ended, "status": None}
     if watched.status is not None:
         value["status"] = {"schema": 1, **watched.status.to_dict()}
@@ -202,13 +202,13 @@ def keep(campaign: Path, watched: Watched) -> None:
 
 
 def forget(campaign: Path, host: str) -> None:
-    """Take the last look at a host away."""
+    """Remove the last status of a host."""
     with contextlib.suppress(OSError, StorageError):
         (campaign / PROGRESS_FOLDER / f"{component(host, 'host')}.json").unlink()
 
 
 def watched_hosts(campaign: Path) -> list[Watched]:
-    """The last look at every host of a campaign, by name. What cannot be read is left out."""
+    """The last status of every host of a campaign, by name. What cannot be read is left out."""
     found = []
     for path in sorted((campaign / PROGRESS_FOLDER).glob("[!.]*.json")):
         try:

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress impor
 
 HEADER = ("HOST", "CELL", "NAME", "IOPS", "LATENCY", "LEFT", "")
 
-#: A host that was not looked at for so long is shown with the age of what is known, in seconds.
+#: A host that was not polled for so long is shown with the age of what is known, in seconds.
 _OLD = 120.0
 
 
@@ -57,7 +57,7 @@ def mark_of(one: Watched) -> tuple[t.Any, ...]:
 
 
 def ordered(hosts: t.Sequence[Watched], now: float) -> list[Watched]:
-    """Those first of whom somebody should know: out of reach, failed; then those that take longest; the ended last."""
+    """Those with problems first: out of reach, failed; then those that take longest; the ended last."""
 
     def place(one: Watched) -> tuple[t.Any, ...]:
         trouble = bool(one.note) or (one.status is not None and (one.status.state == "failed" or one.status.failed > 0))

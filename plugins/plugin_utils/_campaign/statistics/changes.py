@@ -7,7 +7,7 @@
 
 """The greatest change of a series: when it began, how long it took, from where to where.
 
-Levels alone say where a fall is; a fall that takes a minute becomes a stair of levels, or one step in its middle if there is
+Levels alone show where a fall is; a fall that takes a minute becomes a stair of levels, or one step in its middle if there is
 noise. So a ramp is fitted to the stretch, and a step is kept unless the ramp is clearly better.
 """
 

@@ -63,7 +63,7 @@ def decay_of(series: NDArray[t.Any], segments: t.Sequence[Segment], line: NDArra
     :param series: shape (n,), without spikes and stalls.
     :param segments: its levels.
     :param line: the straight line through it, shape (n,).
-    :param floor: the least standard deviation believed, in the unit of the series.
+    :param floor: the minimum standard deviation, in the unit of the series.
     """
     # One that takes longer than the run has not shown where it goes to.
     longest = float(series.size)

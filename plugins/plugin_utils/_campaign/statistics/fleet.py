@@ -8,8 +8,8 @@
 """Two variants over a fleet: every host is paired with itself, and the host is the unit.
 
 From six hosts on the ratios of hosts are tested (Wilcoxon's signed ranks, Hodges-Lehmann with its exact interval, and the sign
-test beside it), which speaks of hosts like these. Fewer hosts can show nothing that way, so their repeats are compared host by
-host; that speaks of these hosts only.
+test beside it), which applies to hosts like these. Fewer hosts can show nothing that way, so their repeats are compared host by
+host; that applies to these hosts only.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if t.TYPE_CHECKING:
 #: With five hosts p cannot be under 0.06, with six it can be 0.03.
 FEWEST_HOSTS = 6
 
-#: Above it the normal distribution is as good as the exact one.
+#: Above it the normal distribution is as accurate as the exact one.
 _MOST_EXACT = 50
 
 #: Signs of so few hosts are all dealt out where ratios are equal.

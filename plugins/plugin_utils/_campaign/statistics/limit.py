@@ -7,8 +7,8 @@
 
 """What may be read off a curve over load: IOPS under a latency limit, the saturation point, the best block size.
 
-Latency can only rise with load, and throughput can only rise until the device is saturated; what the points say against that
-is noise, and isotonic regression takes it out. Beyond the tested loads nothing is said: those are states, not numbers.
+Latency can only rise with load, and throughput can only rise until the device is saturated; what deviates from that
+is noise, and isotonic regression takes it out. Beyond the tested loads there is no result: those are states, not numbers.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def _next_load(under: float, over: float) -> float | None:
 
 def _knee(load: NDArray[t.Any], throughput: NDArray[t.Any], weights: NDArray[t.Any], tolerance: float) -> Knee:
     top = int(np.argmax(throughput))
-    # What falls after the peak says nothing about how it was reached.
+    # What falls after the peak does not show how it was reached.
     smooth = scipy_optimize.isotonic_regression(throughput[: top + 1], weights=weights[: top + 1]).x
     at = int(np.argmax(smooth >= (1 - tolerance) * smooth[-1]))
     last = load.size - 1

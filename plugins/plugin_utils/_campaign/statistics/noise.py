@@ -5,13 +5,13 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""How much a series scatters by itself, whatever its level does, when its noise remembers what it was.
+"""How much a series scatters by itself, whatever its level does, when its noise is autocorrelated.
 
 The mean of n values of independent noise is uncertain by sigma / sqrt(n); where each value takes the share rho of its
 neighbour along (an autoregressive series of first order), by sqrt((1 + rho) / (1 - rho)) times that. Both are measured on
 differences between neighbours, of which a step in the series touches one only, and that one is left out as an outlier.
 
-Averages of such a series are no autoregressive series of first order: their correlation says nothing of its memory. So a long
+Averages of such a series are no autoregressive series of first order: their correlation does not show its autocorrelation. So a long
 series is not measured on averages of one length. Half the mean square of the difference of neighbouring averages (the variance
 of Allan 1966) is taken for lengths of 1, 2, 4... values, and white noise plus one autoregressive process is fitted to all of
 them: what the process must be follows from the exact variance of its averages, at whatever length they are used afterwards.
@@ -37,10 +37,10 @@ _JUMP = 4.0
 #: Above it a series is as well a random walk, and no length of it would show a change.
 _LONGEST_MEMORY = 0.95
 
-#: The same for averages of five, of which neighbours touch and so look alike even where the memory is short.
+#: The same for averages of five, of which neighbours touch and so are similar even where the memory is short.
 _LONGEST_MEMORY_OF_BLOCKS = 0.7
 
-#: Noise is looked at once more in averages of so many values, if at least so many averages come of it; and their memory, if that many.
+#: Noise is estimated once more in averages of so many values, if at least so many averages come of it; and their memory, if that many.
 _BLOCK, _FEWEST_BLOCKS, _BLOCKS = 5, 10, 20
 
 #: From so many values on the model is fitted to averages of all lengths: below, too few of them are long enough.
@@ -72,7 +72,7 @@ class Noise:
     def of_means(self, size: int, floor: float) -> Noise:
         """The noise of averages of ``size`` values each, which cover more than the memory of the noise.
 
-        :param floor: the least standard deviation believed, in the unit of the series.
+        :param floor: the minimum standard deviation, in the unit of the series.
         """
         if size == 1:
             return self
@@ -84,7 +84,7 @@ def noise_of(series: NDArray[t.Any], floor: float) -> Noise:
     """The noise of a series.
 
     :param series: shape (n,), n >= 4.
-    :param floor: the least standard deviation believed, in the unit of the series: quantised series look noiseless.
+    :param floor: the minimum standard deviation, in the unit of the series: quantised series appear noiseless.
     """
     sigma, rho = _of_differences(series, _LONGEST_MEMORY)
     if series.size >= _MODELLED:
@@ -92,7 +92,7 @@ def noise_of(series: NDArray[t.Any], floor: float) -> Noise:
     long_run = max(sigma, floor) * inflation(rho)
     blocks = series.size // _BLOCK
     if blocks >= _FEWEST_BLOCKS:
-        # Noise with a long memory below white noise shows only here. What averages share is not to be told from few of them.
+        # Noise with a long memory below white noise shows only here. The correlation of averages cannot be estimated from few of them.
         block_sigma, block_rho = _of_differences(block_means(series, _BLOCK), _LONGEST_MEMORY_OF_BLOCKS if blocks >= _BLOCKS else 0.0)
         long_run = max(long_run, block_sigma * inflation(block_rho) * math.sqrt(_BLOCK))
     return Noise(max(sigma, floor), rho, long_run)
@@ -142,7 +142,7 @@ def _two_parts(white: NDArray[t.Any], red: NDArray[t.Any], target: NDArray[t.Any
     own, cross, squares = white @ white, red @ white, (red * red).sum(axis=1)
     of_white, of_red = white @ target, red @ target
     determinant = own * squares - cross**2
-    # A memory shorter than the averages is white noise once more: nothing tells the two apart.
+    # A memory shorter than the averages is white noise once more: the two cannot be distinguished.
     apart = determinant > _ALIKE * own * squares
     parts = np.stack([squares * of_white - cross * of_red, own * of_red - cross * of_white], axis=1) / np.where(apart, determinant, 1.0)[:, None]
     only_white = np.array([of_white / own, 0.0])

@@ -7,11 +7,11 @@
 
 """Whether a series goes up and down again and again, as a drive does that fills a fast region and empties it.
 
-A period is the highest peak of the autocorrelation after its first fall below zero. It is believed if the levels of the series
+A period is the highest peak of the autocorrelation after its first fall below zero. It is accepted if the levels of the series
 go up and down often enough, or if the periodogram has a line that red noise (an autoregressive process of first order with the
 same memory) would show once in a thousand series; the latter finds what is too fast or too smooth to have levels.
 
-Averages longer than a period show a beat between the two that no device has, so no period is looked for in averages before the
+Averages longer than a period show a beat between the two that no device has, so no period is searched in averages before the
 values themselves were. Of a long series several stretches are examined, and most of them must have the same period; only then
 averages of 8, of 64... values are, for periods that are longer than such a stretch can show.
 """
@@ -44,10 +44,10 @@ _CHANGES = 3
 #: Least autocorrelation at the period.
 _PEAK = 0.3
 
-#: How often red noise alone may look like a line.
+#: How often red noise alone may appear as a line.
 _FALSE_LINES = 0.001
 
-#: Shortest series in which a line is looked for.
+#: Shortest series in which a line is searched.
 _SHORTEST = 30
 
 #: Values of a stretch that is examined, how many stretches, and what share of a value as two of them may differ in a period that is the same.
@@ -63,7 +63,7 @@ _FIRST, _EDGES = 0.9, 2.0
 #: A multiple of the period makes it more exact as long as it correlates so well as this share of the first.
 _COHERENT = 0.7
 
-#: A peak between two values is believed if it is at least so far from the nearer one.
+#: A peak between two values is accepted if it is at least so far from the nearer one.
 _BETWEEN = 0.2
 
 #: Values of each part of a period that is not a whole number of them, and parts of one value at most.
@@ -77,7 +77,7 @@ class Oscillation:
     :param period: in values, not always a whole number.
     :param high: median of the high phases, ``low`` of the low ones, in the unit of the series.
     :param duty: share of the time that is high.
-    :param segments: the levels in which it was looked for; one if it is too fast or too smooth for them, none of a long series.
+    :param segments: the levels in which it was searched; one if it is too fast or too smooth for them, none of a long series.
     """
 
     period: float
@@ -91,7 +91,7 @@ def oscillation_of(series: NDArray[t.Any], floor: float) -> Oscillation | None:
     """The oscillation of a series, if it has one.
 
     :param series: shape (n,), spikes included: a stall every half minute is one.
-    :param floor: the least standard deviation believed, in the unit of the series.
+    :param floor: the minimum standard deviation, in the unit of the series.
     """
     if series.size <= STRETCH:
         return _of_stretch(series, floor)
@@ -133,7 +133,7 @@ def _of_stretch(series: NDArray[t.Any], floor: float) -> Oscillation | None:
         return None
     noise = noise_of(series, floor)
     smooth, _spikes = without_spikes(series, noise)
-    # Averages of five take a fast swing for noise, so it is neighbours alone that say what noise is here.
+    # Averages of five take a fast swing for noise, so only neighbours define noise here.
     segments = segments_of(smooth, replace(noise, long_run=noise.sigma * inflation(noise.rho)))
     levels = [segment.level for segment in segments]
     rises = sum(one < other for one, other in zip(levels, levels[1:]))
@@ -142,7 +142,7 @@ def _of_stretch(series: NDArray[t.Any], floor: float) -> Oscillation | None:
         shapes.append(levels_along(segments))
     if shapes or _has_line(series):
         shapes.append(_folded(series, period))
-    # Levels follow an oscillation whose period wanders, folding finds one that is fast: whichever tells high from low better.
+    # Levels follow an oscillation whose period wanders, folding finds one that is fast: whichever separates high from low better.
     found = [_phases(series, shape, period) for shape in shapes]
     best = max(found, key=lambda swing: swing.high - swing.low, default=None)
     return replace(best, segments=segments) if best and best.high - best.low >= SAME_LEVEL * best.high else None
@@ -179,7 +179,7 @@ def _period(series: NDArray[t.Any]) -> float | None:
     peak = (correlation[first:] >= correlation[first - 1 : -1]) & (correlation[first:] >= np.append(correlation[first + 1 :], -1.0))
     first += int(np.argmax(peak & (correlation[first:] >= np.maximum((_FIRST - _EDGES / lags) * best, _PEAK))))
     period = first + int(np.argmax(correlation[first : first + max(first // 4, 1) + 1]))
-    # At the end of what is looked at it may still be rising.
+    # At the end of the searched range it may still be rising.
     return _by_multiples(correlation, period) if period < correlation.size - 1 else None
 
 

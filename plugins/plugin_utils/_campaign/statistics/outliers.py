@@ -29,7 +29,7 @@ FEWEST_ALIKE = 5
 OUT = 3.5
 FAR_OUT = 6.0
 
-#: Nobody is named for one cell in which it is nearer than this share.
+#: No host is named for one cell in which it is nearer than this share.
 _MATTERS = 0.10
 
 #: The MAD of logarithms is at least this: 2 %.
@@ -124,7 +124,7 @@ def scores(values: t.Iterable[HostValue]) -> tuple[Score, ...]:
 
 
 def outliers(values: t.Iterable[HostValue], facts: t.Mapping[str, t.Mapping[str, t.Any]]) -> tuple[OutlierHost, ...]:
-    """The hosts to look at, farthest out first, and what is different about them.
+    """The outlying hosts, farthest out first, and what is different about them.
 
     :param facts: of each host, plain values by name: firmware, scheduler, MTU, cache state, temperature…
     :raises BadInput: for values that are not above 0.
@@ -135,7 +135,7 @@ def outliers(values: t.Iterable[HostValue], facts: t.Mapping[str, t.Mapping[str,
         if score.is_out:
             by_host.setdefault(score.host, []).append(score)
     named = {host: sorted(out, key=_distance, reverse=True) for host, out in by_host.items() if _is_named(out)}
-    # Outliers say nothing about what is usual, named or not.
+    # Outliers do not define what is usual, named or not.
     groups: dict[str, set[str]] = {}
     of_host: dict[str, set[str]] = {}
     for one in known:

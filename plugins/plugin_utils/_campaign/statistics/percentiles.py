@@ -8,7 +8,7 @@
 """Percentiles of many hosts together, from added histogram bins, and none where there are too few samples for it.
 
 Bins are those of ``module_utils/_fio/histogram.py``: ``{nanoseconds: count}``. Percentiles are never averaged: of ten hosts with
-one slow one the mean of the ten p99 says a tenth of what one I/O in ten took. Beside the merged value is the range over hosts.
+one slow one the mean of the ten p99 shows a tenth of what one I/O in ten took. Beside the merged value is the range over hosts.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Histogram:
 class Percentile:
     """A percentile of a latency.
 
-    :param value: ns; ``None`` where there are fewer than ``needed`` samples: then nothing is known of it.
+    :param value: ns; ``None`` where there are fewer than ``needed`` samples: then it is unknown.
     """
 
     percent: float

@@ -8,7 +8,7 @@
 """The levels of a series, and where it changes from one to the next.
 
 PELT (Killick, Fearnhead and Eckley 2012) with quadratic cost and a penalty of 6 ln n times the noise, from ruptures. The noise
-is that of a mean, so what remembers itself does not look like a step (see ``noise.py``).
+is that of a mean, so autocorrelated noise does not appear as a step (see ``noise.py``).
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def misfit(series: NDArray[t.Any], fitted: NDArray[t.Any], noise: Noise, changes
 
 
 def _surely_one_level(series: NDArray[t.Any], noise: Noise) -> bool:
-    """Whether even all of the scatter explained would not pay for one change: then there is nothing to look for."""
+    """Whether even all of the scatter explained would not pay for one change: then there is nothing to search."""
     return misfit(series, series.mean(), noise, 0) <= change_penalty(series.size)
 
 

@@ -18,7 +18,7 @@ unknown        too short, or nothing was transferred
 =============  =====================================================================================================
 
 Stalls (intervals with nearly no I/O, after which it goes on as before) are kept beside the kind and change it as little as spikes do.
-It is what an engineer reads in the plot, said the same way every time; the segments are kept so that the plot can show them.
+It is what an engineer reads in the plot, in the same form every time; the segments are kept so that the plot can show them.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ if t.TYPE_CHECKING:
 
 KINDS = ("steady", "step", "cliff", "oscillating", "decaying", "drifting", "unknown")
 
-#: Kinds whose mean says little of what the device does in the long run: they decide no comparison unless asked.
+#: Kinds whose mean does not represent the device in the long run: they decide no comparison unless requested.
 UNSETTLED = frozenset({"cliff", "oscillating", "decaying", "drifting"})
 
 #: The order in which kinds are shown; ``unknown`` is not.
 WORST_FIRST = ("cliff", "oscillating", "decaying", "drifting", "step", "steady")
 
-#: Fewest values of a series that are looked at.
+#: Minimum number of values of a series.
 FEWEST = 10
 
 #: A fall of this share that stays is a cliff.
@@ -64,10 +64,10 @@ CLIFF = 0.2
 #: A change that takes more of the run than this share is a drift.
 _NARROW = 0.25
 
-#: Least noise believed, as a share of the median.
+#: Minimum noise, as a share of the median.
 _QUIETEST = 0.005
 
-#: More values than this are averaged before changes (but not before periods and stalls) are looked for: 18 hours become points of 36 s.
+#: More values than this are averaged before changes (but not before periods and stalls) are searched: 18 hours become points of 36 s.
 _MOST = 1800
 
 #: The worst window is this share of a run, and at least so many values.
@@ -221,7 +221,7 @@ def _unknown(series: NDArray[t.Any], reason: str) -> SeriesFinding:
 
 @dataclass(frozen=True)
 class _Shape:
-    """What a series is called, in the values in which changes are looked for."""
+    """What a series is called, in the values in which changes are searched."""
 
     kind: str
     segments: tuple[Segment, ...]

@@ -22,7 +22,7 @@ IDLE = 0.05
 #: More of the run than this share is a level of its own (one stretch), or what the series is (all of them).
 _RARE = 0.1
 
-#: Values on each side that say what the series does around it.
+#: Values on each side that define the series around it.
 _AROUND = 15
 
 

@@ -59,7 +59,7 @@ def steady_state(rounds: ArrayLike, *, most: int = MOST_ROUNDS) -> SteadyState:
     """The first window of five rounds that is steady, else the last one there is.
 
     :param rounds: the tracked variable of each round (IOPS, or any rate), shape (rounds,), in order.
-    :param most: rounds after which it is given up; later ones are not looked at.
+    :param most: rounds after which it is given up; later ones are ignored.
     :raises BadInput: for values that are no numbers, or negative.
     """
     values = finite(rounds, "rounds")[:most]

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Two variants compared with the repeat as the unit: neither the second nor the I/O, which know of each other.
+"""Two variants compared with the repeat as the unit: neither the second nor the I/O, which are correlated.
 
 Ratios are shifts of logarithms. The estimate is that of Hodges and Lehmann, the median of all ratios between a repeat of one
 and a repeat of the other; its interval and p come from the exact null distribution of the Mann-Whitney statistic. Repeats in
@@ -40,10 +40,10 @@ NOISE_GATE = 0.05
 #: Repeats that may be added to quieten a cell before it is called noisy.
 EXTRA_REPEATS = 5
 
-#: Above so many repeats on a side the null distribution is the normal one, from which it can no longer be told.
+#: Above so many repeats on a side the null distribution is the normal one, from which it no longer differs.
 _MOST_EXACT = 50
 
-#: The most ways to deal repeats to two sides that are all looked at where values are equal.
+#: The most ways to deal repeats to two sides that are all evaluated where values are equal.
 _MOST_DEALS = 20_000
 
 VERDICTS = ("better", "worse", "same", "undecided", "not_enough_repeats", "not_comparable")
@@ -114,7 +114,7 @@ def compare_in_blocks(
 ) -> Comparison:
     """Two variants on several hosts, each compared with itself only: what hosts differ in cancels out.
 
-    It speaks of these hosts, not of others like them, and assumes that the ratio is the same on all.
+    It applies to these hosts, not of others like them, and assumes that the ratio is the same on all.
 
     :param blocks: baseline and candidate of each host.
     :raises BadInput: for values that are no numbers, or negative.
@@ -157,7 +157,7 @@ def pairwise_ratios(blocks: t.Iterable[tuple[NDArray[t.Any], NDArray[t.Any]]]) -
 
 
 def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, practical: float) -> tuple[str, str]:
-    """What a ratio with an interval says, and why: certain and large enough, or certainly small, or neither."""
+    """The verdict of a ratio with an interval, and why: certain and large enough, or certainly small, or neither."""
     sentence = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
     differs = interval.low > 1 or interval.high < 1
     if differs and (ratio >= 1 + practical or ratio <= 1 - practical):
@@ -251,7 +251,7 @@ def _has_ties(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> bool
 
 
 def _p_with_ties(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> float:
-    """Every deal of the values is looked at as long as they are few, else many are drawn; several blocks: the normal approximation."""
+    """Every deal of the values is evaluated as long as they are few, else many are drawn; several blocks: the normal approximation."""
     if len(blocks) == 1:
         one, other = blocks[0]
         method = scipy_stats.PermutationMethod(n_resamples=_MOST_DEALS, rng=np.random.default_rng(0))
@@ -271,7 +271,7 @@ def _noise(values: NDArray[t.Any]) -> float | None:
 
 
 def check_shares(practical: float, confidence: float) -> None:
-    """Whether thresholds can be meant.
+    """Whether thresholds are valid.
 
     :raises BadInput: naming the one that cannot.
     """

@@ -42,18 +42,20 @@ class Batch:
         self._waiting = False
         #: Whether what follows a key is numbers alone.
         self._numeric = bool(table.series) and all(column.type in _ARRAYS for column in table.series)
+        self._first = table.series[0].name if table.series else ""
         self._select = _select_arrays(table) if self._numeric else _select_json(table)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
 
     def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
-        """:param rows: of a table with series, one for each series, with lists of one length in the columns of the series."""
+        """:param rows: of a table with series, one for each series, with lists or arrays of one length in the columns of the series."""
         for row in rows:
-            if self.table.series and not row[self.table.series[0].name]:
+            length = len(row[self._first]) if self._first else 0
+            if self._first and not length:
                 continue
             self._rows.append(self.table.row(row))
-            self._values += len(row[self.table.series[0].name]) * len(self.table.series) if self.table.series else len(row)
+            self._values += length * len(self.table.series) or len(row)
             if self._values > _MOST:
                 self._wait()
 
@@ -83,12 +85,11 @@ class Batch:
         if not self._numeric:
             self.database.execute(statement, [json.dumps(self._rows)])
             return
-        first = self.table.series[0].name
         keys = [{**{column.name: row[column.name] for column in self.table.key}, "place": place} for place, row in enumerate(self._rows)]
-        arrays = {"place": np.repeat(np.arange(len(keys)), [len(row[first]) for row in self._rows])}
+        arrays = {"place": np.repeat(np.arange(len(keys)), [len(row[self._first]) for row in self._rows])}
         for column in self.table.series:
             # None becomes not-a-number here, and NULL in the table.
-            arrays[column.name] = np.array([value for row in self._rows for value in row[column.name]], _ARRAYS[column.type])
+            arrays[column.name] = np.concatenate([np.asarray(row[column.name], _ARRAYS[column.type]) for row in self._rows])
         self.database.register("series", arrays)
         try:
             self.database.execute(statement, [json.dumps(keys)])

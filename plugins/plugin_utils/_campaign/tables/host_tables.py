@@ -34,7 +34,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import Histograms
 
-#: What the file of ``cells`` says of itself: from which files of results its host's tables were made.
+#: The metadata of the file of ``cells``: from which files of results its host's tables were made.
 DIGEST_KEY = "cachefleet_digest"
 
 #: Likewise, which tables the host has rows in.
@@ -75,7 +75,7 @@ class HostWriter:
 
     :param campaign: name of the campaign.
     :param root: the folder of tables.
-    :param writer: names the files of whoever writes here: see :func:`ingest.writer_of`.
+    :param writer: names the files of this writer: see :func:`ingest.writer_of`.
     """
 
     def __init__(self, campaign: str, root: Path, writer: str) -> None:
@@ -88,7 +88,7 @@ class HostWriter:
         self.database.close()
 
     def write(self, host: Path) -> Written:
-        """Write what a host has. Whoever reads meanwhile sees the old file of a table or the new one.
+        """Write what a host has. A concurrent reader gets the old file of a table or the new one.
 
         :param host: its folder of results.
         :raises ResultsError: if the tables cannot be written.
@@ -142,7 +142,7 @@ class HostWriter:
 
 
 def _group(variant: Path, problems: list[str]) -> str | None:
-    """The array that a host shares with others, as its plan says."""
+    """The array that a host shares with others, according to its plan."""
     try:
         return group_of(variant)
     except StorageError as error:

@@ -72,7 +72,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, force: bool = False, w
         controllers, may write into one.
     :param force: write hosts again that have not changed.
     :param workers: processes; by default one for each CPU, if there are hosts enough.
-    :param dry_run: look only.
+    :param dry_run: change nothing.
     :raises ResultsError: if it is not the folder of a campaign, or the tables cannot be written.
     :raises LibraryMissing: without duckdb.
     """
@@ -83,7 +83,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, force: bool = False, w
     if not hosts and not (campaign / CAMPAIGN_FILE).exists():
         raise ResultsError(f"{campaign} is not the folder of a campaign: it holds neither {CAMPAIGN_FILE} nor results.")
     known = {} if force else _digests(root, name, writer)
-    # Of hosts without tables nothing need be read here, one after the other: whoever writes their tables reads all of it.
+    # Of hosts without tables nothing need be read here, one after the other: the writer of their tables reads all of it.
     due = [host.name for host in hosts if host.name not in known or known[host.name] != host_digest(host)]
     names = {host.name for host in hosts}
     gone = _gone(root, name, writer, names, alone=tables is None)
@@ -108,7 +108,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, force: bool = False, w
 def identity_of(campaign: Path) -> tuple[str, str]:
     """Name of a campaign, and what the files of its tables are called.
 
-    The second is the same wherever the folder is copied, and another one for a campaign that somebody else opened under the same name.
+    The second is the same wherever the folder is copied, and another one for a campaign that was opened elsewhere under the same name.
 
     :raises ResultsError: if there is no such folder.
     """
@@ -154,7 +154,7 @@ def _has_all(words: t.Mapping[bytes, str], campaign: str, host: str, there: t.Co
 def _gone(root: Path, campaign: str, writer: str, hosts: set[str], *, alone: bool) -> list[Path]:
     """Files of tables that nothing stands for any more.
 
-    :param alone: whether all of the folder is of this campaign; else only what this writer has written is looked at.
+    :param alone: whether all of the folder is of this campaign; else only what this writer has written is checked.
     """
     expected = {part_path(root, table.name, campaign, host, writer) for table in TABLES for host in hosts}
     pattern = "*/campaign=*/host=*/*.parquet" if alone else f"*/campaign={campaign}/host=*/part-{writer}.parquet"
@@ -212,7 +212,7 @@ def _start(campaign: Path, name: str, root: Path, writer: str, due: t.Sequence[s
 
 
 def _written(process: subprocess.Popen[str]) -> list[Written]:
-    """What a worker says, one line of JSON for each host, and in the end why it stopped."""
+    """The output of a worker, one line of JSON for each host, and in the end why it stopped."""
     found = []
     for line in process.stdout:  # type: ignore[union-attr]
         raw = json.loads(line)

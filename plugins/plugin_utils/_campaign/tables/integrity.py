@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Whether a campaign is whole: every file is what it was, every planned cell is there, and the tables tell of what is there now."""
+"""Whether a campaign is whole: every file is what it was, every planned cell is there, and the tables match what is there now."""
 
 from __future__ import annotations
 

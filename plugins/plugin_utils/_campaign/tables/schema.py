@@ -103,7 +103,7 @@ _WEAR = _columns(
     ("media_errors", "BIGINT", ""),
     ("reallocated", "BIGINT", "sectors"),
     ("pending", "BIGINT", "sectors"),
-    ("written_bytes", "BIGINT", "bytes over the whole life"),
+    ("written_bytes", "BIGINT", "bytes over the whole lifetime"),
     ("power_on_hours", "BIGINT", "h"),
     ("unsafe_shutdowns", "BIGINT", ""),
     ("passed", "BOOLEAN", "the drive's own health assessment"),
@@ -159,7 +159,7 @@ TARGETS_AT_ONCE = Table(
     ),
 )
 
-#: ``cells`` is the last that is written: it says what the others hold.
+#: ``cells`` is the last that is written: it describes the others.
 TABLES = (INTERVALS, HISTOGRAMS, LAYERS, DEVICES, DEVICE_INTERVALS, TARGETS_AT_ONCE, CELLS)
 
 #: What :func:`views.open_tables` shows beside the tables: ``layers`` at every measurement.

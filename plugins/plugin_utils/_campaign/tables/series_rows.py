@@ -9,56 +9,70 @@
 
 from __future__ import annotations
 
-import array
 import io
 import itertools
 import math
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import DEVICE_INTERVALS
 
 #: Columns of one line; the sampler has less than half of them.
 _MOST_COLUMNS = 40
 
-#: Rows of a device that are worked on at once.
-_ROWS = 50_000
+#: Lines that are worked on at once.
+_ROWS = 5_000
 
 _DEVICE_COLUMNS = tuple(column.name for column in DEVICE_INTERVALS.series)
 
 
 def device_interval_rows(key: dict[str, t.Any], content: str, start: float | None) -> t.Iterator[dict[str, t.Any]]:
-    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/observation/sampler.py."""
+    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/observation/sampler.py.
+
+    The values are arrays, with not-a-number for what is not known.
+    """
     header = content.partition("\n")[0].split(",", _MOST_COLUMNS)
     if header[:2] != ["epoch_s", "device"] or len(header) > _MOST_COLUMNS:
         return
     # By name: later versions may have columns in between.
-    places = [(name, header.index(name)) for name in _DEVICE_COLUMNS[1:] if name in header]
-    devices: dict[str, dict[str, array.array[float]]] = {}
-    for line in itertools.islice(io.StringIO(content), 1, None):
-        columns = line.rstrip("\r\n").split(",", len(header))
-        if len(columns) == len(header):
-            series = devices.setdefault(columns[1], {name: array.array("d") for name in ("second", *(name for name, _place in places))})
-            series["second"].append(_number(columns[0]))
-            for name, place in places:
-                series[name].append(_number(columns[place]))
-    for device, series in sorted(devices.items()):
-        zero = start if start is not None else next((time for time in series["second"] if not math.isnan(time)), 0.0)
-        yield from _device_series({**key, "device": text(device)}, series, zero)
+    places = {name: header.index(name) for name in _DEVICE_COLUMNS[1:] if name in header}
+    parts: dict[str, list[t.Any]] = {}
+    for rows in _parts(content, len(header)):
+        numbers = _numbers(rows, (0, *places.values()))
+        names = [row[1] for row in rows]
+        for device in dict.fromkeys(names):
+            parts.setdefault(device, []).append(numbers[:, [name == device for name in names]])
+    for device, some in sorted(parts.items()):
+        times, *values = np.concatenate(some, axis=1)
+        zero = start if start is not None else next(iter(times[~np.isnan(times)].tolist()), 0.0)
+        series = {"second": np.array([round(time - zero, 3) for time in times.tolist()]), **dict(zip(places, values))}
+        unknown = np.full(len(times), np.nan)
+        yield {**key, "device": text(device), **{name: series.get(name, unknown) for name in _DEVICE_COLUMNS}}
 
 
-def _device_series(key: dict[str, t.Any], series: t.Mapping[str, array.array[float]], zero: float) -> t.Iterator[dict[str, t.Any]]:
-    """Some rows at a time, for as objects the numbers take five times their memory."""
-    for first in range(0, len(series["second"]), _ROWS):
-        some = {name: [None if math.isnan(value) else value for value in values[first : first + _ROWS]] for name, values in series.items()}
-        some["second"] = [None if time is None else round(time - zero, 3) for time in some["second"]]
-        yield {**key, **{name: some.get(name, [None] * len(some["second"])) for name in _DEVICE_COLUMNS}}
+def _parts(content: str, width: int) -> t.Iterator[list[list[str]]]:
+    """The words of lines of the right width, some lines at a time: as objects they take many times the memory of the text."""
+    lines = itertools.islice(io.StringIO(content), 1, None)
+    while some := [line.rstrip("\r\n").split(",", width) for line in itertools.islice(lines, _ROWS)]:
+        rows = [row for row in some if len(row) == width]
+        if rows:
+            yield rows
 
 
-def _number(raw: str) -> float:
-    """A number that is finite and not negative, else not-a-number."""
+def _numbers(rows: t.Sequence[t.Sequence[str]], places: t.Sequence[int]) -> t.Any:
+    """Some columns of some lines, one below the other; what is not finite, negative or no number is not-a-number."""
+    words = [row[place] for place in places for row in rows]
     try:
-        value = float(raw)
+        found = np.array(list(map(float, words)))
+    except ValueError:
+        found = np.array([_number(word) for word in words])
+    found[~((found >= 0) & (found < np.inf))] = np.nan
+    return found.reshape(len(places), len(rows))
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
     except ValueError:
         return math.nan
-    return value if 0 <= value < math.inf else math.nan

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Rows for ``layers`` and ``devices``, from ``stack.json`` and from what ``meta.json`` says of drives."""
+"""Rows for ``layers`` and ``devices``, from ``stack.json`` and from the drives in ``meta.json``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Stacks:
         self._rows: dict[str, list[tuple[t.Any, ...]]] = {}
 
     def add(self, name: str | None, side: t.Any) -> None:
-        """:param name: what one side of a ``stack.json`` is called; ``None`` if it says nothing."""
+        """:param name: what one side of a ``stack.json`` is called; ``None`` if it is empty."""
         if name is not None and name not in self._rows:
             self._rows[name] = list(_rows(mapping(side)))
 

@@ -96,13 +96,13 @@ def hidden(folder):
 # --- campaign
 
 
-def test_a_campaign_is_opened_once(folder, monkeypatch):
+def test_campaign_is_opened_once(folder, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     again = host.run(results=str(folder.parent), name=CAMPAIGN, variant="before", cells=[WANTED])
     assert (again["changed"], again["due"]) == (False, [WANTED])
 
 
-def test_what_is_measured_already_is_not_due(folder, tmp_path, monkeypatch):
+def test_measured_cells_are_not_due(folder, tmp_path, monkeypatch):
     done = {"workload_sha256": read_job(WANTED["job"], "randwrite-4k").workload_sha256, "target": {"path": "/dev/vg0/x", "used_size": 1 << 30}}
     archive = pack(tmp_path / "a.tar", cell(**done))
     Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
@@ -120,7 +120,7 @@ STEP = {"number": 0, "cells": [{"name": "randwrite-4k", "repeat": 1}]}
 
 
 @pytest.mark.parametrize("sha256", [None, "x", "0" * 64])
-def test_results_of_an_earlier_version_are_reported_before_they_are_measured_again(folder, tmp_path, monkeypatch, sha256):
+def test_earlier_version_results_are_reported_before_remeasurement(folder, tmp_path, monkeypatch, sha256):
     archive = pack(tmp_path / "a.tar", cell(measurement_sha256=sha256) if sha256 else cell())
     Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     host = Host(campaign_action, monkeypatch)
@@ -141,7 +141,7 @@ def test_results_of_an_earlier_version_are_reported_before_they_are_measured_aga
     assert host.printed == []
 
 
-def test_new_results_beside_those_of_an_earlier_version_wait_and_the_message_reports_why(folder, tmp_path, monkeypatch):
+def test_new_results_conflicting_with_earlier_version_stay_on_host(folder, tmp_path, monkeypatch):
     first = pack(tmp_path / "a.tar", cell())
     Host(collect_action, monkeypatch, Connection(first)).run(path=str(folder), archive=message(first))
     second = pack(tmp_path / "b.tar", cell(content=b"something else", measurement_sha256="0" * 64))
@@ -155,19 +155,19 @@ def test_new_results_beside_those_of_an_earlier_version_wait_and_the_message_rep
     assert not again.get("failed") and len(again["replaced"]) == 1
 
 
-def test_a_campaign_needs_a_variant_for_its_cells(tmp_path, monkeypatch):
+def test_variant_is_required_for_cells(tmp_path, monkeypatch):
     result = Host(campaign_action, monkeypatch).run(results=str(tmp_path), cells=[WANTED])
     assert result["failed"]
     assert "no variant" in result["msg"]
 
 
-def test_check_mode_opens_nothing(tmp_path, monkeypatch):
+def test_check_mode_creates_nothing(tmp_path, monkeypatch):
     result = Host(campaign_action, monkeypatch).run(check_mode=True, results=str(tmp_path / "results"), variant="a", cells=[WANTED])
     assert result["changed"] is True
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_host_whose_name_is_no_folder_is_found_before_it_measures(tmp_path, monkeypatch):
+def test_invalid_host_folder_name_is_reported_before_measurement(tmp_path, monkeypatch):
     result = Host(campaign_action, monkeypatch, name="fe80::1").run(results=str(tmp_path), variant="a", cells=[WANTED])
     assert result["failed"]
     assert "ansible_host" in result["msg"]
@@ -176,7 +176,7 @@ def test_a_host_whose_name_is_no_folder_is_found_before_it_measures(tmp_path, mo
 # --- collect
 
 
-def test_results_arrive_and_only_then_leave_the_host(folder, archive, monkeypatch):
+def test_results_are_removed_from_host_only_after_they_are_stored(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
     result = host.run(path=str(folder), archive=message(archive))
     assert (result["changed"], result["stored"], result["states"]) == (True, ["before/randwrite-4k/1"], {"ok": 1})
@@ -185,7 +185,7 @@ def test_results_arrive_and_only_then_leave_the_host(folder, archive, monkeypatc
     assert hidden(folder) == []
 
 
-def test_collecting_again_changes_nothing(folder, archive, monkeypatch):
+def test_no_change_on_second_collection(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
     host.run(path=str(folder), archive=message(archive))
     host.answer = {"changed": False}
@@ -193,7 +193,7 @@ def test_collecting_again_changes_nothing(folder, archive, monkeypatch):
     assert (result["changed"], result["unchanged"]) == (False, ["before/randwrite-4k/1"])
 
 
-def test_a_host_may_keep_its_copy(folder, archive, monkeypatch):
+def test_keep_on_host_keeps_the_archive(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
     assert host.run(path=str(folder), archive=message(archive), keep_on_host=True)["changed"]
     assert host.removed == []
@@ -208,7 +208,7 @@ def test_check_mode_fetches_nothing(folder, archive, monkeypatch):
 
 
 @pytest.mark.parametrize("archive_said", [{}, {"path": None, "sha256": None, "size": None}])
-def test_a_host_without_results_changes_nothing(folder, monkeypatch, archive_said):
+def test_host_without_results_is_no_change(folder, monkeypatch, archive_said):
     host = Host(collect_action, monkeypatch)
     assert host.run(path=str(folder), archive=archive_said)["changed"] is False
     assert host.connection.fetched == []
@@ -231,7 +231,7 @@ def test_a_host_without_results_changes_nothing(folder, monkeypatch, archive_sai
         ({"size": 1 << 50}, "at most 4 GiB are accepted"),
     ],
 )
-def test_what_a_host_reports_of_its_archive_is_not_believed(folder, archive, monkeypatch, changes, sentence):
+def test_archive_data_reported_by_host_is_validated(folder, archive, monkeypatch, changes, sentence):
     host = Host(collect_action, monkeypatch, Connection(archive))
     result = host.run(path=str(folder), archive=message(archive, **changes))
     assert result["failed"]
@@ -240,7 +240,7 @@ def test_what_a_host_reports_of_its_archive_is_not_believed(folder, archive, mon
 
 
 @pytest.mark.parametrize("damage", ["sha", "content", "transfer"])
-def test_what_arrives_damaged_stays_on_the_host(folder, archive, tmp_path, monkeypatch, damage):
+def test_damaged_archive_stays_on_the_host(folder, archive, tmp_path, monkeypatch, damage):
     connection = Connection(archive, AnsibleError("sftp: connection lost") if damage == "transfer" else None)
     claim = message(archive, sha256="0" * 64) if damage == "sha" else message(archive)
     if damage == "content":
@@ -255,7 +255,7 @@ def test_what_arrives_damaged_stays_on_the_host(folder, archive, tmp_path, monke
     assert [record.state for record in store.load_campaign(folder).cells] == ["failed" if damage == "content" else "missing"]
 
 
-def test_a_rejected_cell_is_failed_with_its_reason_until_a_whole_one_arrives(folder, tmp_path, monkeypatch):
+def test_rejected_cell_is_failed_with_reason_until_replaced(folder, tmp_path, monkeypatch):
     store.write_plan(folder, "node1", "before", [("randwrite-4k", 2)], now=NOW)
     both = pack(tmp_path / "b.tar", cell(content=b'{"jobs": [' + b"[" * 1000), cell(repeat=2))
     host = Host(collect_action, monkeypatch, Connection(both))
@@ -272,7 +272,7 @@ def test_a_rejected_cell_is_failed_with_its_reason_until_a_whole_one_arrives(fol
 
 
 @pytest.mark.parametrize("announced", [10 << 10, 20 << 10])
-def test_a_host_that_sends_another_size_than_announced_fails_with_both_figures(folder, tmp_path, monkeypatch, announced):
+def test_archive_size_mismatch_fails_with_both_sizes(folder, tmp_path, monkeypatch, announced):
     more = tmp_path / "more"
     with more.open("wb") as file:
         file.truncate(60 << 20)
@@ -283,14 +283,14 @@ def test_a_host_that_sends_another_size_than_announced_fails_with_both_figures(f
     assert hidden(folder) == []
 
 
-def test_a_lost_connection_is_left_to_ansible(folder, archive, monkeypatch):
+def test_lost_connection_is_handled_by_ansible(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive, AnsibleConnectionFailure("no route to host")))
     with pytest.raises(AnsibleConnectionFailure):
         host.run(path=str(folder), archive=message(archive))
     assert hidden(folder) == []
 
 
-def test_another_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, monkeypatch):
+def test_conflicting_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, monkeypatch):
     Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     second = pack(tmp_path / "b.tar", cell(content=b"measured again"))
     host = Host(collect_action, monkeypatch, Connection(second))
@@ -302,7 +302,7 @@ def test_another_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, monk
     assert len(host.removed) == 2
 
 
-def test_a_host_that_cannot_clean_up_is_no_failure(folder, archive, monkeypatch):
+def test_failed_cleanup_on_host_is_no_failure(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
     host.answer = {"failed": True, "msg": "read-only \x1b[31mfile system"}
     result = host.run(path=str(folder), archive=message(archive))
@@ -310,7 +310,7 @@ def test_a_host_that_cannot_clean_up_is_no_failure(folder, archive, monkeypatch)
     assert any("could not be removed from the host: read-only file system" in line for line in host.printed)
 
 
-def test_a_disk_too_small_for_the_archive_is_found_before_it_is_fetched(folder, archive, monkeypatch):
+def test_insufficient_space_is_reported_before_the_fetch(folder, archive, monkeypatch):
     monkeypatch.setattr(files.os, "statvfs", lambda _folder: types.SimpleNamespace(f_bavail=1, f_frsize=4096))
     host = Host(collect_action, monkeypatch, Connection(archive))
     result = host.run(path=str(folder), archive=message(archive))
@@ -321,7 +321,7 @@ def test_a_disk_too_small_for_the_archive_is_found_before_it_is_fetched(folder, 
 # --- report
 
 
-def test_the_report_is_printed_and_returned(folder, archive, monkeypatch):
+def test_report_is_printed_and_returned(folder, archive, monkeypatch):
     Host(collect_action, monkeypatch, Connection(archive)).run(path=str(folder), archive=message(archive))
     store.write_plan(folder, "node2", "before", [("randwrite-4k", 1)], now=campaign_action.datetime.datetime.now())
     host = Host(report_action, monkeypatch, name="localhost")
@@ -332,14 +332,14 @@ def test_the_report_is_printed_and_returned(folder, archive, monkeypatch):
     assert result["text"] in host.printed[0]
 
 
-def test_a_report_of_nothing_is_one_sentence(tmp_path, monkeypatch):
+def test_missing_campaign_is_reported_in_one_sentence(tmp_path, monkeypatch):
     result = Host(report_action, monkeypatch).run(path=str(tmp_path / "nowhere"))
     assert result["failed"]
     assert "does not exist" in result["msg"]
     assert Host(report_action, monkeypatch).run(check_mode=True, path=str(tmp_path / "nowhere"))["rows"] == []
 
 
-def test_an_unknown_baseline_names_the_known_ones(folder, monkeypatch):
+def test_unknown_baseline_error_lists_known_ones(folder, monkeypatch):
     result = Host(report_action, monkeypatch).run(path=str(folder), baseline="x")
     assert "give one of before as the baseline" in result["msg"]
 
@@ -358,7 +358,7 @@ def opened(host, tmp_path, **more):
     return host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=cells, steps=[STEP, SEARCH], patterns=[PATTERN], **more)
 
 
-def test_steps_come_back_with_what_is_there_already(tmp_path, monkeypatch):
+def test_steps_are_returned_with_existing_results(tmp_path, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     first = opened(host, tmp_path)
     assert [step.get("done", step.get("cells")) for step in first["steps"]] == [STEP["cells"], {}]
@@ -374,7 +374,7 @@ def test_steps_come_back_with_what_is_there_already(tmp_path, monkeypatch):
     assert replaced["steps"] == [STEP, SEARCH]
 
 
-def test_the_group_of_a_host_is_written_into_its_plan(tmp_path, monkeypatch):
+def test_host_group_is_written_to_its_plan(tmp_path, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     assert opened(host, tmp_path, group="array1")["changed"]
     plan = files.read_json(tmp_path / "results" / CAMPAIGN / "node1/before/plan.json")

@@ -39,7 +39,7 @@ def campaigns(tmp_path_factory):
         (6, "writeback", "nobody", 2, "has no variant", "linear"),
     ],
 )
-def test_the_status_is_that_of_the_comparison(campaigns, tmp_path, hosts, baseline, candidate, status, message, strategy):
+def test_exit_status_matches_the_comparison(campaigns, tmp_path, hosts, baseline, candidate, status, message, strategy):
     variables = {
         "compare_baseline": str(campaigns[hosts]),
         "compare_candidate": str(campaigns[hosts]),

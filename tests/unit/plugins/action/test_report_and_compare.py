@@ -19,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.action import compare as com
 from ansible_collections.cachefleet.storage.plugins.action import report as report_action
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 
@@ -58,7 +59,7 @@ def test_files_are_written_on_request(folder):
     assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
 
 
-def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypatch):
+def test_many_hosts_are_printed_as_aggregates(tmp_path, monkeypatch):
     many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
     monkeypatch.setattr(overview, "MANY", 2)
     monkeypatch.setattr(store, "load_campaign", lambda _path: pytest.fail("every file is read"))
@@ -70,7 +71,7 @@ def test_of_many_hosts_only_what_they_did_together_is_printed(tmp_path, monkeypa
     assert run(report_action, path=str(many), baseline="other")[0]["msg"].startswith("There is no variant 'other'")
 
 
-def test_without_a_library_every_host_is_printed_and_what_was_printed_is_known(tmp_path, monkeypatch):
+def test_every_host_is_printed_and_returned_if_a_library_is_missing(tmp_path, monkeypatch):
     many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
     monkeypatch.setattr(overview, "MANY", 2)
 
@@ -94,7 +95,7 @@ def test_former_return_values_are_returned(folder, tmp_path):
     assert (result["together"], result["not_ok"]) == ([], [])
 
 
-def test_nothing_is_written_in_check_mode(tmp_path):
+def test_check_mode_writes_nothing(tmp_path):
     copy = write_campaign(tmp_path / "c", 1, cells=2, seconds=12)
     result, _printed = run(report_action, check_mode=True, path=str(copy), files=["html"])
     assert (result["changed"], result["files"]) == (False, {})
@@ -103,13 +104,13 @@ def test_nothing_is_written_in_check_mode(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"latency_limit_ms": -1.0}, {"prices": [{"price": 0}]}, {"baseline": "other"}, {"path": "/nowhere"}])
-def test_bad_input_is_one_sentence(folder, wrong):
+def test_invalid_input_fails_with_one_sentence(folder, wrong):
     result, _printed = run(report_action, **{"path": str(folder), "files": ["markdown"], **wrong})
     assert result["failed"] is True
     assert "Traceback" not in result["msg"]
 
 
-def test_a_campaign_against_itself_by_variant(folder):
+def test_campaign_is_compared_with_itself_by_variant(folder):
     result, printed = run(
         compare_action,
         baseline=str(folder),
@@ -134,7 +135,7 @@ def test_a_campaign_against_itself_by_variant(folder):
         ({"candidate": "/nowhere"}, "no campaign"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(folder, wrong, message):
+def test_invalid_comparisons_are_refused(folder, wrong, message):
     result, _printed = run(compare_action, **{"baseline": str(folder), "candidate": str(folder), **wrong})
     assert (result["failed"], result["rc"]) == (True, 2)
     assert message in result["msg"]

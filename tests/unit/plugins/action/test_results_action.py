@@ -38,7 +38,7 @@ def run():
     return ran
 
 
-def test_rebuild(campaign, run):
+def test_tables_are_rebuilt(campaign, run):
     would = run(campaign, check_mode=True)
     assert (would["changed"], would["written"], (campaign / "tables").exists()) == (True, ["host0000"], False)
     assert run(campaign)["changed"] is True
@@ -55,7 +55,7 @@ def test_former_option_names_are_accepted(campaign, run):
     assert named == ["results: do is now called operation.", "results: everything is now called force."]
 
 
-def test_check_fails_with_the_names_of_what_is_damaged_or_missing(campaign, run):
+def test_check_fails_with_names_of_damaged_and_missing_cells(campaign, run):
     assert run(campaign, operation="check")["states"] == {"ok": 2}
     assert run.warnings[-1].endswith("every file is as it was measured: 2 ok.")
     shutil.rmtree(campaign / CELL)
@@ -68,7 +68,7 @@ def test_check_fails_with_the_names_of_what_is_damaged_or_missing(campaign, run)
     assert json.loads(json.dumps(damaged))["damaged"][0]["cell"] == "host0000/writeback/randread-4k-qd1/1"
 
 
-def test_merge(campaign, run, tmp_path):
+def test_campaigns_are_merged(campaign, run, tmp_path):
     other = write_campaign(tmp_path / "other", [1], cells=2, seconds=2)
     (other / "host0001/writeback/randread-4k-qd1/1/job.fio").write_text("damaged")
     found = run(tmp_path / "both", operation="merge", sources=[str(campaign), str(other)])
@@ -80,7 +80,7 @@ def test_merge(campaign, run, tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "name"), [("ndjson", "results.ndjson"), ("openmetrics", "results.prom"), ("influx", "results.lp")])
-def test_export_brings_the_tables_up_to_date_first(campaign, run, kind, name):
+def test_export_updates_the_tables_first(campaign, run, kind, name):
     would = run(campaign, check_mode=True, operation="export", format=kind)
     assert would["changed"] and not (campaign / "reports").exists()
     found = run(campaign, operation="export", format=kind)
@@ -89,7 +89,7 @@ def test_export_brings_the_tables_up_to_date_first(campaign, run, kind, name):
     assert run(campaign, operation="export", format=kind)["changed"] is False
 
 
-def test_bad_input_is_one_sentence(run, tmp_path):
+def test_invalid_input_fails_with_one_sentence(run, tmp_path):
     assert "that folder does not exist" in run(tmp_path / "nothing")["msg"]
     found = run(tmp_path / "nothing", operation="check")
     assert found["failed"] and "that folder does not exist" in found["msg"]

@@ -90,7 +90,7 @@ def _no_connection(monkeypatch):
 # wait_for_runner
 
 
-def test_it_returns_when_the_runner_waits_at_the_barrier(monkeypatch):
+def test_wait_returns_when_the_runner_waits_at_the_barrier(monkeypatch):
     host = Host(monkeypatch, [status("starting"), status("waiting", segment=0)])
     result = host.run(segment=0)
     assert (result["state"], result["waiting"], result["ended"]) == ("waiting", True, False)
@@ -105,33 +105,33 @@ def test_paths_are_quoted(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", ""])
-def test_names_that_cannot_be_folders_are_refused(monkeypatch, name):
+def test_invalid_folder_names_are_rejected(monkeypatch, name):
     host = Host(monkeypatch, [status("finished")])
     assert "cannot be the name of a campaign" in host.run(campaign=name)["msg"]
     assert not host.commands
 
 
 @pytest.mark.parametrize("reported", [status("measuring", segment=1), status("waiting", segment=2), status("pausing", segment=1)])
-def test_a_runner_that_is_past_the_barrier_is_not_waited_for(monkeypatch, reported):
+def test_runner_past_the_barrier_is_not_awaited(monkeypatch, reported):
     result = Host(monkeypatch, [reported]).run(segment=1)
     assert not result["ended"]
     assert not result["waiting"]
 
 
-def test_one_that_works_before_the_barrier_is_waited_for(monkeypatch):
+def test_runner_before_the_barrier_is_awaited(monkeypatch):
     host = Host(monkeypatch, [status("measuring", segment=0), status("measuring", segment=0, time=EPOCH + 9), status("waiting", segment=1)])
     assert host.run(segment=1)["waiting"]
     assert host.clock.now > 1000
 
 
 @pytest.mark.parametrize("state", ["finished", "stopped", "failed"])
-def test_an_ended_runner_ends_the_wait_and_does_not_fail_the_task(monkeypatch, state):
+def test_ended_runner_ends_the_wait_without_failing_the_task(monkeypatch, state):
     result = Host(monkeypatch, [status("measuring"), status(state, message="\x1b[31mdisk full\n")]).run()
     assert (result["state"], result["ended"], result["message"]) == (state, True, "disk full")
     assert not result.get("failed")
 
 
-def test_readings_become_rarer_but_not_rarer_than_requested(monkeypatch):
+def test_polling_interval_increases_up_to_the_requested_interval(monkeypatch):
     host = Host(monkeypatch, [status("measuring", time=EPOCH + n) for n in range(400)])
     pauses = []
     monkeypatch.setattr(host.clock, "sleep", lambda seconds: (pauses.append(seconds), setattr(host.clock, "now", host.clock.now + seconds)))
@@ -142,46 +142,46 @@ def test_readings_become_rarer_but_not_rarer_than_requested(monkeypatch):
     assert pauses == sorted(pauses)
 
 
-def test_a_dead_runner_is_known_by_its_process(monkeypatch):
+def test_dead_runner_is_detected_by_its_process(monkeypatch):
     result = Host(monkeypatch, [status("measuring")], alive=False).run()
     assert (result["state"], result["ended"]) == ("dead", True)
     assert "without reporting a reason" in result["message"]
 
 
-def test_a_restart_of_the_host_is_known_by_its_boot(monkeypatch):
+def test_host_restart_is_detected_by_its_boot_id(monkeypatch):
     assert Host(monkeypatch, [status("measuring")], boot="11111111-5f0e-4a1c-9a53-5c1b8a3f6a11").run()["state"] == "dead"
 
 
-def test_another_process_with_the_same_number_is_not_the_runner(monkeypatch):
+def test_other_process_with_the_same_pid_is_not_the_runner(monkeypatch):
     assert Host(monkeypatch, [status("measuring")], started=99).run()["state"] == "dead"
 
 
-def test_one_that_ends_between_two_questions_is_not_called_dead(monkeypatch):
+def test_runner_ending_between_two_polls_is_not_dead(monkeypatch):
     host = Host(monkeypatch, [status("measuring"), status("finished")], alive=False)
     assert host.run()["state"] == "finished"
 
 
-def test_a_quiet_runner_that_lives_is_waited_for(monkeypatch):
+def test_silent_running_runner_is_awaited(monkeypatch):
     host = Host(monkeypatch, [status("measuring")] * 30 + [status("finished")])
     assert host.run()["state"] == "finished"
     assert any("boot_id" in command for command, _root in host.commands)
 
 
-def test_a_host_that_is_away_for_a_while_does_not_end_the_wait(monkeypatch):
+def test_temporary_connection_loss_does_not_end_the_wait(monkeypatch):
     host = Host(monkeypatch, [status("measuring"), AnsibleConnectionFailure("ssh: \x1b[31mno route"), AnsibleConnectionFailure("x"), status("finished")])
     assert host.run()["state"] == "finished"
     assert host.printed == ["db1: not reachable at the moment, the measurement continues (ssh: no route)", "db1: reachable again"]
     assert host.resets == 2
 
 
-def test_a_host_that_stays_away_ends_it(monkeypatch):
+def test_permanent_connection_loss_ends_the_wait(monkeypatch):
     host = Host(monkeypatch, [AnsibleConnectionFailure("no route")])
     with pytest.raises(AnsibleConnectionFailure, match=r"db1 was not reachable for \d+ seconds while it measured: no route. Its runner continues"):
         host.run(patience=60)
     assert host.clock.now < 1100
 
 
-def test_a_connection_that_reports_nothing_is_closed_and_tried_again(monkeypatch):
+def test_hanging_connection_is_closed_and_retried(monkeypatch):
     import time as real
 
     host = Host(monkeypatch, [status("finished")])
@@ -198,31 +198,31 @@ def test_a_connection_that_reports_nothing_is_closed_and_tried_again(monkeypatch
     assert "no answer within 0.05 seconds" in host.printed[0]
 
 
-def test_what_the_user_may_not_read_is_read_through_become(monkeypatch):
+def test_become_is_used_if_the_status_is_not_readable(monkeypatch):
     host = Host(monkeypatch, ["secret"], become=object())
     assert host.run()["state"] == "finished"
     assert [root for _command, root in host.commands] == [False, True]
 
 
 @pytest.mark.parametrize("reported", [None, "not json", "[]", json.dumps({"schema": 1, "state": "hungry"}), json.dumps({"schema": 2, "state": "finished"})])
-def test_a_runner_that_never_reports_anything_sensible_is_given_up(monkeypatch, reported):
+def test_runner_with_permanently_invalid_status_is_dead(monkeypatch, reported):
     result = Host(monkeypatch, [reported]).run()
     assert result["state"] == "dead"
 
 
-def test_what_a_host_reports_is_numbers_and_clean_text_or_nothing():
+def test_status_values_from_host_are_validated():
     found = runner_status.read_status(
         status("measuring", iops="many", bandwidth=float("inf"), latency_ms=-1, cell="a\x1b]0;x\x07b", step=True, until=5, repeat=1e400)
     )
     assert (found.iops, found.bandwidth, found.latency_ms, found.cell, found.step, found.until, found.repeat) == (None, None, None, "ab", 0, None, None)
 
 
-def test_a_turn_is_over_when_its_time_is(monkeypatch):
+def test_wait_ends_after_the_turn(monkeypatch):
     result = Host(monkeypatch, [status("measuring")]).run(turn=30)
     assert (result["ended"], result["waiting"], result["state"]) == (False, False, "measuring")
 
 
-def test_every_reading_is_noted_for_those_who_watch(monkeypatch, tmp_path):
+def test_every_poll_is_recorded_for_the_progress_display(monkeypatch, tmp_path):
     host = Host(monkeypatch, [status("measuring", iops=100.0, cell="a", all_until=EPOCH + 50), status("finished", done=4)])
     host.run(path=str(tmp_path))
     [watched] = runner_status.watched_hosts(tmp_path)
@@ -234,7 +234,7 @@ def test_remaining_time_decreases_between_two_readings():
     assert runner_status.Watched("db1", found, 5000.0).left(5020.0) == 30.0
 
 
-def test_notes_of_somebody_else_are_not_believed(tmp_path):
+def test_foreign_progress_files_are_ignored(tmp_path):
     folder = tmp_path / runner_status.PROGRESS_FOLDER
     folder.mkdir()
     for name, text in (("a", "{"), ("b", "[]"), ("c", '{"seen": "now"}'), ("d", json.dumps({"seen": EPOCH, "status": {"schema": 1, "state": "x"}}))):
@@ -281,7 +281,7 @@ class Clocked(Host):
         return json.loads(words[words.index("printf") + 2])
 
 
-def test_the_instant_is_reported_in_the_time_of_the_host(monkeypatch):
+def test_start_time_is_reported_in_host_time(monkeypatch):
     host = Clocked(monkeypatch, ahead=2.0)
     start = EPOCH + host.clock.now + 10
     result = host.release(start=start)
@@ -294,7 +294,7 @@ def test_the_instant_is_reported_in_the_time_of_the_host(monkeypatch):
     assert host.reported()["start"] == result["start"]
 
 
-def test_the_release_is_a_draft_that_is_renamed(monkeypatch):
+def test_release_file_is_written_atomically(monkeypatch):
     host = Clocked(monkeypatch)
     host.release(spool="/srv/x y")
     command, root = host.written[0]
@@ -305,7 +305,7 @@ def test_the_release_is_a_draft_that_is_renamed(monkeypatch):
     assert "umask" in words
 
 
-def test_what_is_written_by_a_real_shell_is_one_file_and_an_open_barrier_stays(monkeypatch, tmp_path):
+def test_release_by_a_real_shell_is_one_file_and_keeps_an_open_barrier(monkeypatch, tmp_path):
     import subprocess
 
     host = Clocked(monkeypatch)
@@ -319,13 +319,13 @@ def test_what_is_written_by_a_real_shell_is_one_file_and_an_open_barrier_stays(m
     assert (tmp_path / "c1/release-1.json").stat().st_mode & 0o777 == 0o644
 
 
-def test_a_barrier_that_is_open_is_no_change(monkeypatch):
+def test_open_barrier_is_no_change(monkeypatch):
     host = Clocked(monkeypatch)
     host.answer = "released\n"
     assert host.release()["changed"] is False
 
 
-def test_an_instant_that_is_past_is_replaced_and_reported(monkeypatch):
+def test_past_start_time_is_replaced_and_reported(monkeypatch):
     host = Clocked(monkeypatch, ahead=0.0)
     result = host.release(start=EPOCH + host.clock.now - 60)
     assert result["late"] > 60
@@ -334,12 +334,12 @@ def test_an_instant_that_is_past_is_replaced_and_reported(monkeypatch):
     assert "after the others" in host.printed[0]
 
 
-def test_synchronised_clocks_are_trusted_unless_the_measurement_contradicts(monkeypatch):
+def test_synchronised_clocks_are_trusted_unless_measurement_contradicts(monkeypatch):
     assert Clocked(monkeypatch, ahead=0.002).release(synchronised=True)["clock"]["offset"] == 0.0
     assert abs(Clocked(monkeypatch, ahead=1.0).release(synchronised=True)["clock"]["offset"] - 1.0) < 0.02
 
 
-def test_a_host_without_fractions_of_a_second_is_known_less_well(monkeypatch):
+def test_clock_without_fractions_of_a_second_has_a_larger_error(monkeypatch):
     host = Clocked(monkeypatch)
     host.plain_date = f"{int(host.clock.time())}.%N\n"
     clock = host.release(exchanges=1)["clock"]
@@ -356,7 +356,7 @@ def test_host_without_a_readable_time_is_reported(monkeypatch, reported):
     assert not host.written
 
 
-def test_a_release_that_cannot_be_written_fails_with_the_reason(monkeypatch):
+def test_unwritable_release_fails_with_the_reason(monkeypatch):
     result = Clocked(monkeypatch, rc=1).release()
     assert result["failed"]
     assert "Read-only file system" in result["msg"]
@@ -389,7 +389,7 @@ def test_near_barrier_is_polled_more_often_than_the_end(monkeypatch):
     assert 2 * looks_until(monkeypatch, far) < looks_until(monkeypatch, near, segment=1) <= 5 * looks_until(monkeypatch, far)
 
 
-def test_unexpectedly_long_wait_is_not_polled_every_second(monkeypatch):
+def test_overdue_runner_is_not_polled_every_second(monkeypatch):
     soon = status("measuring", all_until=EPOCH + 1)
     overdue = status("measuring", all_until=EPOCH - 3600)
     assert looks_until(monkeypatch, soon) > 2000

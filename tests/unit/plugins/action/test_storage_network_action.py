@@ -66,20 +66,20 @@ class Controller:
         return action.run(task_vars={"inventory_hostname": "db1"})
 
 
-def test_a_host_that_is_as_described_costs_one_call(monkeypatch):
+def test_converged_host_takes_one_call(monkeypatch):
     controller = Controller(monkeypatch, [{"changed": False}])
     assert controller.run()["changed"] is False
     assert (controller.calls, controller.resets) == (["begin"], 0)
 
 
 @pytest.mark.parametrize(("kind", "step"), [({"check_mode": True}, "plain"), ({"transport": "local"}, "local")])
-def test_check_mode_and_the_controller_itself_need_no_second_call(monkeypatch, kind, step):
+def test_check_mode_and_local_connection_need_no_second_call(monkeypatch, kind, step):
     controller = Controller(monkeypatch, [{"changed": True, "actions": []}], **kind)
     controller.run()
     assert controller.calls == [step]
 
 
-def test_a_change_is_confirmed_over_a_new_connection_after_large_packets(monkeypatch):
+def test_change_is_confirmed_over_a_new_connection_after_large_packets(monkeypatch):
     controller = Controller(monkeypatch, [BEGUN, KEPT])
     result = controller.run()
     assert (controller.calls, controller.resets) == (["begin", "cat", "confirm"], 1)
@@ -90,13 +90,13 @@ def test_a_change_is_confirmed_over_a_new_connection_after_large_packets(monkeyp
 
 
 @pytest.mark.parametrize("echo", [False, AnsibleError("no input")])
-def test_where_a_plain_command_does_not_serve_the_module_proves_it(monkeypatch, echo):
+def test_module_verifies_large_packets_if_a_plain_command_cannot(monkeypatch, echo):
     controller = Controller(monkeypatch, [BEGUN, {"changed": False}, KEPT], echo=echo)
     assert controller.run()["changed"] is True
     assert controller.calls == ["begin", "cat", "prove", "confirm"]
 
 
-def test_nothing_is_confirmed_while_large_packets_do_not_come_through(monkeypatch):
+def test_change_is_not_confirmed_without_large_packets(monkeypatch):
     controller = Controller(monkeypatch, [BEGUN, LATE], echo=AnsibleConnectionFailure("timed out"))
     with pytest.raises(AnsibleConnectionFailure, match="db1 could not be reached for 150 seconds"):
         controller.run()
@@ -104,27 +104,27 @@ def test_nothing_is_confirmed_while_large_packets_do_not_come_through(monkeypatc
     assert controller.resets > 10
 
 
-def test_a_host_that_went_back_by_itself_reports_what_did_not_work(monkeypatch):
+def test_reverted_host_reports_the_cause(monkeypatch):
     result = Controller(monkeypatch, [BEGUN, LATE]).run(revert_after=30)
     assert (result["failed"], result["changed"]) == (True, False)
     assert "The host was not reachable with MTU 9000 on eth0; it was reverted to 1500 after 30 seconds." in result["msg"]
 
 
-def test_a_connection_that_is_cut_in_the_middle_asks_the_host_what_became_of_it(monkeypatch):
+def test_lost_connection_queries_the_host_for_the_outcome(monkeypatch):
     controller = Controller(monkeypatch, [AnsibleConnectionFailure("closed"), LATE])
     assert "with the new MTU on eth0; it was reverted to 1500" in controller.run()["msg"]
     kept = Controller(monkeypatch, [AnsibleConnectionFailure("closed"), KEPT])
     assert kept.run()["changed"] is True
 
 
-def test_a_refusal_is_handed_on_as_it_is(monkeypatch):
+def test_refusal_is_returned_unchanged(monkeypatch):
     refused = {"failed": True, "error": "refused", "msg": "eth0 keeps its MTU"}
     controller = Controller(monkeypatch, [refused])
     assert controller.run()["msg"] == "eth0 keeps its MTU"
     assert controller.calls == ["begin"]
 
 
-def test_a_module_that_was_killed_reports_that_the_change_goes_away(monkeypatch):
+def test_killed_module_reports_the_pending_rollback(monkeypatch):
     dead = {"failed": True, "_ansible_parsed": False, "rc": 137, "msg": "Module result deserialization failed: No start of json char found"}
     assert "are reverted within 60 seconds" in Controller(monkeypatch, [dead]).run()["msg"]
     assert "are reverted within 60 seconds" in Controller(monkeypatch, [BEGUN, dead]).run()["msg"]

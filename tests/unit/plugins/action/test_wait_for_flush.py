@@ -88,47 +88,47 @@ def test_no_job_is_no_wait(monkeypatch):
     assert not host.requested
 
 
-def test_a_host_that_forgot_the_job_is_reported_in_a_sentence(monkeypatch):
+def test_missing_job_is_reported_in_one_sentence(monkeypatch):
     host = Host(monkeypatch, [], {"failed": True, "msg": "could not find job"})
     assert "has no record of the flush j1" in host.run(["j1"])["msg"]
 
 
-def test_a_module_that_failed_fails_the_task_with_its_own_message(monkeypatch):
+def test_failed_module_fails_the_task_with_its_message(monkeypatch):
     host = Host(monkeypatch, [5], {"failed": True, "msg": "images: flushing stands still", "error": "not_effective"})
     result = host.run(["j1"])
     assert result["failed"] and result["msg"] == "images: flushing stands still" and result["error"] == "not_effective"
 
 
-def test_a_host_that_is_away_for_a_while_does_not_end_the_wait(monkeypatch):
+def test_temporary_connection_loss_does_not_end_the_wait(monkeypatch):
     host = Host(monkeypatch, [4 * MIB, 3 * MIB, 2 * MIB], away={2})
     assert not host.run(["j1"], interval=10).get("failed")
     assert any("not reachable" in line for line in host.printed)
     assert "\x1b" not in "".join(host.printed)
 
 
-def test_a_host_that_was_restarted_meanwhile_is_not_waited_for(monkeypatch):
+def test_restarted_host_ends_the_wait(monkeypatch):
     host = Host(monkeypatch, [4 * MIB] * 50, away={2}, restarted=True)
     result = host.run(["j1"], interval=10)
     assert result["failed"] and "was restarted" in result["msg"] and "run again" in result["msg"]
     assert host.looks == 2
 
 
-def test_a_host_that_stays_away_ends_it(monkeypatch):
+def test_permanent_connection_loss_ends_the_wait(monkeypatch):
     host = Host(monkeypatch, [1] * 100, away=set(range(2, 100)))
     with pytest.raises(AnsibleConnectionFailure):
         host.run(["j1"], interval=10, patience=60)
     assert host.clock.now <= 100
 
 
-def test_what_does_not_fall_is_reported():
+def test_non_decreasing_dirty_count_is_reported():
     drain = Drain()
     drain.note(0, 100)
     assert drain.as_text() == ""
     drain.note(10, 120)
     assert drain.rate is None
-    assert drain.as_text() == ", not getting less so far"
+    assert drain.as_text() == ", not decreasing so far"
 
 
 @pytest.mark.parametrize("seconds, text", [(0.2, "about 1 s"), (80, "about 80 s"), (600, "about 10 min"), (7200, "about 2.0 h")])
-def test_durations_for_people(seconds, text):
+def test_durations_are_formatted(seconds, text):
     assert about(seconds) == text

@@ -73,15 +73,15 @@ def until(condition):
     return False
 
 
-def test_a_line_reports_where_a_host_is():
+def test_line_reports_the_progress_of_a_host():
     assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: 12000 IOPS, 1.30 ms, about 5 min left"
 
 
-def test_time_passes_between_two_readings():
+def test_remaining_time_decreases_between_two_readings():
     assert "about 60 s left" in watch.line_of(host(), NOW + 240)
 
 
-def test_what_is_not_known_is_not_shown_as_nothing():
+def test_unknown_values_are_omitted():
     assert watch.line_of(host(iops=None, latency_ms=None, all_until=None), NOW) == "db1: 3/12 randread-4k"
     assert watch.line_of(Watched("db1", None, NOW, "not reachable"), NOW) == "db1: not reachable"
 
@@ -92,19 +92,19 @@ def test_problems_are_reported():
     assert watch.line_of(host(state="waiting"), NOW) == "db1: 3/12: about 5 min left, waiting"
 
 
-def test_those_with_trouble_come_first_and_the_ended_last():
+def test_hosts_with_problems_come_first_and_ended_ones_last():
     hosts = [host("a", ended=True, state="finished"), host("b"), host("c", all_until=NOW + 900), host("d", note="not reachable")]
     assert [one.host for one in watch.ordered(hosts, NOW)] == ["d", "c", "b", "a"]
 
 
-def test_the_sum_of_a_fleet():
+def test_fleet_summary():
     hosts = [host(f"n{number}", done=2) for number in range(180)] + [
         host(f"m{number}", state="finished", ended=True, done=12, failed=1) for number in range(20)
     ]
     assert watch.sum_of(hosts, NOW) == ("200 hosts: 180 measuring, 20 finished; 2160000 IOPS; 600 cells done, 20 of them not ok; about 5 min left")
 
 
-def test_a_table_has_no_more_lines_than_there_is_room_and_no_markup_of_hosts():
+def test_table_fits_the_screen_and_host_markup_is_escaped():
     out = io.StringIO()
     hosts = [host(f"n{number:03}", cell="[red]x[/]") for number in range(200)]
     Console(file=out, width=120, force_terminal=False).print(progress.table_of(hosts, NOW, 10))
@@ -115,7 +115,7 @@ def test_a_table_has_no_more_lines_than_there_is_room_and_no_markup_of_hosts():
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
-def test_names_give_way_and_figures_do_not(width):
+def test_names_are_abbreviated_before_figures(width):
     out = io.StringIO()
     hosts = [
         host(f"storage-node-{number:03}.rack.example.com", cell=f"mix70-64k-async-j128-d64.ata-INTEL_SSDSC2BB080G4_BTWL{number}", iops=1234567.0)
@@ -130,7 +130,7 @@ def test_names_give_way_and_figures_do_not(width):
     assert sum("not re" in line for line in lines[1:9]) == 1
 
 
-def test_a_host_keeps_its_line_whoever_takes_longest():
+def test_host_order_is_independent_of_remaining_time():
     def names(*left):
         out = io.StringIO()
         hosts = [host(f"n{number}", all_until=NOW + seconds) for number, seconds in zip((2, 10, 1), left, strict=True)]
@@ -140,7 +140,7 @@ def test_a_host_keeps_its_line_whoever_takes_longest():
     assert names(10, 20, 30) == names(30, 10, 20) == ["n1", "n2", "n10"]
 
 
-def test_a_short_wait_before_a_cell_is_no_line_and_a_long_one_is(tmp_path):
+def test_short_wait_before_a_cell_prints_no_line_and_a_long_one_does(tmp_path):
     lines = []
     view = progress._Lines(tmp_path, 0.0, types.SimpleNamespace(display=lines.append), {})
     view.show([host(state="waiting")], NOW)
@@ -152,19 +152,19 @@ def test_a_short_wait_before_a_cell_is_no_line_and_a_long_one_is(tmp_path):
     assert len(lines) == 2 and lines[1].endswith("waiting")
 
 
-def test_notes_are_written_whole_and_read_back(tmp_path):
+def test_notes_are_written_and_read_back(tmp_path):
     keep(tmp_path, host())
     assert watched_hosts(tmp_path) == [host()]
     forget(tmp_path, "db1")
     assert watched_hosts(tmp_path) == []
 
 
-def test_a_host_whose_name_is_a_path_leaves_no_note(tmp_path):
+def test_host_name_with_path_writes_no_note(tmp_path):
     keep(tmp_path / "c", host("../../x"))
     assert list(tmp_path.rglob("*.json")) == []
 
 
-def test_lines_are_printed_while_the_play_waits_and_only_when_something_changed(callback, tmp_path, monkeypatch):
+def test_lines_are_printed_while_the_play_waits_only_on_changes(callback, tmp_path, monkeypatch):
     keep(tmp_path, host())
     callback.v2_runner_on_ok(opened(tmp_path))
     callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
@@ -183,7 +183,7 @@ def test_lines_are_printed_while_the_play_waits_and_only_when_something_changed(
     assert callback._display.lines[1].startswith("db1: 4/12 other: ")
 
 
-def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
+def test_notes_of_an_earlier_run_are_ignored(callback, tmp_path):
     keep(tmp_path, host(seen=NOW))
     callback._since = NOW + 1
     callback.v2_runner_on_ok(opened(tmp_path))
@@ -193,7 +193,7 @@ def test_what_an_earlier_run_left_is_not_shown(callback, tmp_path):
     assert callback._display.lines == []
 
 
-def test_ansible_itself_is_calm_while_it_waits_and_only_then(callback, monkeypatch):
+def test_poll_interval_of_ansible_is_raised_only_during_the_wait(callback, monkeypatch):
     monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.001)
     paces = []
     waiting = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.storage.await_runner")
@@ -204,21 +204,21 @@ def test_ansible_itself_is_calm_while_it_waits_and_only_then(callback, monkeypat
     assert [*paces, progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL] == [0.001, 0.05, 0.05, 0.001, 0.05, 0.001]
 
 
-def test_an_interval_that_a_user_has_set_stays(callback, monkeypatch):
+def test_user_defined_poll_interval_is_kept(callback, monkeypatch):
     monkeypatch.setattr(progress.constants, "DEFAULT_INTERNAL_POLL_INTERVAL", 0.01)
     for action in ("cachefleet.storage.wait_for_runner", "ansible.builtin.debug"):
         callback.v2_playbook_on_task_start(task(action), False)
         assert progress.constants.DEFAULT_INTERNAL_POLL_INTERVAL == 0.01
 
 
-def test_quiet_shows_nothing(callback, tmp_path):
+def test_quiet_mode_shows_nothing(callback, tmp_path):
     callback.options["mode"] = "quiet"
     callback.v2_runner_on_ok(opened(tmp_path))
     callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert callback._view is None
 
 
-def test_without_a_campaign_there_is_nothing_to_show(callback):
+def test_nothing_is_shown_without_a_campaign(callback):
     callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
     assert callback._view is None
 
@@ -228,7 +228,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_on_a_terminal_it_draws_and_puts_everything_back(callback, tmp_path, monkeypatch):
+def test_terminal_display_is_drawn_and_terminal_is_restored(callback, tmp_path, monkeypatch):
     terminal = Terminal()
     monkeypatch.setattr(sys, "stdout", terminal)
     monkeypatch.setenv("TERM", "xterm")
@@ -243,7 +243,7 @@ def test_on_a_terminal_it_draws_and_puts_everything_back(callback, tmp_path, mon
     assert terminal.getvalue().rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in terminal.getvalue()
 
 
-def test_without_rich_there_are_lines_and_one_sentence(callback, tmp_path, monkeypatch):
+def test_missing_rich_falls_back_to_lines_with_one_warning(callback, tmp_path, monkeypatch):
     imported = builtins.__import__
 
     def without_rich(name, *args, **words):
@@ -259,7 +259,7 @@ def test_without_rich_there_are_lines_and_one_sentence(callback, tmp_path, monke
     assert callback._display.warnings == [progress._WITHOUT_RICH]
 
 
-def test_a_picture_that_cannot_be_drawn_does_not_break_the_play(callback, tmp_path, monkeypatch):
+def test_display_error_does_not_fail_the_play(callback, tmp_path, monkeypatch):
     def broken(*_args):
         raise RuntimeError("no picture")
 
@@ -270,7 +270,7 @@ def test_a_picture_that_cannot_be_drawn_does_not_break_the_play(callback, tmp_pa
     assert "no picture" in callback._display.lines[0]
 
 
-def test_notes_that_cannot_be_read_do_not_end_the_thread_with_a_traceback(callback, tmp_path, monkeypatch, capsys):
+def test_unreadable_notes_end_the_thread_without_a_traceback(callback, tmp_path, monkeypatch, capsys):
     def broken(_campaign):
         raise OSError("gone")
 

@@ -16,12 +16,12 @@ FILTERS = FilterModule().filters()
 
 
 @pytest.mark.parametrize(("mtu", "carried"), [(1500, 1024), (4200, 4096), ("8700", 8192), (9000, 8704)])
-def test_the_four_payloads(mtu, carried):
+def test_payload_of_common_mtus(mtu, carried):
     assert FILTERS["aoe_payload"](mtu) == carried
 
 
 @pytest.mark.parametrize(("arguments", "mtu"), [((9000,), 8700), (("9000", "4k"), 8700), ((9000, 8192), 8700), ((4300, 4096), 4300), ((1500, 512), 1500)])
-def test_the_mtu_to_set(arguments, mtu):
+def test_best_mtu(arguments, mtu):
     assert FILTERS["aoe_best_mtu"](*arguments) == mtu
 
 
@@ -33,6 +33,6 @@ def test_invalid_mtu_is_rejected(name, value):
 
 
 @pytest.mark.parametrize(("block", "says"), [("x", "not a size"), (100, "not a multiple of a sector"), ("64k", "No MTU up to 9000")])
-def test_a_block_size_that_cannot_be_met_is_reported(block, says):
+def test_unsupported_block_size_is_rejected(block, says):
     with pytest.raises(AnsibleFilterError, match=says):
         FILTERS["aoe_best_mtu"](9000, block)

@@ -33,27 +33,27 @@ def _calls(caches):
     return calls
 
 
-def test_each_type_is_called_once_with_all_its_caches_and_without_the_wording_of_the_role():
+def test_each_type_is_called_once_with_all_its_caches_without_role_options():
     caches = [IMAGES, {**IMAGES, "name": "more", "origin": "vg0/more"}, {**LOGS, "migrate": True}]
     assert _calls(caches) == [("rest", "lvm_cache", ["images", "more"]), ("rest", "dm_cache", ["logs"])]
     assert block_caches(caches, "dm_cache", "rest") == [{name: value for name, value in LOGS.items() if name != "type"}]
 
 
-def test_a_cache_that_goes_comes_before_those_of_other_types():
+def test_removed_caches_precede_those_of_other_types():
     caches = [{**IMAGES, "state": "absent"}, {**LOGS, "cache_devices": [A]}]
     assert _calls(caches) == [("removed", "lvm_cache", ["images"]), ("rest", "dm_cache", ["logs"])]
 
 
-def test_within_one_type_the_module_orders_by_itself():
+def test_order_within_one_type_is_left_to_the_module():
     caches = [{**IMAGES, "state": "absent"}, {**IMAGES, "name": "more", "origin": "vg0/more"}]
     assert _calls(caches) == [("rest", "lvm_cache", ["images", "more"])]
 
 
-def test_caches_that_all_go_are_one_call_for_each_type():
+def test_only_removed_caches_give_one_call_per_type():
     assert _calls([{**IMAGES, "state": "absent"}, {**LOGS, "state": "absent"}]) == [("rest", "lvm_cache", ["images"]), ("rest", "dm_cache", ["logs"])]
 
 
-def test_nothing_is_called_for_an_empty_list():
+def test_empty_list_calls_nothing():
     assert _calls([]) == []
 
 
@@ -67,7 +67,7 @@ def _found(**values):
     return {"type": "flashcache", "name": "images", "origin": "/dev/vg0/images", "cache_devices": [A], "matched": ["vg0/images"], **values}
 
 
-def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
+def test_existing_cache_of_another_type_is_removed_before_migration():
     (leaving,) = caches_to_migrate([{**IMAGES, "migrate": True}], [_found()])
     assert leaving == {
         "type": "flashcache",
@@ -80,7 +80,7 @@ def test_a_cache_of_another_type_goes_before_one_that_may_migrate():
     }
 
 
-def test_an_lvm_cache_that_leaves_is_named_as_lvm_names_it():
+def test_removed_lvm_cache_has_its_lvm_name():
     requested = {"name": "fc", "type": "flashcache", "origin": "/dev/vg0/images", "cache_devices": [A], "migrate": True}
     (leaving,) = caches_to_migrate([requested], [_found(type="lvm_cache", name="vg0/images", matched=["/dev/vg0/images"])])
     assert (leaving["type"], leaving["name"], leaving["origin"]) == ("lvm_cache", "fc", "vg0/images")
@@ -92,7 +92,7 @@ def test_former_name_of_matched_is_accepted():
     assert len(caches_to_migrate([{**IMAGES, "migrate": True}], [found])) == 1
 
 
-def test_the_members_of_a_mirror_are_given_back():
+def test_mirror_members_are_released():
     requested = {**IMAGES, "migrate": True, "mirror": True, "cache_devices": [A, B]}
     (leaving,) = caches_to_migrate([requested], [_found(cache_devices=["/dev/disk/by-id/md-uuid-1"])])
     assert (leaving["cache_devices"], leaving["mirror"]) == ([A, B], True)
@@ -111,12 +111,12 @@ def test_no_cache_is_replaced_without_migrate_or_with_the_same_type(requested, f
     assert caches_to_migrate([requested], [found]) == []
 
 
-def test_bcache_cannot_change_places():
+def test_bcache_cannot_be_migrated():
     with pytest.raises(AnsibleFilterError, match="header of its own"):
         caches_to_migrate([{**IMAGES, "migrate": True}], [_found(type="bcache")])
 
 
-def test_a_device_is_followed_through_the_list():
+def test_caches_on_a_device_are_found():
     caches = [IMAGES, {**LOGS, "cache_devices": [A, B], "mirror": True}, {**LOGS, "name": "gone", "cache_devices": [A], "state": "absent"}]
     assert [item["name"] for item in caches_on_device(caches, A)] == ["images", "logs"]
     assert [item["cache_devices"] for item in replace_cache_device(caches, A, C)] == [[C], [C, B], [C]]
@@ -137,11 +137,11 @@ def test_a_device_is_followed_through_the_list():
         (["/dev/disk/by-id/md-uuid-1"], "ok", B, False),
     ],
 )
-def test_a_replacement_that_was_done_is_known(devices, state, new, moved):
+def test_completed_replacement_is_detected(devices, state, new, moved):
     assert caches_have_moved([_found(cache_devices=devices, state=state)], [IMAGES], A, new) is moved
 
 
-def test_a_cache_that_is_not_there_yet_has_not_moved():
+def test_missing_cache_has_not_moved():
     assert caches_have_moved([], [IMAGES], A, B) is False
     assert caches_have_moved([_found(cache_devices=[B], state="ok")], [IMAGES, LOGS], A, B) is False
 
@@ -150,7 +150,7 @@ def _cache(**values):
     return {"type": "lvm_cache", "name": "vg0/images", "origin": "/dev/vg0/images", "mode": "writeback", "state": "ok", "dirty": 3 * 1024**3, **values}
 
 
-def test_the_notice_reports_how_much_and_how_long():
+def test_notice_reports_dirty_data_and_duration():
     measured = [{"type": "lvm_cache", "name": "vg0/images", "bytes_per_second": 10.0 * 1024**2}]
     first, second, last = replacement_notice([_cache(hit_ratio=0.93)], measured, A, "50M")
     assert first == "vg0/images (lvm_cache, writeback): 3 GiB dirty, about 5 min to flush at the 10 MiB/s measured now."
@@ -159,24 +159,24 @@ def test_the_notice_reports_how_much_and_how_long():
     assert "about 61 s" in replacement_notice([_cache()], [], A, "50M")[0] and "not measured" in replacement_notice([_cache()], [], A, "50M")[0]
 
 
-def test_the_notice_of_a_clean_a_broken_and_an_unknown_cache():
+def test_notice_of_clean_broken_and_unknown_caches():
     assert "nothing is dirty" in replacement_notice([_cache(dirty=0)], [], A, "50M")[0]
     assert "could not be read" in replacement_notice([_cache(dirty=None)], [], A, "50M")[0]
     assert any("a person" in line for line in replacement_notice([_cache(state="needs_check", problem="a person looks")], [], A, "50M"))
     assert "an earlier run has detached it, or it was never made" in replacement_notice([], [], A, "50M")[0]
 
 
-def test_a_flashcache_has_to_be_unmounted_and_the_notice_reports_it():
+def test_flashcache_unmount_is_part_of_the_notice():
     lines = replacement_notice([_cache(type="flashcache", name="images", device="/dev/mapper/images")], [], A, "50M")
     assert any("unmount /dev/mapper/images" in line for line in lines)
     assert not any("stay in use" in line for line in lines)
 
 
 @pytest.mark.parametrize("rate", ["fast", "0", 0])
-def test_a_rate_that_is_invalid_is_refused(rate):
+def test_invalid_rate_is_rejected(rate):
     with pytest.raises(AnsibleFilterError, match="replacement_notice"):
         replacement_notice([], [], A, rate)
 
 
-def test_text_of_a_host_is_made_harmless():
+def test_text_from_host_is_sanitized():
     assert "\x1b" not in "".join(replacement_notice([_cache(name="x\x1b[31m")], [], A, "50M"))

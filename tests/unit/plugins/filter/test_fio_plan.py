@@ -24,7 +24,7 @@ DISK = {"device": "/dev/x", "capacity": 10**12, "write_rate": 100_000_000, "endu
 fio_plan = FilterModule().filters()["fio_plan"]
 
 
-def test_what_comes_out():
+def test_returned_plan():
     result = fio_plan([DISK], "one", SUITES, runtime="5", repeats=2, gap="1", host="node1")
     steps, text = result.pop("steps"), result.pop("text")
     assert result == {
@@ -42,16 +42,16 @@ def test_what_comes_out():
     assert text.startswith("node1: suite one\nCELL")
 
 
-def test_a_part_of_a_suite():
+def test_part_of_a_suite():
     assert fio_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
 
 
 @pytest.mark.parametrize(("message", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
-def test_what_comes_from_the_command_line_is_text(message, segments):
+def test_text_from_the_command_line_is_converted(message, segments):
     assert fio_plan([DISK], "one", SUITES, runtime=5, synchronise=message)["segments"] == segments
 
 
-def test_too_much_wear_is_refused_and_a_dry_run_reports_it():
+def test_excessive_wear_is_refused_and_reported_by_dry_run():
     with pytest.raises(AnsibleFilterError, match="fio_benchmark_wear_budget"):
         fio_plan([DISK], "one", SUITES, wear_budget=0.05)
     text = fio_plan([DISK], "one", SUITES, wear_budget="0.05", dry_run=True)["text"]
@@ -74,7 +74,7 @@ def test_too_much_wear_is_refused_and_a_dry_run_reports_it():
         (([DISK], "one", SUITES, 0, 0, True, 2, 0, "b*"), "'only' must be a list"),
     ],
 )
-def test_errors_are_sentences(arguments, sentence):
+def test_errors_are_one_sentence(arguments, sentence):
     with pytest.raises(AnsibleFilterError, match=sentence):
         fio_plan(*arguments)
 
@@ -118,13 +118,13 @@ def changed(value, path, new):
     return copy
 
 
-def test_what_is_changed_below_is_good_itself():
+def test_unmodified_fuzzing_input_is_valid():
     assert fio_plan(TARGETS, "rich", {"rich": RICH})["patterns"]
 
 
 @settings(max_examples=200, deadline=None)
 @given(place=st.sampled_from(sorted(filter(None, places([RICH, TARGETS])), key=str)), new=STRANGE)
-def test_whatever_is_written_wrong_is_a_sentence(place, new):
+def test_modified_input_fails_with_one_sentence(place, new):
     try:
         suite, targets = changed([RICH, TARGETS], place, new)
         result = fio_plan(targets, "rich", {"rich": suite}, wear_budget=1, dry_run=True)
@@ -135,7 +135,7 @@ def test_whatever_is_written_wrong_is_a_sentence(place, new):
         assert all(len(line) <= 120 for line in result["text"].splitlines())
 
 
-def test_the_documentation_names_the_same_options_with_the_same_defaults():
+def test_documentation_has_the_same_options_and_defaults():
     path = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter" / "fio_plan.yml"
     options = yaml.safe_load(path.read_text())["DOCUMENTATION"]["options"]
     parameters = inspect.signature(fio_plan).parameters
@@ -144,6 +144,6 @@ def test_the_documentation_names_the_same_options_with_the_same_defaults():
     assert {name: option["default"] for name, option in options.items() if "default" in option} == {**defaults, "only": []}
 
 
-def test_hosts_of_a_group_are_together_in_every_suite():
+def test_hosts_of_a_group_run_together_in_every_suite():
     suites = {"one": {**SUITES["one"], "hosts": "apart"}}
     assert [fio_plan([DISK], "one", suites, runtime=5, group=group)["segments"] > 0 for group in ("", None, "array1")] == [False, False, True]

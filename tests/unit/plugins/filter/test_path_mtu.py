@@ -27,7 +27,7 @@ def names(peers):
     return [peer["name"] for peer in peers]
 
 
-def test_hosts_of_one_kind_are_a_ring():
+def test_hosts_of_one_role_form_a_ring():
     ends = {f"n{number}": end(number, requested=["eth1"]) for number in range(5)}
     assert names(path_mtu_peers(ends, "n3", 2)) == ["n4", "n0"]
     assert path_mtu_peers(ends, "n4", 1) == [{"name": "n0", "address": "192.168.77.0"}]
@@ -35,7 +35,7 @@ def test_hosts_of_one_kind_are_a_ring():
     assert met == set(ends)
 
 
-def test_initiators_and_targets_prove_it_to_each_other():
+def test_initiators_and_targets_check_each_other():
     ends = {
         "i1": end(1, requested=["eth1"]),
         "i2": end(2, requested=["eth1"]),
@@ -46,13 +46,13 @@ def test_initiators_and_targets_prove_it_to_each_other():
     assert names(path_mtu_peers(ends, "t1")) == ["i1", "i2"]
 
 
-def test_only_networks_that_both_have_count_and_a_mac_names_an_interface():
+def test_only_common_networks_are_used_and_a_mac_selects_an_interface():
     ends = {"a": end(1, requested=["52:00:00:00:00:aa"]), "b": end(2, requested=["eth1"], network=78), "c": end(3, requested=["eth1"])}
     assert path_mtu_peers(ends, "a") == [{"name": "c", "address": "192.168.77.3"}]
     assert path_mtu_peers(ends, "b") == []
 
 
-def test_without_a_choice_all_interfaces_count():
+def test_all_interfaces_are_used_by_default():
     ends = {"a": end(1), "b": end(2)}
     assert [peer["address"] for peer in path_mtu_peers(ends, "a")] == ["10.0.0.2", "192.168.77.2"]
 

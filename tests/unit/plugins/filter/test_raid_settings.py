@@ -25,7 +25,7 @@ CONTROLLER = {
 }
 
 
-def test_policies_are_everything_but_the_ssd_cache():
+def test_policies_are_all_settings_except_the_ssd_cache():
     assert raid_settings([CONTROLLER], "policies") == [
         {
             "provider": "arcconf",
@@ -36,7 +36,7 @@ def test_policies_are_everything_but_the_ssd_cache():
     ]
 
 
-def test_the_ssd_cache_has_its_own_settings_and_volumes():
+def test_ssd_cache_has_its_own_settings_and_volumes():
     assert raid_settings([CONTROLLER], "ssd_cache") == [
         {
             "provider": "arcconf",
@@ -48,14 +48,14 @@ def test_the_ssd_cache_has_its_own_settings_and_volumes():
     ]
 
 
-def test_a_permission_for_power_cuts_is_none_for_ssds_and_the_other_way_round():
+def test_permissions_apply_only_to_their_own_module():
     mine = {"allow_unprotected": True, "volumes": [{"id": 0, "allow_unprotected": True, "maxcache": {"write": "writeback"}}]}
     assert raid_settings([mine], "ssd_cache") == [{"volumes": [{"id": 0, "write": "writeback"}]}]
     ssds = {"maxcache": {"allow_unprotected": True}, "volumes": [{"id": 0, "maxcache": {"allow_unprotected": True}}]}
     assert raid_settings([ssds], "policies") == [{"volumes": [{"id": 0}]}]
 
 
-def test_only_caches_that_go_are_removed_first():
+def test_only_absent_caches_are_removed_first():
     assert raid_settings([CONTROLLER], "removed_ssd_cache") == []
     gone = {"id": 1, "maxcache": {"dirty_page_threshold": 50, "flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}}
     assert raid_settings([gone], "removed_ssd_cache") == [{"id": 1, "flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}]
@@ -74,18 +74,18 @@ def test_pool_with_ssds_and_state_absent_is_one_error():
     assert raid_settings([mine], "removed_ssd_cache") == [{"id": "0", "cache_volumes": [{"state": "absent"}], "pool_drives": ["0,1"]}]
 
 
-def test_a_controller_without_ssd_cache_has_no_part_in_it():
+def test_controller_without_ssd_cache_is_omitted():
     assert raid_settings([{"id": 0, "volumes": [{"id": "all", "write": "writeback", "maxcache": None}]}], "ssd_cache") == []
     assert raid_settings([], "policies") == []
 
 
 @pytest.mark.parametrize(("controllers", "part"), [({"id": 0}, "policies"), ("x", "policies"), ([1], "policies"), ([], "everything")])
-def test_what_is_no_list_of_controllers_is_reported(controllers, part):
+def test_invalid_controller_list_is_rejected(controllers, part):
     with pytest.raises(AnsibleFilterError, match="raid_settings: "):
         raid_settings(controllers, part)
 
 
-def test_what_goes_is_reported_once():
+def test_removal_is_listed_once():
     gone = {"id": 1, "maxcache": {"flush_timeout": 60, "cache_volumes": [{"state": "absent", "data_volume": "a"}]}}
     assert raid_settings([gone], "ssd_cache") == []
     other = {**gone, "maxcache": {**gone["maxcache"], "dirty_page_threshold": 50}}

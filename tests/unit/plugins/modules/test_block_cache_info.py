@@ -47,7 +47,7 @@ def host(monkeypatch):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_every_cache_in_one_vocabulary_and_what_could_not_be_read(run, host, check_mode):
+def test_all_cache_types_share_one_model_and_read_errors_are_problems(run, host, check_mode):
     code, result = run(_ansible_check_mode=check_mode)
     assert (code, result["changed"], result["drain"]) == (0, False, [])
     assert [cache["name"] for cache in result["caches"]] == ["bcache0", "vg0/images"]
@@ -57,7 +57,7 @@ def test_every_cache_in_one_vocabulary_and_what_could_not_be_read(run, host, che
     assert result["problems"] == ["The caches of type dm_cache could not be read: The command dmsetup is missing on this host: install the package dmsetup."]
 
 
-def test_documented_fields_are_those_that_are_returned(run, host):
+def test_documented_fields_are_returned(run, host):
     import yaml
 
     documented = yaml.safe_load(block_cache_info.RETURN)
@@ -68,7 +68,7 @@ def test_documented_fields_are_those_that_are_returned(run, host):
         assert all(set(entry) == set(documented[key]["contains"]) for entry in result[key])
 
 
-def test_a_sample_reports_the_pace(run, host):
+def test_sample_reports_the_drain_rate(run, host):
     _code, result = run(sample_seconds=0.05, names=["vg0/images"])
     (drain,) = result["drain"]
     assert (drain["name"], drain["type"], drain["dirty"]) == ("vg0/images", "lvm_cache", 3072)

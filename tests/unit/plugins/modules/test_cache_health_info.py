@@ -41,7 +41,7 @@ def run(monkeypatch, capsys, tmp_path):
     return run_module
 
 
-def test_a_whole_host_with_24_caches_in_less_than_a_second(run):
+def test_host_with_24_caches_takes_less_than_one_second(run):
     started = time.process_time()
     result = run()
     assert time.process_time() - started < 1
@@ -51,18 +51,18 @@ def test_a_whole_host_with_24_caches_in_less_than_a_second(run):
     assert all("\n" not in one["message"] for one in result["findings"])
 
 
-def test_what_a_run_returned_is_taken_by_the_next(run):
+def test_returned_readings_are_accepted_by_the_next_run(run):
     first = run()["readings"]
     second = run(previous={**first, "time": first["time"] - 60})
     assert second["compared"] is True
     assert {one["hit_rates"]["state"] for one in second["caches"]} == {"idle"}
 
 
-def test_bad_input_is_a_sentence(run):
+def test_invalid_input_fails_with_one_sentence(run):
     result = run(interval=-3)
     assert (result["failed"], result["error"]) == (True, "bad_input")
     assert run(previous={"version": 1})["error"] == "bad_input"
 
 
-def test_a_limit_of_the_user_counts(run):
+def test_user_defined_limit_is_applied(run):
     assert run(limits={"dirty": 90})["worst"] == "warning"

@@ -20,7 +20,7 @@ def _run(capsys, arguments):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_every_device_of_this_machine_has_a_verdict_with_a_reason(capsys, check_mode):
+def test_every_device_has_a_verdict_with_a_reason(capsys, check_mode):
     code, result = _run(capsys, {"_ansible_check_mode": check_mode})
     assert (code, result["changed"]) == (0, False)
     for device in result["devices"].values():
@@ -30,14 +30,14 @@ def test_every_device_of_this_machine_has_a_verdict_with_a_reason(capsys, check_
         assert device["size"] > 0
 
 
-def test_devices_without_a_medium_only_when_requested(capsys):
+def test_devices_without_a_medium_are_returned_only_on_request(capsys):
     _code, some = _run(capsys, {})
     _code, every = _run(capsys, {"all_devices": True})
     assert set(some["devices"]) <= set(every["devices"])
     assert all(device["size"] == 0 for name, device in every["devices"].items() if name not in some["devices"])
 
 
-def test_a_wrong_type_is_refused(capsys):
+def test_wrong_type_is_rejected(capsys):
     code, result = _run(capsys, {"protected_drives": {"serial": "S1"}})
     assert code == 1
     assert "protected_drives" in result["msg"]

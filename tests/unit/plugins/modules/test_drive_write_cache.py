@@ -49,12 +49,12 @@ def run_module(check_mode: bool = False, **params: t.Any) -> dict[str, t.Any]:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def test_an_empty_list_is_a_no_op() -> None:
+def test_empty_list_is_a_no_op() -> None:
     result = run_module(drives=[])
     assert (result["changed"], result["actions"], result["drives"]) == (False, [], [])
 
 
-def test_a_missing_device_fails_with_a_sentence_and_without_a_change() -> None:
+def test_missing_device_fails_with_one_sentence_without_change() -> None:
     result = run_module(drives=[{"device": "/dev/disk/by-id/ata-GONE", "write_cache": "disabled"}])
     assert result["failed"] is True
     assert result["error"] == "device_missing"
@@ -71,21 +71,21 @@ def test_a_missing_device_fails_with_a_sentence_and_without_a_change() -> None:
         ({"device": "/dev/sda", "write_cache": "disabled", "unknown": 1}, "Unsupported parameters"),
     ],
 )
-def test_a_wrong_list_entry_is_refused_by_its_specification(drive: dict[str, t.Any], words: str) -> None:
+def test_invalid_list_entry_is_rejected_by_its_specification(drive: dict[str, t.Any], words: str) -> None:
     result = run_module(drives=[drive])
     assert result["failed"] is True
     assert words in result["msg"]
 
 
-def test_a_specification_has_every_option() -> None:
+def test_specification_has_every_option() -> None:
     assert set(drive_write_cache.DRIVE_OPTIONS) == {field.name for field in dataclasses.fields(DriveSpec)}
 
 
-def test_every_provider_can_be_chosen() -> None:
+def test_every_provider_is_a_choice() -> None:
     assert set(drive_write_cache.DRIVE_OPTIONS["provider"]["choices"]) == {"auto", *PROVIDERS}
 
 
-def test_the_role_is_one_module_call() -> None:
+def test_role_is_one_module_call() -> None:
     tasks = yaml.safe_load((ROLE / "tasks/configure.yml").read_text())
     assert [task for task in tasks if "loop" in task] == []
     assert [list(task)[1] for task in tasks] == ["cachefleet.storage.drive_write_cache"]

@@ -59,7 +59,7 @@ def test_empty_list_reads_nothing(run, eio):
     assert (result["changed"], result["actions"], result["caches"], result["problems"], eio.calls) == (False, [], [], [], [])
 
 
-def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, eio):
+def test_check_mode_predicts_run_and_no_change_on_second_run(run, eio):
     predicted = run([ITEM], _ansible_check_mode=True)
     assert (predicted["code"], predicted["changed"], eio.changes) == (0, True, 0)
     done = run([ITEM])
@@ -70,7 +70,7 @@ def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, eio
     assert run.requested == []
 
 
-def test_what_is_volatile_below_is_queried_only_for_a_cache_that_enters_writeback(run):
+def test_volatile_layers_are_checked_only_when_writeback_is_enabled(run):
     run.volatile[SSD] = ["/dev/sdb has its volatile write cache on"]
     result = run([WRITEBACK], protected_drives=["S3500"])
     assert (result["code"], result["error"], result["item"]) == (1, "refused", "images")
@@ -84,14 +84,14 @@ def test_what_is_volatile_below_is_queried_only_for_a_cache_that_enters_writebac
     assert run.requested == []
 
 
-def test_folders_and_module_are_passed_on(run, eio):
+def test_tool_dirs_and_kernel_module_are_passed_on(run, eio):
     eio.driver.state["module"] = "available"
     eio.driver.publish()
     assert "the kernel module eio2 is not installed" in run([ITEM], tool_dirs=["/opt/eio"], kernel_module="eio2")["msg"]
     assert run.runners == [["/opt/eio"]]
 
 
-def test_bad_input_is_one_sentence(run):
+def test_invalid_input_fails_with_one_sentence(run):
     result = run([{**ITEM, "origin": "/dev/sda"}])
     assert (result["code"], result["error"]) == (1, "bad_input")
     assert "may be another device after the next reboot" in result["msg"]

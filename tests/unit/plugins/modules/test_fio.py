@@ -34,7 +34,7 @@ def arguments(tmp_path, **cell):
     return {"campaign": "c1", "host": "node1", "spool": str(tmp_path / "spool"), "cells": cells}
 
 
-def test_an_empty_list_is_a_no_op(tmp_path):
+def test_empty_list_is_a_no_op(tmp_path):
     result = run(arguments(tmp_path))
     assert (result["changed"], result["cells"], result["archive"]) == (False, [], {})
     assert not (tmp_path / "spool").exists()
@@ -53,19 +53,19 @@ def test_an_empty_list_is_a_no_op(tmp_path):
         ({"job": "rw=read x"}, "dict"),
     ],
 )
-def test_bad_input_is_one_sentence(tmp_path, cell, words, check_mode):
+def test_invalid_input_fails_with_one_sentence(tmp_path, cell, words, check_mode):
     result = run(arguments(tmp_path, **cell), check_mode)
     assert result["failed"] and words in result["msg"]
     assert not (tmp_path / "spool").exists()
 
 
-def test_a_host_name_that_is_no_folder(tmp_path):
+def test_invalid_host_name_is_rejected(tmp_path):
     assert "cannot be the name of a host" in run({**arguments(tmp_path), "host": "a/b"})["msg"]
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
-def test_fio_ends_with_a_module_that_is_stopped(tmp_path, number):
+def test_fio_ends_with_a_stopped_module(tmp_path, number):
     job = {"rw": "randread", "time_based": True, "runtime": 60}
     text = json.dumps({"ANSIBLE_MODULE_ARGS": arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job=job)})
     with subprocess.Popen([sys.executable, "-m", MODULE], stdin=-1, stdout=-1, stderr=-1, text=True) as process:
@@ -90,7 +90,7 @@ def test_fio_ends_with_a_module_that_is_stopped(tmp_path, number):
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
-def test_a_file_is_measured_once(tmp_path):
+def test_file_is_measured_once(tmp_path):
     requested = arguments(tmp_path, target={"file": str(tmp_path / "f"), "size": "1M"}, job={"rw": "randwrite", "number_ios": 50})
     check, first, second = run(requested, check_mode=True), run(requested), run(requested)
     assert (check["changed"], check["cells"], check["actions"]) == (True, [], first["actions"])

@@ -35,7 +35,7 @@ def arguments(tmp_path, **cell):
     return {"campaign": "c1", "host": "node1", "spool": str(tmp_path / "spool"), "steps": cells}
 
 
-def test_an_empty_list_is_a_no_op(tmp_path):
+def test_empty_list_is_a_no_op(tmp_path):
     result = run(arguments(tmp_path))
     assert (result["changed"], result["attached"], result["runner"]) == (False, False, {})
     assert not (tmp_path / "spool").exists()
@@ -53,7 +53,7 @@ def test_an_empty_list_is_a_no_op(tmp_path):
         ({"job": None}, "the job must be a dictionary"),
     ],
 )
-def test_bad_input_is_one_sentence(tmp_path, cell, words):
+def test_invalid_input_fails_with_one_sentence(tmp_path, cell, words):
     result = run(arguments(tmp_path, **cell), check_mode="job" in cell)
     assert result["failed"] and words in result["msg"]
     assert not (tmp_path / "spool").exists()
@@ -67,11 +67,11 @@ def test_bad_input_is_one_sentence(tmp_path, cell, words):
         ({"host": ""}, "cannot be the name of a host"),
     ],
 )
-def test_names_that_are_no_folders(tmp_path, change, words):
+def test_invalid_folder_names_are_rejected(tmp_path, change, words):
     assert words in run({**arguments(tmp_path, repeat=1), **change})["msg"]
 
 
-def test_nothing_to_pack_and_no_runner_to_stop(tmp_path):
+def test_packed_and_stopped_without_runner_change_nothing(tmp_path):
     for state in ("packed", "stopped"):
         result = run({"campaign": "c1", "spool": str(tmp_path / "spool"), "state": state})
         assert (result["changed"], result["cells"], result["archive"], result["runner"]) == (False, [], {}, {})
@@ -79,7 +79,7 @@ def test_nothing_to_pack_and_no_runner_to_stop(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
-def test_a_real_fio_goes_on_after_ansible_has_gone(tmp_path, monkeypatch):
+def test_real_fio_continues_after_ansible_disconnects(tmp_path, monkeypatch):
     """Through Ansible: what it sent to the host is gone when the second cell begins."""
     monkeypatch.setenv("ANSIBLE_LOCAL_TEMP", str(tmp_path / "local"))
     monkeypatch.setenv("ANSIBLE_REMOTE_TEMP", str(tmp_path / "remote"))

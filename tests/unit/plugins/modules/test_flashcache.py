@@ -53,7 +53,7 @@ def test_empty_list_reads_nothing(run, host):
     assert (result["changed"], result["actions"], result["problems"], result["caches"], host.calls) == (False, [], [], [], [])
 
 
-def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, host):
+def test_check_mode_predicts_run_and_no_change_on_second_run(run, host):
     predicted = run([{**ITEM, **BACK}], check_mode=True)
     assert predicted["changed"]
     assert host.changes == []
@@ -64,7 +64,7 @@ def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run, hos
     assert run([{**ITEM, **BACK}])["changed"] is False
 
 
-def test_bad_input_and_refusals_are_results(run, host):
+def test_invalid_input_and_refusals_are_returned_as_failures(run, host):
     result = run([{**ITEM, "settings": {"fast_remove": 1}}])
     assert (result["failed"], result["error"], result["item"]) == (True, "bad_input", "fc0")
     result = run([{**ITEM, "mode": "writeback"}])
@@ -74,7 +74,7 @@ def test_bad_input_and_refusals_are_results(run, host):
     assert run([ITEM])["error"] == "tool_missing"
 
 
-def test_a_drive_that_became_volatile_is_a_warning_and_a_problem(run, host):
+def test_drive_turned_volatile_is_a_warning_and_a_problem(run, host):
     run([ITEM])
     host.volatile = {ITEM["origin"]: ["/dev/sda has its volatile write cache on"]}
     result = run([ITEM])

@@ -55,12 +55,12 @@ def disk(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_a_device_is_flushed_in_check_mode_too_for_nothing_changes(capsys, disk, check_mode):
+def test_device_is_flushed_in_check_mode_without_change(capsys, disk, check_mode):
     code, result = _run(capsys, flush_check, {"devices": ["/dev/sda"], "_ansible_check_mode": check_mode})
     assert (code, result["changed"], result["checks"][0]["state"], disk["sent"]) == (0, False, "proved", 17)
 
 
-def test_what_is_returned_is_what_is_documented(capsys, disk):
+def test_returned_fields_match_the_documentation(capsys, disk):
     _code, result = _run(capsys, flush_check, {"devices": ["/dev/sda"], "flushes": 4})
     documented = yaml.safe_load(flush_check.RETURN)
     assert set(result["checks"][0]) == set(documented["checks"]["contains"])
@@ -68,7 +68,7 @@ def test_what_is_returned_is_what_is_documented(capsys, disk):
     assert disk["sent"] == 9
 
 
-def test_the_verdict_of_the_stack_follows_the_proof(capsys, disk):
+def test_stack_verdict_includes_the_flush_check(capsys, disk):
     disk["arrives"] = False
     _code, without = _run(capsys, cache_stack_info, {})
     assert (without["devices"]["sda"]["verdict"], without["flush_checks"], disk["sent"]) == ("durable", [], 0)
@@ -77,7 +77,7 @@ def test_the_verdict_of_the_stack_follows_the_proof(capsys, disk):
     assert proved["flush_checks"][0]["state"] == "disproved"
 
 
-def test_a_path_that_is_not_there_is_a_sentence(capsys):
+def test_missing_path_fails_with_one_sentence(capsys):
     code, result = _run(capsys, flush_check, {"devices": ["/dev/no/such/disk"]})
     assert (code, result["error"]) == (1, "device_missing")
     assert "/dev/no/such/disk cannot be read on this host" in result["msg"]

@@ -39,7 +39,7 @@ def test_empty_list_reads_nothing(run):
     assert (result["changed"], result["actions"], result["problems"], lvm.calls) == (False, [], [], [])
 
 
-def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
+def test_check_mode_predicts_run_and_no_change_on_second_run(run):
     lvm = FakeLvm()
     predicted = run(lvm, [ITEM], check_mode=True)
     assert predicted["changed"]
@@ -49,12 +49,12 @@ def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
     assert run(lvm, [ITEM])["changed"] is False
 
 
-def test_the_diff_has_before_and_after_of_every_attribute(run):
+def test_diff_has_before_and_after_of_every_attribute(run):
     diff = run(FakeLvm(fast="cachepool", mode="writeback", dirty=7), [ITEM])["diff"]
     assert diff == {"before": {"images": {"mode": "writeback"}}, "after": {"images": {"mode": "writethrough"}}}
 
 
-def test_what_is_left_as_it_is_and_should_be_known_is_a_problem_and_no_failure(run):
+def test_unresolved_problem_is_returned_without_failure(run):
     lvm = FakeLvm(fast="cachepool", mirror=True, mode="writeback")
     lvm.cache.update(leg_health="refresh needed")
     result = run(lvm, [{**ITEM, "mode": "writeback", "mirror": True, "cache_devices": [SSD_PATH, SSD1_PATH]}])
@@ -71,12 +71,12 @@ def test_what_is_left_as_it_is_and_should_be_known_is_a_problem_and_no_failure(r
         ({"cache_devices": []}, "bad_input", "cache_devices is empty"),
     ],
 )
-def test_bad_input_is_one_sentence_and_its_kind(run, item, error, message):
+def test_invalid_input_fails_with_one_sentence_and_error_kind(run, item, error, message):
     result = run(FakeLvm(), [{**ITEM, **item}])
     assert (result["failed"], result["error"], result["item"]) == (True, error, "images")
     assert message in result["msg"]
     assert "Traceback" not in json.dumps(result)
 
 
-def test_a_mode_that_does_not_exist(run):
+def test_invalid_mode_is_rejected(run):
     assert "value of mode must be one of: writethrough, writeback, passthrough" in run(FakeLvm(), [{**ITEM, "mode": "fast"}])["msg"]

@@ -41,7 +41,7 @@ def test_empty_list_reads_nothing(run):
     assert (result["changed"], result["actions"], result["drives"], run.host.calls) == (False, [], [], [])
 
 
-def test_check_mode_predicts_the_run_and_the_second_run_changes_nothing(run):
+def test_check_mode_predicts_run_and_no_change_on_second_run(run):
     drives = [{"device": SATA, "usable": "50%"}, {"device": NVME, "usable": "16M", "method": "namespace"}]
     predicted = run(*drives, check_mode=True)
     assert predicted["changed"]
@@ -59,6 +59,6 @@ def test_manual_actions_are_problems_and_warnings(run):
 
 
 @pytest.mark.parametrize(("drive", "error"), [({"device": SATA}, "bad_input"), ({"device": "/dev/disk/by-id/x", "usable": "1M"}, "device_missing")])
-def test_failures_are_sentences_with_their_kind(run, drive, error):
+def test_failures_have_one_sentence_and_error_kind(run, drive, error):
     result = run(drive)
     assert (result["failed"], result["error"], result["item"]) == (True, error, drive["device"])

@@ -50,7 +50,7 @@ def run(capsys):
     return call
 
 
-def test_set_prove_and_find_nothing_more_to_do(add, run):
+def test_settings_are_applied_and_verified_without_change_on_second_run(add, run):
     controllers = [{"provider": "storcli", "tool_path": add(), "volumes": [{"id": "all", "write": "writethrough"}]}]
     _code, predicted = run(raid_cache, controllers=controllers, _ansible_check_mode=True)
     code, first = run(raid_cache, controllers=controllers)
@@ -62,7 +62,7 @@ def test_set_prove_and_find_nothing_more_to_do(add, run):
     assert (second["changed"], second["actions"]) == (False, [])
 
 
-def test_information_is_the_same_in_check_mode_and_plain_data(add, run):
+def test_info_is_the_same_in_check_mode_and_serializable(add, run):
     tool = add("arcconf", "Adaptec ASR-81605ZQ")
     code, info = run(raid_cache_info, provider="arcconf", tool_path=tool, _ansible_check_mode=True)
     assert (code, info["changed"], info["problems"]) == (0, False, [])
@@ -77,7 +77,7 @@ def test_information_is_the_same_in_check_mode_and_plain_data(add, run):
     assert one["protection"]["said"] == one["protection"]["raw"] != ""
 
 
-def test_half_an_output_is_a_problem_and_no_failure_of_the_information(add, run):
+def test_incomplete_output_is_an_info_problem_and_a_raid_cache_failure(add, run):
     tool = add()
     simulators.set_fault("storcli", "truncated", True)
     code, info = run(raid_cache_info, provider="storcli", tool_path=tool)
@@ -88,7 +88,7 @@ def test_half_an_output_is_a_problem_and_no_failure_of_the_information(add, run)
     assert [call for call in simulator.calls("storcli") if "set" in call] == []
 
 
-def test_a_battery_that_fails_is_a_warning_where_that_is_requested(add, run, monkeypatch):
+def test_ineffective_policy_is_a_warning_if_requested(add, run, monkeypatch):
     message = []
     monkeypatch.setattr(AnsibleModule, "warn", lambda module, warning: message.append(warning))
     entry = {"provider": "storcli", "tool_path": add(), "volumes": [{"id": "all", "write": "writeback"}]}
@@ -103,7 +103,7 @@ def test_a_battery_that_fails_is_a_warning_where_that_is_requested(add, run, mon
     assert len(warned["not_in_force"]) == 2
 
 
-def test_a_tool_that_is_not_there_is_named_with_the_places(run, tmp_path):
+def test_missing_tool_is_named_with_the_searched_folders(run, tmp_path):
     code, failed = run(raid_cache, controllers=[{"provider": "arcconf"}])
     if code == 0:
         pytest.skip("this machine has a real arcconf")
@@ -136,6 +136,6 @@ def test_empty_request_changes_nothing(run):
     assert (code, result["changed"], result["controllers"]) == (0, False, [])
 
 
-def test_the_information_module_wants_a_language_for_a_path(run):
+def test_info_module_requires_provider_for_tool_path(run):
     code, failed = run(raid_cache_info, tool_path="/opt/tool")
     assert (code, failed["error"]) == (1, "bad_input")

@@ -48,7 +48,7 @@ def run(capsys):
     return call
 
 
-def test_create_use_and_remove(tool, run):
+def test_cache_is_created_used_and_removed(tool, run):
     who = {"provider": "arcconf", "tool_path": tool}
     requested = {
         **who,
@@ -69,7 +69,7 @@ def test_create_use_and_remove(tool, run):
     assert run(gone)[1]["changed"] is False
 
 
-def test_a_wait_that_is_over_too_early_reports_what_was_done(tool, run):
+def test_expired_flush_timeout_reports_completed_actions(tool, run):
     who = {"provider": "arcconf", "tool_path": tool}
     run({**who, "cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1"}], "volumes": [{"id": "0", "write": "writeback"}]})
     with simulator.opened("arcconf") as state:
@@ -81,7 +81,7 @@ def test_a_wait_that_is_over_too_early_reports_what_was_done(tool, run):
     assert "Run again to continue" in result["msg"]
 
 
-def test_one_tool_by_two_ways_is_one_tool(tool, run, monkeypatch):
+def test_same_tool_under_two_paths_is_one_tool(tool, run, monkeypatch):
     monkeypatch.setenv("PATH", str(pathlib.Path(tool).parent), prepend=":")
     rate = {"provider": "arcconf", "tool_path": tool, "flush_and_fetch_rate": 300}
     code, result = run(rate, {"id": "1", "volumes": [{"id": "0", "read": False}]})
@@ -103,7 +103,7 @@ def test_empty_list_runs_no_tool(run):
     assert (code, result["changed"], result["actions"], result["controllers"]) == (0, False, [], [])
 
 
-def test_a_tool_that_is_missing_is_reported(run):
+def test_missing_tool_is_reported(run):
     code, result = run({"provider": "arcconf", "tool_path": "/nowhere/arcconf", "flush_and_fetch_rate": 1})
     assert (code, result["error"]) == (1, "tool_missing")
 
@@ -134,7 +134,7 @@ def _filled(options):
     return {name: value(name, option) for name, option in options.items()}
 
 
-def test_everything_that_the_role_takes_of_ssd_caches_reaches_the_module(role):
+def test_all_ssd_cache_options_of_the_role_are_passed_to_the_module(role):
     controller = _filled(role)
     controller["volumes"][0]["maxcache"]["allow_unprotected"] = "the one of maxcache"
     (handed,) = raid_settings([controller], "ssd_cache")

@@ -20,31 +20,31 @@ def run(capsys, module, /, **arguments):
     return json.loads(capsys.readouterr().out)
 
 
-def test_a_rack_that_is_not_there_needs_not_be_removed(capsys, tmp_path):
+def test_absent_of_a_missing_rack_is_no_change(capsys, tmp_path):
     result = run(capsys, "virtual_rack", state="absent", directory=str(tmp_path / "rack"))
     assert (result["changed"], result["machines"]) == (False, [])
     assert not (tmp_path / "rack").exists()
 
 
-def test_starting_needs_an_image(capsys, tmp_path):
+def test_started_requires_an_image(capsys, tmp_path):
     result = run(capsys, "virtual_rack", state="started", directory=str(tmp_path / "rack"))
     assert result["failed"]
     assert "image" in result["msg"]
 
 
-def test_bad_input_is_a_sentence_that_names_the_thing(capsys, tmp_path):
+def test_invalid_input_fails_with_one_sentence_and_item(capsys, tmp_path):
     result = run(capsys, "virtual_rack", name="no good", state="absent", directory=str(tmp_path / "rack"))
     assert (result["failed"], result["error"], result["item"]) == (True, "bad_input", "no good")
     assert "cannot be the name of a rack" in result["msg"]
 
 
-def test_an_image_that_is_not_there_would_be_built(capsys, tmp_path):
+def test_missing_image_would_be_built(capsys, tmp_path):
     result = run(capsys, "virtual_rack_image", cache_dir=str(tmp_path), _ansible_check_mode=True)
     assert result["changed"]
     assert result["image"]["base"].startswith(str(tmp_path / "images/bookworm-"))
     assert not list(tmp_path.iterdir())
 
 
-def test_a_bad_recipe_is_a_sentence(capsys, tmp_path):
+def test_invalid_recipe_fails_with_one_sentence(capsys, tmp_path):
     result = run(capsys, "virtual_rack_image", cache_dir=str(tmp_path), size="huge")
     assert (result["failed"], result["error"]) == (True, "bad_input")

@@ -55,14 +55,14 @@ def target(tmp_path):
 
 
 @pytest.mark.parametrize("connection", [InProcess(), InChild(), InMemory()])
-def test_what_was_announced_arrives(target, connection):
+def test_announced_size_is_received(target, connection):
     fetch(connection, "8", target, 8 * MIB, "node1")
     assert target.stat().st_size == 8 * MIB
 
 
 @pytest.mark.parametrize("connection", [InProcess(), InChild(), InMemory()])
 @pytest.mark.parametrize("sent", [1, 100, 601])
-def test_what_was_not_announced_is_not_stored(target, connection, sent):
+def test_excess_data_is_not_stored(target, connection, sent):
     before = [resource.getrlimit(what) for what in LIMITS]
     with pytest.raises(DamagedArchive, match=r"announced an archive of 10 KiB \(10240 bytes\) and sent"):
         fetch(connection, str(sent), target, 10240, "node1")
@@ -70,12 +70,12 @@ def test_what_was_not_announced_is_not_stored(target, connection, sent):
     assert [resource.getrlimit(what) for what in LIMITS] == before
 
 
-def test_the_memory_of_a_transfer_is_limited(target):
+def test_memory_of_a_transfer_is_limited(target):
     with pytest.raises(DamagedArchive, match="sent at least 256 MiB"):
         fetch(InMemory(), "3000", target, 10240, "node1")
 
 
-def test_another_failure_is_passed_on_and_the_limits_are_restored(target):
+def test_other_failures_are_raised_and_limits_restored(target):
     before = [resource.getrlimit(what) for what in LIMITS]
 
     class Lost:

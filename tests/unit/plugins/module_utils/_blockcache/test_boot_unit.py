@@ -42,21 +42,21 @@ def systemd(tmp_path):
         ("/.hidden/x", r"\x2ehidden-x.device"),
     ],
 )
-def test_the_unit_of_a_device(path, unit):
+def test_device_unit_name_is_escaped(path, unit):
     assert boot_unit.device_unit(path) == unit
 
 
-def test_words_of_a_command_are_quoted_and_substitute_nothing():
+def test_command_arguments_are_quoted_without_substitution():
     line = boot_unit.command_line(["-/sbin/dmsetup", "create", "a%b$c", "0 8 linear /dev/x 0", 'a"b\\'], "images")
     assert line == r'-/sbin/dmsetup create "a%%b$$c" "0 8 linear /dev/x 0" "a\"b\\"'
 
 
-def test_a_line_break_is_refused():
+def test_line_break_in_argument_is_rejected():
     with pytest.raises(BadInput, match="cannot be written into a systemd unit"):
         boot_unit.command_line(["/sbin/dmsetup", "a\nExecStart=/bin/x"], "images")
 
 
-def test_the_text_of_a_unit():
+def test_rendered_unit_text():
     text = boot_unit.render(
         "images 100%",
         ["/dev/disk/by-id/a"],
@@ -96,7 +96,7 @@ WantedBy=sysinit.target
     assert boot_unit.note_of(text) == '{"a": 1}'
 
 
-def test_what_does_not_apply_leaves_no_line():
+def test_unset_fields_are_omitted_from_unit():
     text = boot_unit.render("x", [], [["/bin/true"]], item="x")
     assert "Requires" not in text
     assert "ConditionPathExists" not in text
@@ -104,7 +104,7 @@ def test_what_does_not_apply_leaves_no_line():
     assert boot_unit.note_of(text) == ""
 
 
-def test_a_unit_is_written_enabled_changed_and_removed(tmp_path, systemd):
+def test_unit_is_written_enabled_updated_and_removed(tmp_path, systemd):
     boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
     assert boot_unit.read_unit(NAME, tmp_path) == "one\n"
     boot_unit.write_unit(systemd, NAME, "two\n", tmp_path)
@@ -124,7 +124,7 @@ def test_a_unit_is_written_enabled_changed_and_removed(tmp_path, systemd):
     assert len(systemd.calls) == 4
 
 
-def test_trap_a_unit_that_was_written_and_not_enabled_counts_as_none(tmp_path, systemd):
+def test_written_but_not_enabled_unit_is_treated_as_missing(tmp_path, systemd):
     systemd.replies = {("systemctl",): Reply(rc=1, stderr="Failed to enable unit")}
     with pytest.raises(CommandFailed, match="Failed to enable unit"):
         boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
@@ -132,7 +132,7 @@ def test_trap_a_unit_that_was_written_and_not_enabled_counts_as_none(tmp_path, s
     assert boot_unit.stored_unit(NAME, tmp_path) == "one\n"
 
 
-def test_trap_a_link_to_a_unit_that_is_gone_is_taken_away_although_systemctl_fails(tmp_path, systemd):
+def test_dangling_enable_link_is_removed_if_systemctl_fails(tmp_path, systemd):
     boot_unit.write_unit(systemd, NAME, "one\n", tmp_path)
     (tmp_path / boot_unit.FOLDER / NAME).unlink()
     systemd.replies = {("systemctl", "disable"): Reply(rc=1), ("systemctl", "daemon-reload"): Reply()}
@@ -140,13 +140,13 @@ def test_trap_a_link_to_a_unit_that_is_gone_is_taken_away_although_systemctl_fai
     assert not (tmp_path / boot_unit.FOLDER / "sysinit.target.wants" / NAME).is_symlink()
 
 
-def test_trap_systemd_takes_no_plus_sign_in_a_name(tmp_path, systemd):
+def test_plus_sign_in_unit_name_is_escaped(tmp_path, systemd):
     name = boot_unit.unit_name("dm_cache", "a+b-c.d_e")
     assert name == r"cachefleet-dm_cache-a\x2bb-c.d_e.service"
     boot_unit.write_unit(systemd, name, "one\n", tmp_path)
     assert boot_unit.unit_items("dm_cache", tmp_path) == ["a+b-c.d_e"]
 
 
-def test_starting(systemd):
+def test_unit_is_started(systemd):
     boot_unit.mark_started(systemd, NAME)
     assert systemd.calls == [("systemctl", "start", NAME)]

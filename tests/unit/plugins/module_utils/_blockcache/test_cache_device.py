@@ -9,7 +9,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
 
 
-def test_a_suspended_device_is_not_read(tmp_path):
+def test_suspended_device_is_not_read(tmp_path):
     """Whoever reads it waits until somebody resumes it: no command may be run, and none is scripted."""
     (tmp_path / "sys/class/block/dm-3/dm").mkdir(parents=True)
     (tmp_path / "sys/class/block/dm-3/dm/suspended").write_text("1\n")
@@ -20,6 +20,6 @@ def test_a_suspended_device_is_not_read(tmp_path):
     assert found.reasons
 
 
-def test_udev_database_is_used_only_without_an_own_reading():
+def test_udev_signatures_are_used_only_if_device_was_not_examined():
     assert DeviceUse().with_signatures("LVM2_member").signatures == ("LVM2_member",)
     assert DeviceUse(examined=True).with_signatures("LVM2_member").signatures == ()

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 _SMQ = "0 1228800 cache 8 15/2048 128 1606/3072 265 59 8271 1969 0 1606 1579 2 metadata2 writeback 2 migration_threshold 2048 smq 0 rw - "
 
 
-def test_cache_status_is_read_by_the_counts_it_carries():
+def test_cache_status_is_parsed_by_its_field_counts():
     status = parse_status(f"vg-data: {_SMQ}\n")["vg-data"]
     assert (status.mode, status.policy, status.block_size, status.used, status.total, status.dirty) == (
         "writeback",
@@ -31,7 +31,7 @@ def test_cache_status_is_read_by_the_counts_it_carries():
     assert (status.read_only, status.needs_check) == (False, False)
 
 
-def test_the_mq_policy_with_its_ignored_settings_and_needs_check():
+def test_mq_policy_with_ignored_settings_and_needs_check():
     text = (
         "c: 0 8 cache 8 1/8 128 1/8 1 2 3 4 0 0 0 1 writethrough 2 migration_threshold 2048 mq 4 random_threshold 4 read_promote_adjustment 4 ro needs_check \n"
     )
@@ -41,37 +41,37 @@ def test_the_mq_policy_with_its_ignored_settings_and_needs_check():
 
 
 @pytest.mark.parametrize("word", ["Fail", "Error"])
-def test_cache_with_a_single_word(word):
+def test_cache_status_with_single_word_means_failed(word):
     status = parse_status(f"c: 0 8 cache {word}\n")["c"]
     assert status.failed
     assert status.dirty is None
 
 
-def test_everything_in_a_writecache_is_dirty():
+def test_all_used_writecache_blocks_are_dirty():
     status = parse_status("w: 0 1228800 writecache 0 51000 45880 0 1566 34 5120 0 0 0 5120 0 0 0\n")["w"]
     assert (status.total, status.dirty, status.errors) == (51000, 5120, 0)
 
 
-def test_an_older_writecache_prints_four_numbers():
+def test_older_writecache_with_four_fields_is_parsed():
     assert parse_status("w: 0 8 writecache 0 100 40 0\n")["w"].dirty == 60
 
 
-def test_other_targets_are_passed_over():
+def test_other_targets_are_ignored():
     assert parse_status("a: 0 8 linear\nb: 0 8 raid raid1 2 AA 8/8 idle 0 0 -\nNo devices found\n") == {}
 
 
-def test_a_strange_line_is_quoted():
+def test_invalid_status_line_is_quoted_in_error():
     with pytest.raises(NotUnderstood, match=r"cache status that is not understood: '0 8 cache 8 x/y"):
         parse_status("c: 0 8 cache 8 x/y 128\n")
 
 
 @given(st.lists(st.sampled_from([*_SMQ.split(), "", "-1", "999999999999999999999", "\N{SNOWMAN}"]), min_size=1, max_size=40))
-def test_no_mutation_of_a_line_raises_anything_else(words):
+def test_mutation_of_status_line_raises_only_not_understood(words):
     with contextlib.suppress(NotUnderstood):
         parse_status("c: 0 8 cache " + " ".join(words))
 
 
-def test_the_captured_outputs(shared_samples):
+def test_captured_status_output_is_parsed(shared_samples):
     found = {path.name: list(parse_status(path.read_text()).values()) for path in (shared_samples / "cache").glob("dmsetup-status.*.txt")}
     assert found["dmsetup-status.cachevol-writeback-dirty.txt"][0].dirty == 390
     assert found["dmsetup-status.cachepool-raid1-writeback-dirty.txt"][0].policy == "smq"
@@ -91,7 +91,7 @@ vg-wc_real: 0 8 flashcache conf:
 """
 
 
-def test_tables_report_what_the_status_does_not():
+def test_tables_provide_what_status_lacks():
     tables = parse_tables(TABLE)
     assert set(tables) == {"vg-data", "vg-old", "vg-wc", "vg-meta", "vg-bare"}
     assert (tables["vg-data"].mode, tables["vg-data"].block_size, tables["vg-data"].cleaner) == ("writethrough", 65536, False)
@@ -103,12 +103,12 @@ def test_tables_report_what_the_status_does_not():
 
 
 @pytest.mark.parametrize("line", ["a: 0 8 cache 1 2", "a: 0 8 cache 1 2 3 x 0 smq 0", "a: 0 8 writecache s 1 2 4096", "a: 0 8 writecache s 1 2 4096 1 max_age"])
-def test_tables_that_are_not_understood_are_quoted(line):
+def test_invalid_tables_are_quoted_in_error(line):
     with pytest.raises(NotUnderstood, match="cache table that is not understood"):
         parse_tables(line)
 
 
-def test_captured_tables(shared_samples):
+def test_captured_tables_are_parsed(shared_samples):
     folder = shared_samples / "cache"
     names = {"cachevol-writeback-dirty": "writeback", "cachevol-writethrough": "writethrough", "writecache-dirty": "writeback"}
     for name, mode in names.items():

@@ -53,35 +53,35 @@ def choose(host, requested=WANTED, **how):
     return fast_device.choose(host, requested, "dm_cache", **how)
 
 
-def test_one_device():
+def test_single_device_is_selected():
     fast = choose(ground())
     assert (fast.path, fast.device.name, fast.size, fast.redundancy, fast.steps) == (A, "sdb", GIB, "none", ())
 
 
-def test_an_array_that_a_user_made_counts_as_mirrored():
+def test_existing_user_array_counts_as_mirrored():
     host = ground(array(label="host:fast"))
     fast = choose(host, dataclasses.replace(WANTED, cache_devices=(array().path,)))
     assert fast.redundancy == "mirrored"
 
 
-def test_a_device_that_is_not_empty_is_refused_unless_the_cache_lies_there():
+def test_non_empty_device_is_refused_unless_it_holds_the_cache():
     host = ground(findings={"sdb": DeviceUse(("ext4",))})
     with pytest.raises(Refused, match="carries a signature"):
         choose(host)
     assert choose(host, check_empty=False).device.name == "sdb"
 
 
-def test_a_device_is_taken_once():
+def test_device_cannot_be_used_by_two_caches():
     with pytest.raises(BadInput, match="taken by a cache before it in the list"):
         choose(ground(), taken={"sdb"})
 
 
-def test_a_device_that_is_not_there():
+def test_missing_device_is_reported():
     with pytest.raises(DeviceMissing, match="does not exist"):
         choose(ground(disks=DISKS[1:]))
 
 
-def test_a_new_mirror_has_a_path_before_it_is_made():
+def test_new_mirror_has_stable_path_before_creation():
     fast = choose(ground(), MIRRORED)
     assert (fast.device, fast.redundancy, fast.path) == (None, "mirrored", f"/dev/disk/by-id/md-uuid-{UUID}")
     assert 0 < fast.size < GIB
@@ -89,28 +89,28 @@ def test_a_new_mirror_has_a_path_before_it_is_made():
     assert step.operation == mirror.CreateMirror((A, B), UUID, "cachefleet-images")
 
 
-def test_a_new_mirror_needs_two_empty_devices():
+def test_new_mirror_requires_two_empty_devices():
     with pytest.raises(Refused, match="ata-B carries a signature"):
         choose(ground(findings={"sdc": DeviceUse(("xfs",))}), MIRRORED)
     with pytest.raises(BadInput, match="are one device"):
         choose(ground(), dataclasses.replace(MIRRORED, cache_devices=(A, A)))
 
 
-def test_a_mirror_that_runs_is_used():
+def test_running_mirror_is_used():
     fast = choose(ground(array()), MIRRORED)
     assert (fast.device.name, fast.path, fast.steps) == ("md127", array().path, ())
     with pytest.raises(Refused, match="carries a signature"):
         choose(ground(array(), findings={"md127": DeviceUse(("ext4",))}), MIRRORED)
 
 
-def test_a_mirror_that_was_made_and_stopped_is_started():
+def test_stopped_mirror_is_assembled():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = tuple(dataclasses.replace(disk, signature=signature) for disk in DISKS)
     (step,) = choose(ground(disks=disks), MIRRORED).steps
     assert step.operation == mirror.StartMirror((A, B), UUID, "cachefleet-images")
 
 
-def test_a_mirror_whose_making_was_killed_half_way_is_made_again():
+def test_mirror_with_interrupted_creation_is_recreated():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = (dataclasses.replace(DISKS[0], signature=signature), DISKS[1])
     steps = choose(ground(disks=disks, findings={"sdb": DeviceUse(("linux_raid_member",))}), MIRRORED).steps
@@ -121,12 +121,12 @@ def test_a_mirror_whose_making_was_killed_half_way_is_made_again():
 
 
 @pytest.mark.parametrize("disks", [DISKS, DISKS[:1]])
-def test_a_mirror_that_lost_a_member_continues(disks):
+def test_degraded_mirror_remains_in_use(disks):
     fast = choose(ground(array(redundant=False, members=("sdb",)), disks=disks), MIRRORED)
     assert (fast.device.name, fast.redundancy) == ("md127", "degraded")
 
 
-def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
+def test_incomplete_unused_mirror_is_recreated():
     host = ground(array(redundant=False, members=("sdb",)), findings={"md127": DeviceUse()})
     fast = choose(host, MIRRORED)
     assert [step.operation for step in fast.steps] == [mirror.ReleaseMirror("md127", (A,)), mirror.CreateMirror((A, B), UUID, "cachefleet-images")]
@@ -136,7 +136,7 @@ def test_a_mirror_that_never_was_whole_nor_used_is_made_again():
 
 
 @pytest.mark.parametrize("check_empty", [True, False])
-def test_half_of_a_mirror_is_refused_without_advice_to_wipe_it(check_empty):
+def test_mirror_half_is_refused_without_wipe_advice(check_empty):
     new = "/dev/disk/by-id/ata-C"
     disks = (*DISKS, BlockDevice(name="sdd", path="/dev/sdd", number="8:48", size=GIB, by_id=(new,), serial="C"))
     host = ground(array(), disks=disks, findings={"sdb": DeviceUse(("linux_raid_member",))})
@@ -148,7 +148,7 @@ def test_half_of_a_mirror_is_refused_without_advice_to_wipe_it(check_empty):
     assert choose(host, dataclasses.replace(MIRRORED, cache_devices=(B, A)), check_empty=False).path == array().path
 
 
-def test_a_mirror_that_the_cache_has_left_is_taken_apart():
+def test_mirror_no_longer_used_by_cache_is_released():
     new = tuple(
         BlockDevice(name=name, path=f"/dev/{name}", number=f"8:{number}", size=GIB, by_id=(f"/dev/disk/by-id/ata-{name}",), serial=name)
         for name, number in (("sdd", 48), ("sde", 64))
@@ -165,7 +165,7 @@ def test_a_mirror_that_the_cache_has_left_is_taken_apart():
     assert fast_device.retire(idle, dataclasses.replace(requested, name="mail"), "dm_cache", {"md127"}) == []
 
 
-def test_giving_back():
+def test_mirror_is_released_only_if_requested_and_present():
     assert fast_device.release(ground(array()), WANTED, "dm_cache") == []
     assert fast_device.release(ground(), MIRRORED, "dm_cache") == []
     (step,) = fast_device.release(ground(array()), MIRRORED, "dm_cache")
@@ -173,14 +173,14 @@ def test_giving_back():
     assert fast_device.release(ground(array(label="host:mine")), MIRRORED, "dm_cache") == []
 
 
-def test_giving_back_what_a_killed_run_left_of_a_mirror():
+def test_release_removes_mirror_remains_of_killed_run():
     signature = Signature("raid", "linux_raid_member", fast_device._as_blkid(UUID))
     disks = (DISKS[0], dataclasses.replace(DISKS[1], signature=signature))
     (step,) = fast_device.release(ground(disks=disks), MIRRORED, "dm_cache")
     assert step.operation == mirror.ReleaseMirror("", (B,))
 
 
-def test_examined_devices(tmp_path, monkeypatch):
+def test_only_requested_devices_are_examined(tmp_path, monkeypatch):
     (tmp_path / "dev").mkdir()
     for name in ("sdb", "sdc", "md127"):
         (tmp_path / "dev" / name).write_bytes(bytes(4096))

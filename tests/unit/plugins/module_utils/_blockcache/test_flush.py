@@ -28,13 +28,13 @@ def _watch(time, looks, **options):
     return FlushWatch("images", "vg0/images", lambda: looks(time.now), clock=time, **options)
 
 
-def test_a_flush_that_moves_is_waited_for_however_long_it_takes():
+def test_progressing_flush_is_awaited_without_limit():
     time = Time()
     _watch(time, lambda now: max(100_000 - int(now), 0)).until_clean(time.sleep)
     assert time.now == 100_000
 
 
-def test_one_that_stands_still_is_given_up_and_reports_what_to_do():
+def test_stalled_flush_fails_with_advice():
     time = Time()
     with pytest.raises(NotEffective, match=r"7 dirty blocks .* nothing is lost") as error:
         _watch(time, lambda now: max(60 - int(now), 7)).until_clean(time.sleep)
@@ -42,13 +42,13 @@ def test_one_that_stands_still_is_given_up_and_reports_what_to_do():
     assert STANDSTILL < time.now < STANDSTILL + 70
 
 
-def test_the_users_own_limit_comes_first():
+def test_user_defined_flush_timeout_takes_precedence():
     time = Time()
     with pytest.raises(TimedOut, match=r"flush_timeout .30 seconds"):
         _watch(time, lambda now: 1000 - int(now), limit=30).until_clean(time.sleep)
 
 
-def test_a_reading_that_fails_now_and_then_is_no_failure():
+def test_intermittent_read_failures_do_not_fail_flush():
     time = Time()
 
     def looks(now):
@@ -60,13 +60,13 @@ def test_a_reading_that_fails_now_and_then_is_no_failure():
     assert time.now < 60
 
 
-def test_a_figure_that_never_comes_is_not_waited_for_for_ever():
+def test_unreadable_dirty_count_fails_flush():
     time = Time()
     with pytest.raises(NotEffective, match="could not be read"):
         _watch(time, lambda _now: None).until_clean(time.sleep)
 
 
-def test_a_clean_cache_is_no_wait():
+def test_clean_cache_does_not_wait():
     time = Time()
     _watch(time, lambda _now: 0).until_clean(time.sleep)
     assert time.now == 0

@@ -24,7 +24,7 @@ ORIGIN = BlockDevice(
 )
 
 
-def test_lines_are_read_as_mount_reads_them():
+def test_lines_are_parsed_like_mount_does():
     text = "# UUID=1 /a ext4\n\n  # x y\n/dev/sda1\t/srv/my\\040images ext4 defaults 0 2\nproc\nLABEL=a\\011b none swap\n"
     assert parse_fstab(text) == (Line(4, "/dev/sda1", "/srv/my images"), Line(6, "LABEL=a\tb", "none"))
 
@@ -48,7 +48,7 @@ def test_lines_are_read_as_mount_reads_them():
         "/dev/disk/by-uuid/7d6f2b6e-1111",
     ],
 )
-def test_trap_a_line_that_means_the_origin_mounts_it_without_its_cache(source):
+def test_line_that_mounts_origin_without_cache_is_reported(source):
     (sentence,) = bare_mounts(f"/dev/sdz / ext4\n{source} /srv ext4 nofail 0 2\n", ORIGIN, CACHED)
     assert sentence.startswith("Line 2 of /etc/fstab (")
     assert "on /srv) means /dev/disk/by-id/ata-HDD0-part1, the origin of /dev/mapper/images" in sentence
@@ -72,16 +72,16 @@ def test_trap_a_line_that_means_the_origin_mounts_it_without_its_cache(source):
         "ZFS=7d6f2b6e-1111",
     ],
 )
-def test_no_word_about_any_other_line(source):
+def test_other_lines_are_not_reported(source):
     assert bare_mounts(f"{source} /srv ext4 defaults 0 2\n", ORIGIN, CACHED) == []
 
 
-def test_an_origin_that_carries_nothing_has_no_tags():
+def test_origin_without_signature_matches_no_tags():
     bare = dataclasses.replace(ORIGIN, links=(), signature=None, properties={})
     assert bare_mounts("UUID=7d6f2b6e-1111 /a ext4\nLABEL=my_images /b ext4\nPARTUUID=5f0e11aa-01 /c ext4\n", bare, CACHED) == []
     assert len(bare_mounts("/dev/sda1 /a ext4\n", bare, CACHED)) == 1
 
 
-def test_trap_a_logical_volume_has_one_more_name():
+def test_logical_volume_matches_by_both_mapper_names():
     volume = BlockDevice(name="dm-3", path="/dev/dm-3", number="253:3", kind="lvm", dm_name="vg-images", dm_uuid="LVM-abc")
     assert len(bare_mounts("/dev/mapper/vg-images /srv ext4\n/dev/mapper/images /srv2 ext4\n", volume, CACHED)) == 1

@@ -54,13 +54,13 @@ def mdadm(host):
     return [words for words in host.runner.calls if words[0] == "mdadm"]
 
 
-def test_the_uuid_is_of_this_cache_on_these_drives_of_this_host():
+def test_array_uuid_depends_on_cache_drives_and_host():
     assert mirror.array_uuid("images", [B, A], "host") == UUID
     assert len({UUID, mirror.array_uuid("images", [A, B], "other"), mirror.array_uuid("mail", [A, B], "host"), mirror.array_uuid("images", [A], "host")}) == 4
     assert [len(group) for group in UUID.split(":")] == [8, 8, 8, 8]
 
 
-def test_arrays_as_udev_and_sysfs_report_them(tmp_path):
+def test_arrays_are_read_from_udev_and_sysfs(tmp_path):
     folder = tmp_path / "sys/class/block/md127/md"
     folder.mkdir(parents=True)
     for file, text in {"level": "raid1", "raid_disks": "2", "degraded": "1"}.items():
@@ -73,20 +73,20 @@ def test_arrays_as_udev_and_sysfs_report_them(tmp_path):
     assert not mirror.Array("md0", "", "host:data", (), True, 1).ours
 
 
-def test_the_array_of_exactly_these_devices():
+def test_array_is_found_by_exact_member_set():
     arrays = {"md0": mirror.Array("md0", "", "x", ("sdb", "sdc"), True, 1)}
     assert mirror.array_of(arrays, [B, A]) is arrays["md0"]
     assert mirror.array_of(arrays, [A]) is None
 
 
 @pytest.mark.parametrize(("size", "least"), [(GIB, GIB - 66 * MIB), (1024 * GIB, 1024 * GIB - 129 * MIB), (MIB, 0)])
-def test_what_a_mirror_will_hold_at_least(size, least):
+def test_minimum_mirror_size(size, least):
     smaller = BlockDevice(name="sdb", path="/dev/sdb", number="8:16", size=size)
     bigger = BlockDevice(name="sdc", path="/dev/sdc", number="8:32", size=size + 5)
     assert mirror.smallest_size([bigger, smaller]) == least
 
 
-def test_making_a_mirror(host):
+def test_mirror_is_created(host):
     carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     (command,) = mdadm(host)
     assert command[:6] == ("mdadm", "--create", f"/dev/md/cachefleet-{UUID[:8]}", "--run", "--level=1", "--raid-devices=2")
@@ -96,37 +96,37 @@ def test_making_a_mirror(host):
     assert len(mdadm(host)) == 1
 
 
-def test_trap_a_member_that_is_no_longer_empty_is_not_taken(host):
+def test_member_that_is_no_longer_empty_is_refused(host):
     host.runner.replies[("wipefs",)] = Reply('{"signatures": [{"type": "ext4", "label": "data"}]}')
     with pytest.raises(Refused, match="/dev/sdb was empty when it was examined and now carries a signature"):
         carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     assert mdadm(host) == []
 
 
-def test_starting_a_mirror_that_was_made(host):
+def test_existing_mirror_is_assembled(host):
     carry_out(host.operations._start_mirror, mirror.StartMirror(*MIRROR))
     assert mdadm(host) == [("mdadm", "--assemble", f"/dev/md/cachefleet-{UUID[:8]}", f"--uuid={UUID}", "/dev/sdb", "/dev/sdc")]
 
 
-def test_trap_an_array_that_udev_does_not_show_is_a_failure(host):
+def test_array_missing_in_udev_is_a_failure(host):
     host.runner.replies[("mdadm", "--create")] = Reply()
     with pytest.raises(NotEffective, match="udev does not show it"):
         carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
     assert sum(host.operations.waited) >= 30
 
 
-def test_giving_a_mirror_back(host):
+def test_mirror_is_released(host):
     (host.root / "sys/class/block/md127/md").mkdir(parents=True)
     carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc", "/dev/gone")))
     assert [words[1:] for words in mdadm(host)] == [("--stop", "/dev/md127"), ("--zero-superblock", "/dev/sdb"), ("--zero-superblock", "/dev/sdc")]
 
 
-def test_what_a_killed_run_left_is_made_empty_without_an_array(host):
+def test_member_left_by_killed_run_is_wiped_without_array(host):
     carry_out(host.operations._release_mirror, mirror.ReleaseMirror("", ("/dev/sdb",)))
     assert [words[1:] for words in mdadm(host)] == [("--zero-superblock", "/dev/sdb")]
 
 
-def test_trap_a_mirror_that_is_used_is_not_taken_apart(host):
+def test_mirror_in_use_is_not_stopped(host):
     (host.root / "sys/class/block/md127/md").mkdir(parents=True)
     host.runner.replies[("mdadm", "--stop")] = Reply(rc=1, stderr="mdadm: Cannot get exclusive access to /dev/md127")
     with pytest.raises(CommandFailed, match=r"images: .*Cannot get exclusive access"):
@@ -134,7 +134,7 @@ def test_trap_a_mirror_that_is_used_is_not_taken_apart(host):
     assert len(mdadm(host)) == 1
 
 
-def test_partitions_without_a_uuid_are_distinguished_although_their_disk_has_one_serial():
+def test_partitions_without_uuid_are_distinguished_by_name():
     first, second = (
         BlockDevice(name=f"sda{n}", path=f"/dev/sda{n}", number=f"8:{n}", size=1, kind="partition", serial="S", by_id=(f"/dev/disk/by-id/ata-S-part{n}",))
         for n in (1, 2)
@@ -151,7 +151,7 @@ def test_partitions_without_a_uuid_are_distinguished_although_their_disk_has_one
         (b"", '{"signatures": [{"type": "LVM2_member", "uuid": "x"}]}', "carries a signature"),
     ],
 )
-def test_a_mirror_is_not_taken_apart_under_what_somebody_else_has_on_it(host, head, signatures, reason):
+def test_mirror_with_foreign_content_is_not_stopped(host, head, signatures, reason):
     (host.root / "dev/md127").write_bytes(head.ljust(8192, b"\0"))
     host.runner.replies[("wipefs",)] = Reply(signatures)
     with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so that it is not taken apart"):
@@ -159,7 +159,7 @@ def test_a_mirror_is_not_taken_apart_under_what_somebody_else_has_on_it(host, he
     assert mdadm(host) == []
 
 
-def test_an_array_in_the_making_is_waited_for(monkeypatch):
+def test_array_being_created_is_awaited(monkeypatch):
     birth = [
         BlockDevice(name="md127", path="/dev/md127", number="9:127", kind="md", size=0, slaves=("sdb",)),
         BlockDevice(name="md127", path="/dev/md127", number="9:127", kind="md", size=GIB, slaves=("sdb", "sdc")),

@@ -47,7 +47,7 @@ def histogram_of(requests, block=4096):
     return counts
 
 
-def test_case_c_the_sizes_add_up_and_the_frames_are_recognised():
+def test_case_c_sizes_add_up_and_frames_are_recognized():
     found = diagnose(CASE_C, 4096)
     assert found.requests == sum(CASE_C.values()) == 573034428
     assert found.uncacheable_requests == 531366976
@@ -59,7 +59,7 @@ def test_case_c_the_sizes_add_up_and_the_frames_are_recognised():
     assert "MTU from 8228 to 8739 on both sides, which carries 8192 bytes" in found.sentences[1]
 
 
-def test_frames_that_are_sent_one_after_another_make_the_staircase():
+def test_consecutive_frames_produce_staircase_pattern():
     cut = histogram_of((frame * 8704, 8704) for frame in range(4096))
     assert diagnose(cut, 4096).pattern == "frames"
     whole = histogram_of((frame * 8192, 8192) for frame in range(4096))
@@ -67,44 +67,44 @@ def test_frames_that_are_sent_one_after_another_make_the_staircase():
     assert diagnose(whole, 4096).sentences == ()
 
 
-def test_a_partition_that_begins_at_sector_63_is_seen():
+def test_partition_starting_at_sector_63_is_detected():
     found = diagnose(histogram_of((63 * 512 + number * 4096 * 7, 4096) for number in range(500)), 4096)
     assert found.pattern == "misaligned"
     assert found.uncacheable_share == 1
     assert "such as 512 and 3584 bytes" in found.sentences[1]
 
 
-def test_a_database_of_small_pages_is_seen():
+def test_small_database_pages_are_detected():
     found = diagnose(histogram_of((number * 65536 + 2048 * (number % 2), 2048) for number in range(500)), 4096)
     assert found.pattern == "small_blocks"
     assert "chunk_size of 2048" in found.sentences[1]
 
 
-def test_few_small_requests_are_no_finding():
+def test_few_small_requests_are_not_reported():
     found = diagnose({512: 30, 4096: 9970}, 4096)
     assert (found.pattern, found.sentences) == ("none", ())
     assert found.uncacheable_share == pytest.approx(0.003)
 
 
-def test_blocks_that_are_not_counted_cannot_be_judged():
+def test_uncounted_block_size_cannot_be_diagnosed():
     found = diagnose({4096: 10}, 65536)
     assert found.uncacheable_share is None
     assert "cannot be determined" in found.sentences[0]
 
 
-def test_nothing_counted_is_nothing_known():
+def test_empty_histogram_gives_no_diagnosis():
     found = diagnose({}, 4096)
     assert found.uncacheable_share is None
     assert found.sentences == ()
 
 
-def test_the_difference_of_two_readings():
+def test_difference_of_two_histograms():
     assert histogram_difference({512: 10, 4096: 5}, {512: 10, 1024: 1, 4096: 25}) == {1024: 1, 4096: 20}
     # The module was unloaded in between.
     assert histogram_difference({512: 10, 4096: 500}, {4096: 25}) == {4096: 25}
 
 
-def test_statistics_of_a_device_give_the_least_share():
+def test_device_statistics_give_minimum_uncacheable_share():
     found = diagnose_average(1000, 1000 * 1024, 4096)
     assert found.uncacheable_share == pytest.approx(0.75)
     assert "At least 75% of 1000 requests" in found.sentences[0]
@@ -113,14 +113,14 @@ def test_statistics_of_a_device_give_the_least_share():
 
 
 @pytest.mark.parametrize(("block", "window"), [(4096, (8228, 8739)), (8192, (8228, 8739)), (1024, (8228, 8739)), (16384, None)])
-def test_the_mtu_that_carries_whole_blocks(block, window):
+def test_mtu_range_for_whole_blocks(block, window):
     assert aligned_mtu(block) == window
     if window:
         assert all((mtu - 36) // 512 * 512 % block == 0 for mtu in window)
 
 
 @given(st.dictionaries(st.integers(0, 64).map(lambda sectors: sectors * 512), st.integers(0, 10**12)), st.sampled_from([512, 1024, 4096, 16384, 65536]))
-def test_any_histogram_gives_a_share_that_adds_up(histogram, block):
+def test_uncacheable_share_of_any_histogram_is_consistent(histogram, block):
     found = diagnose(histogram, block)
     assert found.pattern in PATTERNS
     assert found.uncacheable_share is None or 0 <= found.uncacheable_share <= 1
@@ -129,6 +129,6 @@ def test_any_histogram_gives_a_share_that_adds_up(histogram, block):
 
 
 @pytest.mark.parametrize("length", [5632, 6656, 8704, 12800])
-def test_every_frame_that_is_no_multiple_is_distinguished_from_one_that_is(length):
+def test_unaligned_frame_lengths_are_distinguished_from_aligned(length):
     blocks = list(itertools.islice(itertools.count(), 2048))
     assert diagnose(histogram_of((number * length, length) for number in blocks), 4096).pattern == "frames"

@@ -126,7 +126,7 @@ QUESTIONS = {
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_all_types_give_one_answer(question):
+def test_all_types_give_the_same_answer(question):
     ask, expected = QUESTIONS[question]
     assert {name: _answer(ask, kind, expected) for name, kind in TYPES.items()} == dict.fromkeys(TYPES, expected)
 
@@ -134,13 +134,13 @@ def test_all_types_give_one_answer(question):
 @pytest.mark.parametrize(
     ("on", "spellings"), [(True, (True, 1, "1", "true", "True", "yes", "on")), (False, (False, 0, "0", "false", "False", "no", "off"))], ids=["on", "off"]
 )
-def test_a_flag_has_the_same_spellings_in_all_types(on, spellings):
+def test_flag_spellings_are_the_same_for_all_types(on, spellings):
     read = {name: [bool(kind.value(kind.flag, value)) for value in spellings] for name, kind in TYPES.items()}
     assert read == dict.fromkeys(TYPES, [on] * len(spellings))
 
 
 @pytest.mark.parametrize(("name", "low", "high"), [(name, low, high) for name, kind in TYPES.items() for low, high in kind.vocabulary.pairs])
-def test_thresholds_are_compared_before_the_host_is_read(name, low, high):
+def test_thresholds_are_validated_before_host_is_read(name, low, high):
     kind, usual = TYPES[name], TYPES[name].vocabulary.settings[low].default
     for lower, higher, shown in ((60, 50, 60), ("default", usual - 1, usual)):
         with pytest.raises(BadInput, match=f"{low} must not exceed {high}, and {low} would be {shown} and {high} "):
@@ -151,7 +151,7 @@ def test_thresholds_are_compared_before_the_host_is_read(name, low, high):
 
 
 @pytest.mark.parametrize("vocabulary", [CACHE, *{id(kind.vocabulary): kind.vocabulary for kind in TYPES.values()}.values()], ids=lambda one: one.label)
-def test_every_description_is_complete(vocabulary):
+def test_every_setting_description_is_complete(vocabulary):
     for key, setting in vocabulary.settings.items():
         assert setting.kind in (NUMBER, SIZE, FLAG, CHOICE) and setting.place, key
         assert bool(setting.choices) == (setting.kind == CHOICE or key == BLOCK_SIZE), key
@@ -179,14 +179,14 @@ def _writecache(kind: Type, **fields):
 
 
 @pytest.mark.parametrize("key", [*WRITECACHE.settings, *WRITECACHE.refused, "migration_threshold", "start_sector"])
-def test_a_writecache_has_the_same_settings_with_and_without_lvm(key):
+def test_writecache_settings_match_with_and_without_lvm(key):
     answers = [[_writecache(kind, settings={key: value}) for value in VALUES] for kind in (LVM, DM)]
     assert answers[0] == answers[1]
     assert any(isinstance(answer, dict) and key in answer for answer in answers[0]) == (key in WRITECACHE.settings)
 
 
 @pytest.mark.parametrize("value", [*VALUES, 2**63 - 1, 2**63, "16384"])
-def test_a_dm_cache_has_the_same_settings_with_and_without_lvm(value):
+def test_dm_cache_settings_match_with_and_without_lvm(value):
     read = []
     for read_items in (lvm.read_items, dm_cache.read_items):
         try:
@@ -207,11 +207,11 @@ def test_a_dm_cache_has_the_same_settings_with_and_without_lvm(value):
         ({"chunk_size": "4k", "settings": {"block_size": 512}}, NO_CHUNKS),
     ],
 )
-def test_the_block_size_of_a_writecache_has_one_name(fields, answer):
+def test_writecache_block_size_has_one_option_name(fields, answer):
     assert [_writecache(kind, **fields) for kind in (LVM, DM)] == [answer, answer]
 
 
-def test_a_former_name_is_accepted_and_one_warning_reports_the_present_one():
+def test_deprecated_name_is_accepted_with_one_warning():
     for kind in (LVM, DM):
         item = {**ITEM, "kind": "writecache", "chunk_size": "4096"}
         other = {**item, "name": "mail", "origin": "/dev/vg0/mail"}
@@ -230,7 +230,7 @@ def test_a_former_name_is_accepted_and_one_warning_reports_the_present_one():
         {"kind": "writecache", "settings": dict.fromkeys(WRITECACHE.settings, "default")},
     ],
 )
-def test_a_cache_that_migrates_from_lvm_keeps_its_settings(fields):
+def test_cache_migrated_from_lvm_keeps_its_settings(fields):
     before = {**ITEM, "type": "lvm_cache", **fields}
     after = {**before, "type": "dm_cache", "migrate": True}
     (old,) = lvm.read_items(block_caches([before], "lvm_cache", "rest"))

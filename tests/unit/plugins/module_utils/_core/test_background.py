@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.backgroun
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 
 
-def test_the_caller_goes_on_before_the_answer_is_there():
+def test_caller_continues_before_the_result_is_available():
     go = threading.Event()
     # It would wait for ever if the caller had to wait for it.
     requested = Background(lambda: go.wait(60) and "answer")
@@ -22,7 +22,7 @@ def test_the_caller_goes_on_before_the_answer_is_there():
     assert requested.answer() == "answer"
 
 
-def test_an_error_reaches_who_asks_for_the_answer():
+def test_exception_is_raised_when_the_result_is_read():
     def fail():
         raise CommandFailed("lvm failed.", item="vg0")
 
@@ -31,5 +31,5 @@ def test_an_error_reaches_who_asks_for_the_answer():
         requested.answer()
 
 
-def test_nothing_is_an_answer_too():
+def test_none_is_a_valid_result():
     assert Background(lambda: None).answer() is None

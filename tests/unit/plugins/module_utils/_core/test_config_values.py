@@ -55,7 +55,7 @@ REFUSED = "cannot be written into a"
 
 
 @everything
-def test_a_udev_rule_takes_no_value_that_means_something_else(value):
+def test_udev_rule_rejects_unsafe_values(value):
     key = udev_rule.RuleKey("ID_SERIAL_SHORT", value)
     with pytest.raises(BadInput, match=REFUSED):
         udev_rule.rule_line(key, "sd*", "add", "x")
@@ -71,14 +71,14 @@ def test_a_udev_rule_takes_no_value_that_means_something_else(value):
 
 
 @everything
-def test_a_rule_of_bcache_takes_no_such_value(value):
+def test_bcache_rule_rejects_unsafe_values(value):
     for rules in ({value: {"writeback_percent": "10"}}, {"0" * 8 + "-0000-0000-0000-" + "0" * 12: {"writeback_percent": value}}):
         with pytest.raises(BadInput, match=REFUSED):
             bcache_rules.render(rules)
 
 
 @everything
-def test_options_of_modules_take_no_such_value(value):
+def test_module_options_reject_unsafe_values(value):
     # An empty value is one, a parameter without it is not; a hyphen and the like are spelled so by people.
     entries = [{"module": value, "options": {"a": "1"}}, {"module": "scsi_mod", "options": {value: "1"}}]
     entries += [{"module": "scsi_mod", "options": {"a": value}}] if value and len(value) < 5000 else []
@@ -88,7 +88,7 @@ def test_options_of_modules_take_no_such_value(value):
 
 
 @everything
-def test_the_name_of_a_unit_takes_no_such_value(value):
+def test_unit_name_rejects_unsafe_values(value):
     with pytest.raises(BadInput, match=REFUSED):
         boot_unit.unit_name("dm_cache", value)
     with pytest.raises(BadInput, match=REFUSED):
@@ -97,7 +97,7 @@ def test_the_name_of_a_unit_takes_no_such_value(value):
 
 @unspeakable
 @pytest.mark.parametrize("place", ["description", "absent", "note", "item", "start", "stop", "check"])
-def test_no_line_of_a_unit_can_be_added(name, place):
+def test_no_line_can_be_injected_into_a_unit(name, place):
     value = HOSTILE[name]
     words = {"description": "d", "item": "i", "start": [["/bin/true"]], "devices": ["/dev/sda"]}
     words[place] = [["/bin/true", value]] if place in ("start", "stop", "check") else value
@@ -106,13 +106,13 @@ def test_no_line_of_a_unit_can_be_added(name, place):
 
 
 @pytest.mark.parametrize("place", ["description", "absent"])
-def test_a_backslash_does_not_join_the_next_line_of_a_unit(place):
+def test_trailing_backslash_in_unit_is_rejected(place):
     with pytest.raises(BadInput, match="cannot be written into a systemd unit"):
         boot_unit.render(**{"description": "d", "devices": [], "start": [["/bin/true"]], "item": "i", place: "x\\"})
 
 
 @everything
-def test_a_unit_has_the_same_lines_whatever_is_in_a_word(value):
+def test_argument_content_does_not_change_unit_structure(value):
     plain = boot_unit.render("d", ["/dev/sda"], [["/bin/echo", "plain"]], item="i").splitlines()
     try:
         text = boot_unit.render("d", [f"/dev/{value}"], [["/bin/echo", value]], item="i")
@@ -126,7 +126,7 @@ def test_a_unit_has_the_same_lines_whatever_is_in_a_word(value):
 
 
 @unspeakable
-def test_units_of_each_type_refuse_paths_with_line_ends(name):
+def test_units_of_each_type_reject_paths_with_line_breaks(name):
     path = f"/dev/disk/by-id/{HOSTILE[name]}"
     places = flashcache_unit.Places({}, "flashcache")
     with pytest.raises(BadInput, match=REFUSED):
@@ -136,21 +136,21 @@ def test_units_of_each_type_refuse_paths_with_line_ends(name):
 
 
 @everything
-def test_a_rule_that_hides_an_origin_takes_no_such_path(value):
+def test_origin_hiding_rule_rejects_unsafe_paths(value):
     tools = {name: f"/sbin/{name}" for name in enhanceio_boot.TOOLS}
     with pytest.raises(BadInput, match=REFUSED):
         enhanceio_boot.needed_files("c", f"/dev/{value}" if value else "", "/dev/sdb", "writeback", "lru", 4096, {}, tools, "enhanceio")
 
 
 @pytest.mark.parametrize("value", ["c\n", "c;id", 'c"', "c d"])
-def test_the_name_of_an_enhanceio_cache_is_one_word(value):
+def test_enhanceio_cache_name_must_be_a_single_word(value):
     item = {"name": value, "origin": "/dev/disk/by-id/a", "cache_devices": ["/dev/disk/by-id/b"], "mode": "writethrough"}
     with pytest.raises(BadInput, match="name"):
         read_enhanceio([item])
 
 
 @everything
-def test_files_of_vblade_take_no_such_value(value):
+def test_vblade_files_reject_unsafe_values(value):
     for export in (AoeExport(7, 1, value, "/dev/sda"), AoeExport(7, 1, "eth1", value or " "), AoeExport(7, 1, "eth1", "/dev/sda", macs=(value or '"',))):
         if value == HOSTILE["percent"] and export.interface != value:
             continue  # means nothing in a file of variables
@@ -160,7 +160,7 @@ def test_files_of_vblade_take_no_such_value(value):
             vblade_files.render(export)
 
 
-def test_a_priority_that_ends_the_quotes_is_refused():
+def test_priority_that_ends_the_quotes_is_rejected():
     found = VbladeFile("", {"ionice": "-c3'; id; '"})
     with pytest.raises(BadInput, match=REFUSED):
         vblade_files.render(AoeExport(7, 1, "eth1", "/dev/sda"), found)
@@ -168,20 +168,20 @@ def test_a_priority_that_ends_the_quotes_is_refused():
 
 
 @pytest.mark.parametrize("name", ["eth0;id", "eth0$(id)", "eth0`id`", "eth0|id", "eth0'"])
-def test_the_shell_of_ifupdown_gets_no_other_command(name):
+def test_ifupdown_stanza_gets_no_injected_command(name):
     text = f"iface {name} inet dhcp\n"
     stanza = boot_ifupdown.read_stanzas("etc/network/interfaces", text)[0]
     with pytest.raises(BadInput, match=REFUSED):
         boot_ifupdown.with_mtu(text, stanza, 9000)
 
 
-def test_values_of_real_drives_are_taken():
+def test_values_of_real_drives_are_accepted():
     for value in ("S3Z8NB0K123456A", "naa.5000c500a1b2c3d4", "eui.0025385b71b0a1c2", "WD-WCC4N7ABCDEF", "INTEL_SSDSC2BB080G4_BTWL1234", "0x5000c500a1b2c3d4"):
         assert written.in_rule(value, "x") == value
         assert written.word_of_unit(value, "x") == value
 
 
-def test_a_file_with_text_that_is_not_unicode_is_one_sentence_and_leaves_nothing(tmp_path):
+def test_non_unicode_text_is_reported_and_leaves_no_file(tmp_path):
     with pytest.raises(CommandFailed, match="cannot be written: its text has characters that are not Unicode"):
         replace_file(tmp_path / "file", "x\udcff")
     assert list(tmp_path.iterdir()) == []

@@ -47,7 +47,7 @@ class Lamps(Layer):
             self.lit[step.item] = operation.lit
 
 
-def test_nothing_to_do_is_no_change():
+def test_converged_state_is_no_change():
     outcome = converge(Lamps({"a": True}, {"a": True}), check_mode=False)
     assert outcome.to_dict() == {"changed": False, "actions": [], "diff": {"before": {}, "after": {}}}
 
@@ -70,19 +70,19 @@ def test_ineffective_change_fails_with_item_requested_and_found():
     assert result["differences"] == [{"layer": "lamps", "item": "b", "attribute": "lit", "wanted": True, "found": False}]
 
 
-def test_a_failure_half_way_reports_what_was_done():
+def test_partial_failure_reports_completed_actions():
     with pytest.raises(CommandFailed) as caught:
         converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, broken={"b"}), check_mode=False)
     assert caught.value.facts == {"changed": True, "actions": ["switch a on"], "broke_off": "switch b on"}
 
 
-def test_a_first_step_that_fails_may_have_done_a_part_of_its_work():
+def test_failed_first_step_may_have_changed_the_host():
     with pytest.raises(CommandFailed) as caught:
         converge(Lamps({"a": False}, {"a": True}, broken={"a"}), check_mode=False)
     assert caught.value.facts == {"changed": True, "actions": [], "broke_off": "switch a on"}
 
 
-def test_a_refusal_comes_before_any_change():
+def test_refusal_precedes_any_change():
     lamps = Lamps({"a": False, "forbidden": False}, {"a": True, "forbidden": True})
     with pytest.raises(Refused):
         converge(lamps, check_mode=False)

@@ -19,21 +19,21 @@ def synced(monkeypatch):
     return folders
 
 
-def test_trap_a_folder_that_was_made_survives_a_power_cut_too(tmp_path, synced):
+def test_new_folder_is_synced_for_power_cuts(tmp_path, synced):
     path = tmp_path / "var/lib/cachefleet/record"
     files.replace_file(path, "text\n")
     assert path.read_text() == "text\n"
     assert synced == [tmp_path, tmp_path / "var", tmp_path / "var/lib", tmp_path / "var/lib/cachefleet"]
 
 
-def test_a_folder_that_is_there_costs_one_sync(tmp_path, synced):
+def test_existing_folder_is_synced_once(tmp_path, synced):
     files.replace_file(tmp_path / "record", "text\n")
     files.replace_file(tmp_path / "record", "")
     assert not (tmp_path / "record").exists()
     assert synced == [tmp_path, tmp_path]
 
 
-def test_new_folders_are_not_open_to_others_whatever_the_umask_is(tmp_path):
+def test_new_folders_are_not_world_writable_with_any_umask(tmp_path):
     umask = os.umask(0)
     try:
         files.replace_file(tmp_path / "a/b/file", "text")

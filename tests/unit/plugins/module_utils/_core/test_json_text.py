@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.json_text
 
 
 @pytest.mark.parametrize("value", [{}, {"a": [1, 2.5, None, True, 'x,[{\\"}']}, [[]], "text", 0, {"deep": [[[[]]]]}, {'quo"te\\': "\\\\", "b": '"'}])
-def test_json_is_read_as_the_standard_library_reads_it(value):
+def test_json_is_parsed_like_the_standard_library(value):
     assert loads(json.dumps(value)) == loads(json.dumps(value).encode()) == value
 
 
@@ -37,13 +37,13 @@ def test_json_is_read_as_the_standard_library_reads_it(value):
         ('"\\', "not JSON"),
     ],
 )
-def test_what_exceeds_a_limit_is_rejected(text, why):
+def test_text_exceeding_a_limit_is_rejected(text, why):
     with pytest.raises(NotUnderstood, match=why):
         loads(text)
 
 
 @pytest.mark.parametrize("text", ['["' + "[" * 1000 + '"]', '["' + '\\"[' * 1000 + '"]', '["' + "\\\\" * 999 + '", "[[' + '"]'])
-def test_brackets_inside_of_strings_are_not_levels(text):
+def test_brackets_inside_strings_are_not_levels(text):
     assert loads(text) == json.loads(text)
 
 
@@ -63,13 +63,13 @@ def test_escapes_do_not_hide_levels(prefix):
         ('["\\ud800", "\\ud83d\\ude00", "\\udc00x"]', ["\ufffd", "\U0001f600", "\ufffdx"]),
     ],
 )
-def test_values_that_nothing_can_compute_with_become_none(text, value):
+def test_non_finite_values_become_none(text, value):
     found = loads(text)
     assert found == value
     json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
 
 
-def test_the_output_of_a_large_fleet_is_within_the_limits():
+def test_large_fleet_output_is_within_the_limits():
     bins = {str(duration): 3 for duration in range(400)}
     job = {"jobname": "a", "read": {"lat_ns": {"bins": bins}, "clat_ns": {"bins": bins}, "slat_ns": {"bins": bins}}}
     assert check(json.dumps({"jobs": [job] * 512}), FIO) > 600_000

@@ -18,32 +18,32 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 
-def test_output_exit_status_and_the_c_locale(monkeypatch):
+def test_output_exit_status_and_c_locale(monkeypatch):
     monkeypatch.setenv("LC_ALL", "de_DE.UTF-8")
     completed = Runner().run([sys.executable, "-c", "import os, sys; print(os.environ['LC_ALL']); sys.exit(3)"], ok=(3,))
     assert (completed.stdout, completed.rc) == ("C\n", 3)
 
 
-def test_an_argument_is_never_read_by_a_shell(tmp_path):
+def test_arguments_are_not_interpreted_by_a_shell(tmp_path):
     Runner().run(["echo", f"; touch {tmp_path}/made", "$(id)"])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_unexpected_exit_status_is_an_error_with_its_evidence():
+def test_unexpected_exit_status_raises_with_output():
     with pytest.raises(CommandFailed, match="failed with exit status 2: the reason") as caught:
         Runner().run(["sh", "-c", "echo some; echo the reason >&2; exit 2"], item="/dev/x")
     result = caught.value.to_dict()
     assert (result["rc"], result["stdout"], result["stderr"], result["item"]) == (2, "some\n", "the reason\n", "/dev/x")
 
 
-def test_a_missing_command_names_the_package():
+def test_missing_command_error_names_the_package():
     with pytest.raises(ToolMissing, match="no-such-command is missing on this host: install the package no-such-command"):
         Runner().run(["no-such-command"])
     with pytest.raises(ToolMissing, match="does not exist or cannot be executed"):
         Runner().find("/etc/passwd")
 
 
-def test_a_command_first_on_path_wins_over_the_systems(tmp_path, monkeypatch):
+def test_path_takes_precedence_over_system_folders(tmp_path, monkeypatch):
     tool = tmp_path / "hdparm"
     tool.write_text("#!/bin/sh\necho ours\n")
     tool.chmod(0o755)
@@ -51,14 +51,14 @@ def test_a_command_first_on_path_wins_over_the_systems(tmp_path, monkeypatch):
     assert Runner().run(["hdparm"]).stdout == "ours\n"
 
 
-def test_a_vendors_folder_is_searched_too(tmp_path):
+def test_vendor_folder_is_searched(tmp_path):
     tool = tmp_path / "storcli64"
     tool.write_text("#!/bin/sh\necho vendor\n")
     tool.chmod(0o755)
     assert Runner(vendor_dirs=[str(tmp_path)]).run(["storcli64"]).stdout == "vendor\n"
 
 
-def test_the_time_limit_ends_the_command_and_its_children(tmp_path):
+def test_timeout_stops_command_and_its_children(tmp_path):
     marker = tmp_path / "pid"
     with pytest.raises(TimedOut, match="did not end within 1 seconds and was stopped"):
         Runner().run(["sh", "-c", f"sleep 60 & echo $! > {marker}; wait"], timeout=1)
@@ -67,18 +67,18 @@ def test_the_time_limit_ends_the_command_and_its_children(tmp_path):
     assert not status.exists() or status.read_text().rsplit(")", 1)[1].split()[0] == "Z"
 
 
-def test_output_that_is_not_text_is_kept_readable():
+def test_undecodable_output_is_kept_readable():
     assert "\ufffd" in Runner().run(["printf", "\\377"]).stdout
 
 
-def test_every_command_is_remembered():
+def test_command_history_is_recorded():
     runner = Runner()
     runner.run(["true"])
     runner.run(["false"], ok=None)
     assert [completed.rc for completed in runner.history] == [0, 1]
 
 
-def test_a_command_that_is_there_and_cannot_be_started_is_reported(tmp_path):
+def test_command_that_cannot_be_started_is_reported(tmp_path):
     for name, content in (("wrong", b"\x7fELF no program"), ("nobody", b"#!/no/such/interpreter\n")):
         tool = tmp_path / name
         tool.write_bytes(content)
@@ -111,7 +111,7 @@ def without_signals(monkeypatch):
             send(group, signal.SIGKILL)
 
 
-def test_a_process_that_cannot_be_killed_is_left_behind(tmp_path, without_signals):
+def test_unkillable_process_is_abandoned_and_reported(tmp_path, without_signals):
     marker = tmp_path / "pid"
     began = time.monotonic()
     with pytest.raises(TimedOut, match=r"did not end within 1 seconds and could not be stopped: process [0-9]+ .* is in uninterruptible sleep") as caught:
@@ -121,7 +121,7 @@ def test_a_process_that_cannot_be_killed_is_left_behind(tmp_path, without_signal
     assert int(marker.read_text()) in caught.value.to_dict()["left_running"]
 
 
-def test_a_watch_that_fails_does_not_wait_for_a_process_that_cannot_be_killed(tmp_path, without_signals):
+def test_failing_watch_does_not_wait_for_unkillable_process(tmp_path, without_signals):
     def watch():
         raise CommandFailed("enough")
 
@@ -131,13 +131,13 @@ def test_a_watch_that_fails_does_not_wait_for_a_process_that_cannot_be_killed(tm
     assert time.monotonic() - began < 30
 
 
-def test_a_command_that_ignores_sigterm_is_killed_after_the_patience():
+def test_command_ignoring_sigterm_is_killed_after_grace_period():
     with pytest.raises(TimedOut, match=r"did not end within 0\.5 seconds and was stopped") as caught:
         Runner().run(["sh", "-c", "trap '' TERM; echo began; while :; do sleep 0.1; done"], timeout=0.5, patience=0.5)
     assert (caught.value.completed.rc, caught.value.completed.stdout) == (-signal.SIGKILL, "began\n")
 
 
-def test_what_a_command_prints_when_it_is_asked_to_stop_is_kept():
+def test_output_after_sigterm_is_kept():
     script = "trap 'seq 30000; exit 0' TERM; while :; do sleep 0.1; done"
     with pytest.raises(TimedOut) as caught:
         Runner().run(["sh", "-c", script], timeout=0.5, patience=20)
@@ -145,18 +145,18 @@ def test_what_a_command_prints_when_it_is_asked_to_stop_is_kept():
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
-def test_a_command_that_prints_too_much_is_stopped(stream):
+def test_excessive_output_stops_the_command(stream):
     redirection = ">&2" if stream == "stderr" else ""
     with pytest.raises(TooMuchOutput, match="printed more than 1 MiB and was stopped") as caught:
         Runner().run(["sh", "-c", f"yes {redirection}"], timeout=60, max_output=1 << 20)
     assert len(getattr(caught.value.completed, stream)) == 1 << 20
 
 
-def test_output_up_to_the_limit_is_taken():
+def test_output_up_to_the_limit_is_accepted():
     assert len(Runner().run(["head", "-c", "65536", "/dev/zero"], max_output=65536).stdout) == 65536
 
 
-def test_a_process_in_a_session_of_its_own_that_keeps_the_output_open_does_not_outlast_the_limit(tmp_path):
+def test_detached_child_holding_output_open_does_not_exceed_timeout(tmp_path):
     marker = tmp_path / "pid"
     began = time.monotonic()
     with pytest.raises(TimedOut, match="ended, but a process that it started kept its output open for more than 1 seconds") as caught:
@@ -166,7 +166,7 @@ def test_a_process_in_a_session_of_its_own_that_keeps_the_output_open_does_not_o
     os.kill(int(marker.read_text()), signal.SIGKILL)
 
 
-def test_open_files_are_handed_on(tmp_path):
+def test_open_file_descriptors_are_inherited(tmp_path):
     (tmp_path / "data").write_text("content")
     handle = os.open(tmp_path / "data", os.O_RDONLY)
     try:
@@ -176,23 +176,23 @@ def test_open_files_are_handed_on(tmp_path):
         os.close(handle)
 
 
-def test_input_goes_to_a_command_that_answers_meanwhile():
+def test_input_and_output_are_exchanged_concurrently():
     text = "x" * 99 + "\n"
     assert Runner().run(["cat"], stdin=text * 20000).stdout == text * 20000
 
 
-def test_a_command_that_does_not_read_its_input_is_no_failure():
+def test_unread_input_is_not_a_failure():
     assert Runner().run(["true"], stdin="x" * 1000000).rc == 0
 
 
-def test_a_runner_does_not_remember_for_ever():
+def test_command_history_is_bounded():
     runner = Runner()
     for _number in range(70):
         runner.run(["true"])
     assert len(runner.history) == 64
 
 
-def test_a_command_that_this_user_may_not_stop_is_one_sentence(monkeypatch):
+def test_command_the_user_may_not_stop_is_reported_in_one_sentence(monkeypatch):
     send = os.killpg
     groups = []
 

@@ -37,7 +37,7 @@ def devices_of(host):
     return read_devices(ScriptedRunner({("udevadm",): host.udev_reply}), host.root)
 
 
-def test_the_arguments_as_people_write_them_and_as_the_unit_of_debian_does():
+def test_arguments_are_parsed_in_manual_and_debian_unit_order():
     first = parse_arguments(["-d", "-b", "64", "7", "1", "eth1", "/dev/sda"])
     assert first == parse_arguments(["7", "1", "eth1", "/dev/sda", "-b", "64", "-d"])
     assert (first.address, first.direct, first.sync, first.read_only, first.buffers) == ("e7.1", True, False, False, 64)
@@ -48,11 +48,11 @@ def test_the_arguments_as_people_write_them_and_as_the_unit_of_debian_does():
 @pytest.mark.parametrize(
     "words", [[], ["7", "1", "eth1"], ["x", "1", "eth1", "/dev/sda"], ["-z", "7", "1", "eth1", "/dev/sda"], ["-b", "x", "7", "1", "e", "/f"]]
 )
-def test_arguments_with_which_no_target_runs(words):
+def test_arguments_that_start_no_target(words):
     assert parse_arguments(words) is None
 
 
-def test_a_device_is_served_whatever_the_options_stand_behind(host):
+def test_served_device_is_found_with_trailing_options(host):
     serve(host, "/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda", "-d", "-s")
     serve(host, "/usr/bin/python3", "/x/vblade", "7", "2", "eth1", "/dev/sda", pid=4712)
     serve(host, "grep", "-r", "vblade", "/dev/sdb", pid=4713)
@@ -61,13 +61,13 @@ def test_a_device_is_served_whatever_the_options_stand_behind(host):
     assert [one.pid for one in running_exports(host.root)] == [4711, 4712]
 
 
-def test_a_path_that_is_not_absolute_is_seen_from_where_the_process_stands(host):
+def test_relative_path_is_resolved_from_process_working_directory(host):
     serve(host, "vblade", "7", "1", "eth1", "sdb")
     (host.root / "proc/4711/cwd").symlink_to("/dev")
     assert list(served_devices(devices_of(host), host.root)) == ["sdb"]
 
 
-def test_a_file_is_served_by_the_device_of_its_file_system(host, monkeypatch):
+def test_file_is_attributed_to_device_of_its_file_system(host, monkeypatch):
     image = host.write("srv/image", "")
     number = image.stat().st_dev
     host.write("sys/class/block/sdb/dev", f"{os.major(number)}:{os.minor(number)}\n")
@@ -75,7 +75,7 @@ def test_a_file_is_served_by_the_device_of_its_file_system(host, monkeypatch):
     assert list(served_devices(devices_of(host), host.root)) == ["sdb"]
 
 
-def test_a_served_device_is_found_through_links(host):
+def test_served_device_is_found_through_links(host):
     host.link("/dev/disk/by-id/ata-X", "sda")
     serve(host, "vblade", "7", "1", "eth1", "/dev/disk/by-id/ata-X")
     assert [one.address for one in exporters_of(host.root / "dev/sda", host.root)] == ["e7.1"]
@@ -83,14 +83,14 @@ def test_a_served_device_is_found_through_links(host):
     assert exporters_of(host.root / "dev/gone", host.root) == []
 
 
-def test_a_served_device_is_not_taken_for_a_cache(host):
+def test_served_device_is_refused_as_cache_device(host):
     serve(host, "vblade", "7", "1", "eth1", "/dev/sda", "-r")
     runner = ScriptedRunner({("wipefs",): Reply("")})
     assert "is served to other hosts by vblade e7.1 on eth1" in examine(runner, "/dev/sda", host.root, lambda _seconds: None).reasons
     assert examine(runner, "/dev/sdb", host.root, lambda _seconds: None).reasons == []
 
 
-def test_a_target_and_an_initiator_are_layers_of_the_stack(host):
+def test_target_and_initiator_are_stack_layers(host):
     host.disk("etherd!e7.1", "virtual", write_cache="write through")
     for name, text in {"payload": "8704", "netif": "eth1", "state": "up", "mac": "2a177953084a"}.items():
         host.write(f"sys/devices/virtual/block/etherd!e7.1/{name}", text + "\n")
@@ -110,7 +110,7 @@ def opens(host, path, pid=4711):
     (folder / str(3 + len(list(folder.iterdir())))).symlink_to(host.root / path.lstrip("/"))
 
 
-def test_a_process_that_has_not_opened_what_it_names_serves_nothing(host):
+def test_process_without_open_device_serves_nothing(host):
     host.write("dev/null", "")
     serve(host, "vblade", "7", "1", "eth1", "/dev/sda")
     opens(host, "/dev/null")
@@ -121,14 +121,14 @@ def test_a_process_that_has_not_opened_what_it_names_serves_nothing(host):
     assert exporters_of(host.root / "dev/sda", host.root) == []
 
 
-def test_a_process_that_has_its_device_open_by_another_path_serves_it(host):
+def test_device_opened_by_another_path_is_served(host):
     host.link("/dev/disk/by-id/ata-X", "sda")
     serve(host, "vblade", "7", "1", "eth1", "/dev/disk/by-id/ata-X")
     opens(host, "/dev/sda")
     assert list(served_devices(devices_of(host), host.root)) == ["sda"]
 
 
-def test_a_file_is_served_under_each_of_its_names(host):
+def test_hard_linked_file_is_served_under_each_name(host):
     image = host.write("srv/image", "content")
     os.link(image, host.root / "srv/other")
     serve(host, "vblade", "7", "1", "eth1", "/srv/image")
@@ -136,7 +136,7 @@ def test_a_file_is_served_under_each_of_its_names(host):
     assert [one.path for one in running_exports(host.root)] == ["/srv/image"]
 
 
-def test_a_local_process_of_that_name_does_not_make_a_device_count(tmp_path):
+def test_unrelated_process_with_the_same_name_is_ignored(tmp_path):
     program = tmp_path / "vblade"
     program.write_text("import time\ntime.sleep(300)\n")
     (tmp_path / "image").write_text("")

@@ -36,24 +36,24 @@ blocks = st.integers(1, 128).map(lambda sectors: sectors * 512)
 
 
 @pytest.mark.parametrize(("mtu", "carried"), MEASURED.items())
-def test_what_the_kernel_showed(mtu, carried):
+def test_payload_matches_kernel_values(mtu, carried):
     assert payload(mtu) == carried
 
 
 @pytest.mark.parametrize("mtu", [68, 547])
-def test_a_tiny_mtu_still_carries_two_sectors(mtu):
+def test_minimum_mtu_carries_two_sectors(mtu):
     assert payload(mtu) == 1024
 
 
 @pytest.mark.parametrize("window", WINDOWS)
-def test_the_windows_of_pages(window):
+def test_mtu_windows_of_pages(window):
     low, high = window
     assert aoe_window(4096, high) == window
     assert aoe_window(4096, high + 1) == window
     assert payload(low - 1) % 4096 and payload(high + 1) % 4096
 
 
-def test_a_window_ends_at_the_limit():
+def test_mtu_window_ends_at_the_limit():
     assert aoe_window(4096, 8300) == (8228, 8300)
     assert aoe_window(4096, 8227) == (4132, 4643)
     assert aoe_window(4096, 4131) is None
@@ -63,11 +63,11 @@ def test_a_window_ends_at_the_limit():
     ("limit", "block", "mtu"),
     [(9000, 4096, 8700), (9216, 4096, 8700), (8700, 4096, 8700), (8250, 4096, 8228), (4200, 4096, 4200), (5000, 4096, 4600), (1500, 512, 1500)],
 )
-def test_the_mtu_to_set(limit, block, mtu):
+def test_best_mtu(limit, block, mtu):
     assert best_mtu(limit, block) == mtu
 
 
-def test_a_block_that_no_frame_carries_is_reported():
+def test_block_too_large_for_any_frame_is_rejected():
     with pytest.raises(BadInput, match="least is 16420"):
         best_mtu(9000, 16384)
     with pytest.raises(BadInput, match="least is 4132"):
@@ -75,20 +75,20 @@ def test_a_block_that_no_frame_carries_is_reported():
 
 
 @pytest.mark.parametrize("block", [0, -512, 100, 4097])
-def test_a_block_that_is_invalid_is_reported(block):
+def test_invalid_block_size_is_rejected(block):
     with pytest.raises(BadInput, match="multiple of a sector"):
         aoe_window(block)
 
 
 @given(mtus)
-def test_a_frame_carries_whole_sectors_that_fit(mtu):
+def test_frame_carries_whole_sectors(mtu):
     carried = payload(mtu)
     assert carried % 512 == 0
     assert carried == 1024 or carried + 36 <= mtu < carried + 36 + 512
 
 
 @given(mtus, blocks)
-def test_the_mtu_to_set_carries_whole_blocks_and_none_up_to_the_limit_carries_more(limit, block):
+def test_best_mtu_carries_whole_blocks_and_maximum_payload(limit, block):
     window = aoe_window(block, limit)
     aligned = [mtu for mtu in range(548, limit + 1) if payload(mtu) % block == 0]
     if window is None:

@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
 
-def test_on_the_real_root_a_plain_file_is_no_block_device(tmp_path):
+def test_regular_file_is_not_a_block_device_on_real_root(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(DeviceMissing, match="is not a block device"):
         read_devices(Runner()).resolve(str(tmp_path / "file"))
@@ -39,16 +39,16 @@ def test_on_the_real_root_a_plain_file_is_no_block_device(tmp_path):
         "/dev/xvda1",
     ],
 )
-def test_names_that_change_at_a_reboot(path):
+def test_unstable_names(path):
     assert not is_stable(path)
 
 
 @pytest.mark.parametrize("path", ["/dev/disk/by-id/ata-X", "/dev/vg0/data", "/dev/mapper/vg0-data", "/dev/md/array", "/dev/etherd/e7.1"])
-def test_names_that_stay(path):
+def test_stable_names(path):
     assert is_stable(path)
 
 
-def test_a_slash_in_a_node_is_an_exclamation_mark_in_sysfs(tmp_path):
+def test_slash_in_node_is_exclamation_mark_in_sysfs(tmp_path):
     (tmp_path / "dev/etherd").mkdir(parents=True)
     (tmp_path / "dev/disk").mkdir()
     (tmp_path / "dev/etherd/e7.1").touch()

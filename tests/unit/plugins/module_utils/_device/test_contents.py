@@ -30,7 +30,7 @@ def device(tmp_path, size, *data):
 
 
 @pytest.mark.parametrize("size", [0, 512, EDGE - 512, EDGE, 3 * EDGE, 3 * EDGE + 512, 3 * EDGE + BLOCK, 64 * EDGE, GIB + 512, 10**12 + 1536])
-def test_places_lie_inside_ascend_and_have_both_ends(size):
+def test_sample_extents_are_in_bounds_ascending_and_include_both_ends(size):
     places = places_of(size, random.Random(1))
     assert all(place.length > 0 for place in places)
     assert all(one.offset + one.length <= other.offset for one, other in zip(places, places[1:]))
@@ -42,7 +42,7 @@ def test_places_lie_inside_ascend_and_have_both_ends(size):
         assert all(place.offset % BLOCK == 0 for place in places), "direct I/O wants aligned places"
 
 
-def test_every_slice_has_one_place_and_not_always_the_same():
+def test_every_slice_has_one_randomized_extent():
     size = 2 * EDGE + SLICES * 100 * BLOCK
     first, second = places_of(size, random.Random(1)), places_of(size, random.Random(2))
     slices = [(place.offset - EDGE) // (100 * BLOCK) for place in first[1:-1]]
@@ -50,7 +50,7 @@ def test_every_slice_has_one_place_and_not_always_the_same():
     assert first != second
 
 
-def test_a_small_device_is_read_whole(tmp_path):
+def test_small_device_is_read_completely(tmp_path):
     node = device(tmp_path, 2 * EDGE + 512, (EDGE + 300_000, b"x"))
     places = places_of(2 * EDGE + 512)
     assert sum(place.length for place in places) == 2 * EDGE + 512
@@ -58,7 +58,7 @@ def test_a_small_device_is_read_whole(tmp_path):
 
 
 @pytest.mark.parametrize("offset", [0, EDGE - 1, GIB - 1, GIB - EDGE])
-def test_one_byte_at_either_end_is_found(tmp_path, offset):
+def test_single_byte_at_either_end_is_found(tmp_path, offset):
     assert first_data(device(tmp_path, GIB, (offset, b"x")), places_of(GIB)) is not None
 
 
@@ -66,7 +66,7 @@ def test_zeros_are_empty(tmp_path):
     assert first_data(device(tmp_path, GIB, (12345, bytes(100))), places_of(GIB)) is None
 
 
-def test_what_fills_a_slice_is_found_wherever_it_lies(tmp_path):
+def test_data_filling_a_slice_is_found_at_any_position(tmp_path):
     size = 2 * EDGE + SLICES * 4 * BLOCK
     for number in (0, 17, SLICES - 1):
         node = device(tmp_path, size, (EDGE + number * 4 * BLOCK, b"x" * 4 * BLOCK))
@@ -74,12 +74,12 @@ def test_what_fills_a_slice_is_found_wherever_it_lies(tmp_path):
         node.unlink()
 
 
-def test_a_device_that_ends_early_cannot_be_read(tmp_path):
+def test_device_that_ends_early_raises(tmp_path):
     with pytest.raises(OSError, match="the device ends at"):
         first_data(device(tmp_path, EDGE), places_of(GIB))
 
 
-def test_digests_are_of_the_places(tmp_path):
+def test_digests_are_per_extent(tmp_path):
     node = device(tmp_path, GIB, (8192, b"x" * 4096))
     assert digests(node, [Extent(8192, 4096), Extent(0, 512)]) == {
         Extent(8192, 4096): hashlib.sha256(b"x" * 4096).hexdigest(),
@@ -87,7 +87,7 @@ def test_digests_are_of_the_places(tmp_path):
     }
 
 
-def test_a_file_system_without_direct_reading(tmp_path, monkeypatch):
+def test_file_system_without_direct_io(tmp_path, monkeypatch):
     node = device(tmp_path, GIB, (0, b"data"))
     really = os.preadv
     tried = []

@@ -38,19 +38,19 @@ def _read(host, table=""):
         ("usb", "sdd", "usb-storage"),
     ],
 )
-def test_transport_and_driver_come_from_the_place_in_sysfs(host, transport, name, driver):
+def test_transport_and_driver_are_read_from_sysfs_path(host, transport, name, driver):
     host.disk(name, transport)
     devices, _runner = _read(host)
     assert (devices.get(name).transport, devices.get(name).driver) == (transport, driver)
 
 
-def test_a_sata_drive_behind_a_sas_adapter_is_sata(host):
+def test_sata_drive_behind_sas_adapter_is_sata(host):
     place = host.disk("sda", "sas")
     (place / "device/vendor").write_text("ATA     \n")
     assert _read(host)[0].get("sda").transport == "sata"
 
 
-def test_one_query_serves_any_number_of_devices(host):
+def test_one_udev_query_serves_all_devices(host):
     for letter in "abcdefghijkl":
         host.disk(f"sd{letter}", serial=letter)
     devices, runner = _read(host)
@@ -58,7 +58,7 @@ def test_one_query_serves_any_number_of_devices(host):
     assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
 
 
-def test_a_host_without_udev_still_has_devices(host):
+def test_host_without_udev_has_devices(host):
     place = host.disk("nvme0n1", "nvme")
     host.write(str((place / "device/serial").relative_to(host.root)), "S1\n")
     devices = read_devices(ScriptedRunner({}, missing={"udevadm"}), host.root)
@@ -66,7 +66,7 @@ def test_a_host_without_udev_still_has_devices(host):
     assert devices.get("nvme0n1").by_id == ()
 
 
-def test_a_logical_volume_is_named_by_group_and_volume_with_doubled_hyphens_undone(host):
+def test_logical_volume_name_has_hyphens_unescaped(host):
     host.disk("sda", serial="S1")
     host.disk("dm-0", "virtual", dm_name="vg--one-my--lv", dm_uuid=_LVM, slaves=["sda"])
     devices, _runner = _read(host, "vg--one-my--lv: 0 2048 linear 9:0 2048\n")
@@ -76,19 +76,19 @@ def test_a_logical_volume_is_named_by_group_and_volume_with_doubled_hyphens_undo
     assert [above.name for above in devices.children(devices.get("sda"))] == ["dm-0"]
 
 
-def test_the_flashcache_target_makes_a_kind_of_its_own(host):
+def test_flashcache_target_has_its_own_kind(host):
     host.disk("dm-0", "virtual", dm_name="cachedev", dm_uuid="")
     table = "cachedev: 0 2097152 flashcache conf:\n\tssd dev (/dev/sdb), disk dev (/dev/sda) cache mode(WRITE_BACK)\n"
     assert _read(host, table)[0].get("dm-0").kind == "flashcache"
 
 
-def test_dm_tables_of_several_lines():
+def test_multi_line_dm_tables():
     assert parse_dm_table("a: 0 8 linear 8:0 0\na: 8 8 linear 8:16 0\nNo devices found\n") == {
         "a": (("0", "8", "linear", "8:0", "0"), ("8", "8", "linear", "8:16", "0"))
     }
 
 
-def test_serial_of_a_scsi_disk_is_the_one_on_its_label(host):
+def test_scsi_serial_matches_the_drive_label(host):
     host.disk("sda", "sas", ID_SERIAL_SHORT="5000c500a1b2c3d4", ID_SCSI_SERIAL="ZA1234", ID_SERIAL="35000c500a1b2c3d4")
     devices, _runner = _read(host)
     disk = devices.get("sda")
@@ -99,7 +99,7 @@ def test_serial_of_a_scsi_disk_is_the_one_on_its_label(host):
         assert not devices.matches_identity(disk, written)
 
 
-def test_identities_are_compared_with_regard_to_case_except_world_wide_names(host):
+def test_identities_are_case_sensitive_except_world_wide_names(host):
     host.disk("sda", "sas", ID_SERIAL_SHORT="S1", ID_WWN="0x5000c500a1b2c3d4")
     host.disk("sdb", serial="NAA.oops", ID_WWN="eui.0025385b71b0a1c2")
     devices, _runner = _read(host)
@@ -109,7 +109,7 @@ def test_identities_are_compared_with_regard_to_case_except_world_wide_names(hos
     assert not devices.matches_identity(devices.get("sdb"), "naa.oops")
 
 
-def test_a_logical_volume_is_not_one_whose_name_differs_in_case(host):
+def test_logical_volume_names_are_case_sensitive(host):
     host.disk("sda")
     devices, _runner = _read(host)
     device = dataclasses.replace(devices.get("sda"), kind="lvm", dm_name="vg0-raw", dm_uuid=_LVM)
@@ -118,7 +118,7 @@ def test_a_logical_volume_is_not_one_whose_name_differs_in_case(host):
         assert not devices.matches_identity(device, written)
 
 
-def test_partitions_know_their_disk_and_share_its_queue(host):
+def test_partitions_reference_their_disk_and_share_its_queue(host):
     host.disk("sda", serial="S1", rotational=True)
     host.partition("sda", 1)
     devices, _runner = _read(host)
@@ -126,7 +126,7 @@ def test_partitions_know_their_disk_and_share_its_queue(host):
     assert (devices.get("sda1").kind, devices.get("sda1").parent, devices.get("sda1").rotational) == ("partition", "sda", True)
 
 
-def test_mounts_are_found_by_number_and_swap_by_path(host):
+def test_mounts_are_matched_by_number_and_swap_by_path(host):
     host.disk("sda")
     host.disk("sdb")
     host.mount("sda", "/srv/with\\040blank")
@@ -137,13 +137,13 @@ def test_mounts_are_found_by_number_and_swap_by_path(host):
     assert not devices.get("sda").swap
 
 
-def test_a_file_system_with_a_number_of_its_own_is_found_by_its_source(host):
+def test_file_system_with_own_device_number_is_matched_by_source(host):
     host.disk("sda")
     host.write("proc/self/mountinfo", "30 1 0:44 / /data rw - btrfs /dev/sda rw\n")
     assert _read(host)[0].get("sda").mountpoints == ("/data",)
 
 
-def test_links_most_telling_first_and_a_stable_path(host):
+def test_links_are_ordered_by_preference_with_stable_path(host):
     links = "/dev/disk/by-path/pci-0 /dev/disk/by-id/wwn-0x5 /dev/disk/by-id/ata-TESTDISK_S1"
     host.disk("sda", serial="S1", DEVLINKS=links)
     disk = _read(host)[0].get("sda")
@@ -152,7 +152,7 @@ def test_links_most_telling_first_and_a_stable_path(host):
     assert disk.stable_path == "/dev/disk/by-id/ata-TESTDISK_S1"
 
 
-def test_resolving_follows_links_and_refuses_what_is_not_there(host):
+def test_links_are_resolved_and_missing_paths_rejected(host):
     host.disk("sda", DEVLINKS="/dev/disk/by-id/ata-X")
     host.write("dev/a-file", "text")
     devices, _runner = _read(host)
@@ -163,7 +163,7 @@ def test_resolving_follows_links_and_refuses_what_is_not_there(host):
         devices.resolve("/dev/a-file")
 
 
-def test_a_link_that_two_drives_claim_names_none_of_them(host):
+def test_link_claimed_by_two_drives_is_ignored(host):
     host.disk("sda", DEVLINKS="/dev/disk/by-id/ata-Cheap_0001 /dev/disk/by-id/wwn-0x1")
     host.disk("sdb", DEVLINKS="/dev/disk/by-id/ata-Cheap_0001")
     devices, _runner = _read(host)
@@ -173,14 +173,14 @@ def test_a_link_that_two_drives_claim_names_none_of_them(host):
     assert [one.name for one in devices.claimants("/dev/disk/by-id/wwn-0x1")] == ["sda"]
 
 
-def test_the_hidden_paths_of_an_nvme_namespace_are_no_devices(host):
+def test_hidden_nvme_multipath_nodes_are_not_devices(host):
     host.disk("nvme0n1", "nvme", serial="S1")
     place = host.disk("nvme0c0n1", "nvme", serial="S1")
     (place / "dev").unlink()
     assert [device.name for device in _read(host)[0]] == ["nvme0n1"]
 
 
-def test_a_container_that_may_not_ask_device_mapper_still_has_devices(host):
+def test_container_without_device_mapper_access_has_devices(host):
     host.disk("dm-0", "virtual", dm_name="vg0-data", dm_uuid=_LVM)
     (host.root / "dev/mapper/control").unlink()
     devices, runner = _read(host)
@@ -189,19 +189,19 @@ def test_a_container_that_may_not_ask_device_mapper_still_has_devices(host):
 
 
 @pytest.mark.parametrize("driver", ["stex", "hptiop", "3w-xxxx"])
-def test_raid_controllers_of_every_age(host, driver):
+def test_legacy_raid_controllers(host, driver):
     host.disk("sda", "raid", driver=driver)
     assert _read(host)[0].get("sda").transport == "raid"
 
 
-def test_a_volume_of_a_host_adapter_that_makes_raid_is_one(host):
+def test_raid_volume_of_host_adapter_has_transport_raid(host):
     host.disk("sda", "sas", model="Logical Volume")
     host.disk("sdb", "sas", model="ST4000NM0023")
     devices, _runner = _read(host)
     assert (devices.get("sda").transport, devices.get("sdb").transport) == ("raid", "sas")
 
 
-def test_signatures_from_udev(host):
+def test_signatures_are_read_from_udev(host):
     host.disk("sda", ID_FS_TYPE="LVM2_member", ID_FS_USAGE="raid")
     host.disk("sdb", ID_PART_TABLE_TYPE="gpt")
     host.disk("sdc")
@@ -211,7 +211,7 @@ def test_signatures_from_udev(host):
     assert devices.get("sdc").signature is None
 
 
-def test_a_partition_does_not_carry_the_partition_table_of_its_disk(host):
+def test_partition_does_not_inherit_partition_table_signature(host):
     host.disk("sda", ID_PART_TABLE_TYPE="gpt")
     host.partition("sda", 1, ID_PART_TABLE_TYPE="gpt")
     host.partition("sda", 2, ID_PART_TABLE_TYPE="gpt", ID_FS_TYPE="ext4")
@@ -232,7 +232,7 @@ def test_queue_settings(host):
 
 
 @pytest.mark.parametrize("short", [Reply("", 1, "Unknown device"), Reply("P: /devices/virtual/block/sda\nE: SUBSYSTEM=block\n")])
-def test_whole_database_is_read_if_a_device_disappeared_or_only_one_was_given(host, short):
+def test_whole_udev_database_is_read_if_device_vanished_or_is_single(host, short):
     host.disk("sda", "sata", serial="S1")
     host.disk("sdb", "sata", serial="S2")
     runner = ScriptedRunner({("udevadm", "info"): short, ("udevadm", "info", "--export-db"): host.udev_reply})
@@ -241,7 +241,7 @@ def test_whole_database_is_read_if_a_device_disappeared_or_only_one_was_given(ho
     assert runner.calls == [("udevadm", "info", "/sys/class/block/sda", "/sys/class/block/sdb"), ("udevadm", "info", "--export-db")]
 
 
-def test_what_is_suspended_below_a_device_is_found_through_partitions_and_mappings(tmp_path):
+def test_suspended_lower_device_is_found_through_partitions_and_mappings(tmp_path):
     folder = tmp_path / "sys/class/block"
     devices = tmp_path / "sys/devices/virtual/block"
     for name in ("dm-0", "dm-1", "dm-0/dm-0p1"):

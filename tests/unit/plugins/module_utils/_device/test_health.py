@@ -29,7 +29,7 @@ def look(host, replies, missing=(), further=()):
     return read_drives(read_devices(runner, host.root), runner, further), runner
 
 
-def test_every_drive_that_answers_for_itself_is_queried_once(tmp_path):
+def test_every_smart_capable_drive_is_queried_once(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", serial="A", DEVLINKS="/dev/disk/by-id/ata-A")
     host.disk("nvme0n1", "nvme", serial="B")
@@ -44,7 +44,7 @@ def test_every_drive_that_answers_for_itself_is_queried_once(tmp_path):
     assert [words for words in runner.calls if "smartctl" in words] == [("smartctl", "-j", "-x", f"/dev/{name}") for name in ("nvme0n1", "sda", "sdu")]
 
 
-def test_a_missing_smartctl_is_one_problem_for_all_drives(tmp_path):
+def test_missing_smartctl_is_one_problem(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda")
     host.disk("sdb")
@@ -60,7 +60,7 @@ def test_missing_smartctl_is_no_problem_without_drives(tmp_path):
     assert look(host, {}, missing=("smartctl",))[0].problems == ()
 
 
-def test_one_drive_that_cannot_be_read_does_not_hide_the_others(tmp_path):
+def test_one_unreadable_drive_does_not_hide_the_others(tmp_path):
     host = FakeHost(tmp_path)
     for name in ("sda", "sdb", "sdc"):
         host.disk(name)
@@ -77,7 +77,7 @@ def test_one_drive_that_cannot_be_read_does_not_hide_the_others(tmp_path):
     assert "open failed" in found.problems[1]
 
 
-def test_drives_behind_a_controller_are_found_by_the_scan_and_named_with_their_type(tmp_path):
+def test_drives_behind_controller_are_scanned_with_device_type(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     replies = {
@@ -94,7 +94,7 @@ def test_drives_behind_a_controller_are_found_by_the_scan_and_named_with_their_t
     assert ("smartctl", "-j", "-x", "/dev/sda") not in runner.calls
 
 
-def test_a_drive_that_the_controller_passes_through_counts_once(tmp_path):
+def test_passthrough_drive_of_controller_is_counted_once(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     host.disk("sdb", serial="S1")
@@ -103,14 +103,14 @@ def test_a_drive_that_the_controller_passes_through_counts_once(tmp_path):
     assert [(drive.name, drive.device_type) for drive in found.drives] == [("sdb", None)]
 
 
-def test_two_drives_with_one_serial_number_both_count(tmp_path):
+def test_two_drives_with_the_same_serial_are_both_counted(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda")
     host.disk("sdb")
     assert len(look(host, {("smartctl", "-j", "-x"): answer("QM0001")})[0].drives) == 2
 
 
-def test_a_controller_whose_drives_are_not_listed_is_named_unless_the_user_names_them(tmp_path):
+def test_unlisted_controller_is_reported_unless_drives_are_given(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid", driver="smartpqi")
     replies = {SCAN: scan("scsi"), ("smartctl", "-j", "-x", "-d", "cciss,0", "/dev/sg1"): answer("A")}
@@ -123,13 +123,13 @@ def test_a_controller_whose_drives_are_not_listed_is_named_unless_the_user_names
     assert [drive.device_type for drive in found.drives] == ["cciss,0"]
 
 
-def test_a_megaraid_controller_without_a_listed_drive_is_a_problem(tmp_path):
+def test_megaraid_controller_without_listed_drive_is_a_problem(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     assert "megaraid_sas" in look(host, {SCAN: scan("scsi")})[0].problems[0]
 
 
-def test_an_old_smartctl_cannot_scan(tmp_path):
+def test_old_smartctl_without_scan_is_reported(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     found, _runner = look(host, {SCAN: Reply("smartctl 6.6\n", rc=1)})
@@ -137,7 +137,7 @@ def test_an_old_smartctl_cannot_scan(tmp_path):
     assert "version 7.0" in found.problems[0]
 
 
-def test_the_paths_of_one_multipath_drive_count_once(tmp_path):
+def test_multipath_paths_are_counted_once(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "sas", wwn="0x5000")
     host.disk("sdb", "sas", wwn="0x5000")
@@ -146,7 +146,7 @@ def test_the_paths_of_one_multipath_drive_count_once(tmp_path):
     assert [drive.name for drive in look(host, replies)[0].drives] == ["sda"]
 
 
-def test_a_scan_names_only_what_lies_behind_a_controller():
+def test_scan_keeps_only_drives_behind_a_controller():
     text = json.dumps(
         {
             "devices": [

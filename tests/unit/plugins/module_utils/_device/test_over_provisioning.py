@@ -36,11 +36,11 @@ MIB = 1024**2
         ("", None),
     ],
 )
-def test_hidden_sectors(text, found):
+def test_max_sectors_are_parsed(text, found):
     assert parse_max_sectors(text) == found
 
 
-def test_numbers_beside_an_error_are_no_numbers():
+def test_max_sectors_beside_an_error_are_ignored():
     text = "\n/dev/sda:\n max sectors   = 5/9, HPA is enabled\n"
     assert parse_max_sectors(text) == MaxSectors(5, 9)
     assert parse_max_sectors(text, "SG_IO: bad/missing sense data, sb[]:  f0 00 04") is None
@@ -57,7 +57,7 @@ def partition(host, disk, number, start, size):
     host.write(f"{(host.root / 'sys/class/block' / (disk + str(number))).resolve().relative_to(host.root.resolve())}/start", f"{start // 512}\n")
 
 
-def test_what_is_kept_free_of_each_ssd(tmp_path):
+def test_reserve_of_each_ssd(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", size=64 * MIB)
     host.disk("sdb", size=100 * MIB)
@@ -80,7 +80,7 @@ def test_what_is_kept_free_of_each_ssd(tmp_path):
     assert len([words for words in runner.calls if words[0] == "hdparm"]) == 2
 
 
-def test_a_drive_with_4_kib_sectors_counts_in_its_own(tmp_path):
+def test_drive_with_4_kib_sectors(tmp_path):
     host = FakeHost(tmp_path)
     place = host.disk("sda", size=64 * MIB)
     (place / "queue/logical_block_size").write_text("4096\n")
@@ -88,14 +88,14 @@ def test_a_drive_with_4_kib_sectors_counts_in_its_own(tmp_path):
     assert reserves[0].hidden == 64 * MIB
 
 
-def test_sectors_that_do_not_fit_the_size_of_the_drive_are_not_believed(tmp_path):
+def test_max_sectors_inconsistent_with_drive_size_are_ignored(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", size=64 * MIB)
     reserves, _problems, _runner = look(host, {("hdparm",): Reply("\n/dev/sda:\n max sectors   = 5/10, HPA is enabled\n")})
     assert (reserves[0].hidden, reserves[0].native) == (None, 64 * MIB)
 
 
-def test_a_missing_hdparm_is_one_problem(tmp_path):
+def test_missing_hdparm_is_one_problem(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda")
     host.disk("sdb")
@@ -112,7 +112,7 @@ TABLE = """{
 }"""
 
 
-def test_a_partition_table_in_bytes():
+def test_partition_table_offsets_are_in_bytes():
     table = parse_table(TABLE)
     assert table == Table("gpt", (Partition(MIB, 512 * MIB, NAME),))
     assert table.ours == table.partitions[0]
@@ -127,26 +127,26 @@ def test_a_partition_table_in_bytes():
         Table("gpt", (Partition(MIB, MIB, NAME), Partition(2 * MIB, MIB, "data"))),
     ],
 )
-def test_any_other_table_is_not_ours(table):
+def test_other_partition_tables_are_not_ours(table):
     assert table.ours is None
 
 
 @pytest.mark.parametrize(
     "text", ["", "{}", "[]", '{"partitiontable": {"partitions": []}}', '{"partitiontable": {"label": "gpt", "partitions": [{"start": "x"}]}}']
 )
-def test_a_table_that_is_not_understood(text):
+def test_invalid_partition_table_is_rejected(text):
     with pytest.raises(NotUnderstood):
         parse_table(text)
 
 
-def test_no_table_is_not_the_same_as_a_failure():
+def test_missing_partition_table_is_distinguished_from_failure():
     none = Reply("", 1, "sfdisk: failed to dump partition table: /dev/sda: does not contain a recognized partition table\n")
     assert read_table(ScriptedRunner({("sfdisk", "--json"): none}), "/dev/sda") is None
     with pytest.raises(CommandFailed, match="Input/output error"):
         read_table(ScriptedRunner({("sfdisk", "--json"): Reply("", 1, "sfdisk: cannot open /dev/sda: Input/output error\n")}), "/dev/sda")
 
 
-def test_a_table_is_made_in_units_that_do_not_depend_on_the_sector():
+def test_partition_table_is_written_in_sector_independent_units():
     given = []
 
     class Listening(ScriptedRunner):
@@ -158,7 +158,7 @@ def test_a_table_is_made_in_units_that_do_not_depend_on_the_sector():
     assert given == ['label: gpt\nstart=1MiB, size=614MiB, name="cachefleet-usable"\n']
 
 
-def test_an_nvme_controller_and_its_namespaces():
+def test_nvme_controller_and_namespaces():
     replies = {
         ("nvme", "id-ctrl"): Reply(json.dumps({"cntlid": 6, "oacs": 0x1F, "tnvmcap": "1600321314816", "unvmcap": 0, "cmic": 0})),
         ("nvme", "list-ns", "/dev/nvme0", "--output-format=json"): Reply(json.dumps({"nsid_list": [{"nsid": 1}]})),
@@ -174,12 +174,12 @@ def test_an_nvme_controller_and_its_namespaces():
 
 
 @pytest.mark.parametrize("found", [{}, {"lbafs": []}, {"lbafs": [{}]}, {"lbafs": 3}])
-def test_a_namespace_whose_blocks_are_not_reported(found):
+def test_namespace_without_block_size_is_rejected(found):
     with pytest.raises(NotUnderstood, match="block size"):
         namespaces.parse_namespace(found, 1, True, "/dev/nvme0")
 
 
-def test_captured_identity_of_a_controller(shared_samples):
+def test_captured_controller_identity_is_parsed(shared_samples):
     text = (shared_samples / "cache/nvme-id-ctrl.txt").read_text()
     replies = {("nvme", "id-ctrl"): Reply(text), ("nvme", "list-ns"): Reply('{"nsid_list": []}')}
     found = namespaces.read_controller(ScriptedRunner(replies), "/dev/nvme0")
@@ -187,12 +187,12 @@ def test_captured_identity_of_a_controller(shared_samples):
 
 
 @pytest.mark.parametrize("text", ["", "NVMe status: INVALID_FIELD", "[]"])
-def test_an_nvme_tool_that_prints_something_else(text):
+def test_invalid_nvme_output_is_rejected(text):
     with pytest.raises(NotUnderstood, match="nvme id-ctrl printed no JSON"):
         namespaces.read_controller(ScriptedRunner({("nvme", "id-ctrl"): Reply(text)}), "/dev/nvme0")
 
 
-def test_the_controller_of_a_namespace_with_and_without_multipathing(tmp_path):
+def test_namespace_controller_is_found_with_and_without_multipath(tmp_path):
     for name in ("nvme0", "nvme-subsys1/nvme3"):
         (tmp_path / "sys/devices" / name).mkdir(parents=True)
     for name, place in (("nvme0n1", "nvme0"), ("nvme1n1", "nvme-subsys1")):
@@ -205,7 +205,7 @@ def test_the_controller_of_a_namespace_with_and_without_multipathing(tmp_path):
     assert namespaces.controller_of(tmp_path, "sda") is None
 
 
-def test_a_controller_without_namespaces_is_found_by_its_name(tmp_path):
+def test_controller_without_namespaces_is_found_by_name(tmp_path):
     folder = tmp_path / "sys/class/nvme/nvme4"
     folder.mkdir(parents=True)
     (folder / "model").write_text("QEMU NVMe Ctrl                          \n")

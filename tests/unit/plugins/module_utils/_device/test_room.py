@@ -48,11 +48,11 @@ def rooms(device, lvs="  scratch|\n  my-pool|\n", **lines):
     return rooms_below(ALL, device, runner)
 
 
-def test_a_plain_disk_needs_no_room_and_no_command():
+def test_plain_disk_runs_no_space_checks():
     assert rooms_below(ALL, DISK, ScriptedRunner({})) == []
 
 
-def test_a_thin_volume_takes_what_it_has_not_mapped_yet():
+def test_thin_volume_needs_space_for_unmapped_blocks():
     (room,) = rooms(THIN)
     # 24576 of 32768 blocks of 64 KiB are free, and 524288 of 2097152 sectors have their place.
     assert room == Room("the thin pool vg0/my-pool", 24576 * 65536, "every volume of a full pool loses writes", 1572864 * 512)
@@ -69,7 +69,7 @@ def test_a_thin_volume_takes_what_it_has_not_mapped_yet():
     ["  scratch|\n  old|scratch\n", "  scratch|base\n", "  scratch|\n  [hidden]|[scratch]\n", "", None],
     ids=["origin", "snapshot", "hidden", "silent", "failed"],
 )
-def test_what_may_be_shared_with_a_snapshot_is_copied_when_it_is_written(lvs):
+def test_blocks_shared_with_a_snapshot_need_space_when_written(lvs):
     (room,) = rooms(THIN, lvs=lvs, thin="2097152 2097151", pool="1 20/4096 32000/32768 - rw - - -")
     assert room.unmapped is None
     assert "the job can use 1 GiB of it" in room.problem(GIB)
@@ -87,14 +87,14 @@ def test_what_may_be_shared_with_a_snapshot_is_copied_when_it_is_written(lvs):
     ],
     ids=["metadata", "no space", "read-only", "failed", "error", "strange"],
 )
-def test_pools_with_little_room(pool, free):
+def test_pools_with_little_free_space(pool, free):
     (room,) = rooms(THIN, pool=pool)
     assert room.free == free
     if free is None:
         assert "an unknown amount free" in room.problem(GIB)
 
 
-def test_writing_to_an_origin_fills_its_snapshots():
+def test_writing_to_origin_fills_its_snapshots():
     (room,) = rooms(ORIGIN)
     assert room.what == "the snapshot vg0/snap"
     # 200704 sectors are left, in chunks of 8, of which one in 257 holds exceptions.
@@ -103,23 +103,23 @@ def test_writing_to_an_origin_fills_its_snapshots():
     assert room.problem(64 * MIB) is None
 
 
-def test_a_snapshot_as_target_fills_itself_and_not_through_its_origin():
+def test_snapshot_target_fills_only_itself():
     assert [room.what for room in rooms(SNAPSHOT)] == ["the snapshot vg0/snap"]
 
 
 @pytest.mark.parametrize(("message", "problem"), [("Invalid", False), ("Overflow", False), ("Merge failed", True), ("x", True)])
-def test_snapshots_that_are_lost_or_cannot_be_understood(message, problem):
+def test_invalid_or_unreadable_snapshots(message, problem):
     (room,) = rooms(ORIGIN, snapshot=message)
     assert bool(room.problem(GIB)) is problem
 
 
-def test_a_vdo_volume():
+def test_vdo_volume():
     (room,) = rooms(VDO)
     assert room.free == 4096 * 4096
     assert "VDO volume vdo0" in room.problem(GIB)
 
 
-def test_a_file_takes_what_it_grows_by_and_all_of_it_where_blocks_are_shared():
+def test_file_needs_space_for_growth_or_all_of_it_if_blocks_are_shared():
     own = Room("the thin pool p", 10 * MIB, "x", unmapped=0)
     shared = Room("the thin pool p", 10 * MIB, "x")
     assert own.problem(GIB, grows=5 * MIB) is None

@@ -29,18 +29,18 @@ THROUGH = PASSTHROUGH.replace("passthrough", "writethrough")
         ("0 8 writecache s 1:1 1:2 4096 0", "writethrough", "0 8 writecache s 1:1 1:2 4096 0"),
     ],
 )  # fmt: skip
-def test_only_the_mode_of_a_dm_cache_changes(table, mode, expected):
+def test_only_the_mode_of_a_dm_cache_table_changes(table, mode, expected):
     assert with_mode(table, mode) == expected
 
 
-def test_the_cleaner_takes_the_place_of_the_policy_and_its_arguments():
+def test_cleaner_replaces_policy_and_its_arguments():
     assert cleaning(SMQ) == CLEANER
     assert cleaning(f"{SMQ.replace('smq 2 migration_threshold 2048', 'mq 4 random_threshold 0 sequential_threshold 0')}") == CLEANER
     assert cleaning(CLEANER) == CLEANER
 
 
 @pytest.mark.parametrize("table", ["0 8 cache 1:1", "0 8 cache 1:1 1:2 1:3 64 two metadata2 smq 0", "0 8 cache 1:1 1:2 1:3 64 1 metadata2"])
-def test_a_table_that_is_not_understood_is_quoted(table):
+def test_invalid_table_is_quoted_in_error(table):
     with pytest.raises(NotUnderstood, match=f"'{table}'"):
         cleaning(table)
 
@@ -87,21 +87,21 @@ def exchange(kernel):
     return Exchange(kernel, "vg-data", "images", "/dev/vg/data", patience=60)
 
 
-def test_a_table_is_put_in_effect():
+def test_table_is_loaded():
     kernel = Kernel(SMQ)
     exchange(kernel).load(CLEANER)
     assert (kernel.live, kernel.suspended) == (CLEANER, False)
 
 
 @pytest.mark.parametrize("how", [{"refused": (PASSTHROUGH,)}, {"bad": (PASSTHROUGH,)}])
-def test_a_table_that_the_kernel_refuses_leaves_the_one_before(how):
+def test_rejected_table_keeps_the_previous_one(how):
     kernel = Kernel(SMQ, **how)
     with pytest.raises(CommandFailed, match=r"images: .*; /dev/vg/data continues as before; see dmesg for the reason"):
         exchange(kernel).load(PASSTHROUGH)
     assert (kernel.live, kernel.waiting, kernel.suspended) == (SMQ, None, False)
 
 
-def test_a_resume_that_exceeds_its_time_limit_is_undone():
+def test_resume_exceeding_timeout_is_rolled_back():
     """The device was suspended by dmsetup, which was stopped before it resumed."""
 
     class Slow(Kernel):
@@ -117,7 +117,7 @@ def test_a_resume_that_exceeds_its_time_limit_is_undone():
     assert (kernel.live, kernel.suspended) == (SMQ, False)
 
 
-def test_where_the_one_before_is_refused_too_it_writes_through():
+def test_rejected_previous_table_falls_back_to_writethrough():
     kernel = Kernel(SMQ, refused=(PASSTHROUGH, SMQ))
     with pytest.raises(CommandFailed):
         exchange(kernel).load(PASSTHROUGH)
@@ -125,14 +125,14 @@ def test_where_the_one_before_is_refused_too_it_writes_through():
 
 
 @pytest.mark.parametrize("refused", [True, False])
-def test_what_was_left_suspended_continues(refused):
+def test_suspended_device_is_resumed(refused):
     kernel = Kernel(PASSTHROUGH, refused=(PASSTHROUGH,), suspended=True)
     exchange(kernel).go_on(refused=refused)
     assert (kernel.live, kernel.suspended) == (THROUGH, False)
     assert (["reload", "vg-data", "--table", PASSTHROUGH] in kernel.calls) is not refused
 
 
-def test_what_waits_is_dropped_and_never_put_in_effect():
+def test_inactive_table_is_dropped_and_never_loaded():
     kernel = Kernel(SMQ, suspended=True)
     kernel.waiting = PASSTHROUGH
     exchange(kernel).go_on()

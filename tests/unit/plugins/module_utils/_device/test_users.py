@@ -34,7 +34,7 @@ def process(root, number, namespace=None, **files):
     return folder
 
 
-def test_a_hard_link_is_the_same_unit_and_a_copy_is_not(tmp_path):
+def test_hard_link_has_the_same_unit_and_a_copy_does_not(tmp_path):
     file = write(tmp_path, "f", "x")
     os.link(file, tmp_path / "g")
     write(tmp_path, "h", "x")
@@ -52,7 +52,7 @@ def test_mounts_of_every_namespace_are_found(tmp_path):
     assert users.mounts_of_all(tmp_path) == {"8:1": "/here", "8:3": "/hidden place in the mount namespace of process 11"}
 
 
-def test_members_of_file_systems_with_several_devices(tmp_path):
+def test_members_of_multi_device_file_systems(tmp_path):
     for name in ("sdb", "sdc"):
         (tmp_path / "sys/fs/btrfs/u-1/devices" / name).mkdir(parents=True)
     target = tmp_path / "sys/devices/block/sdd"
@@ -62,7 +62,7 @@ def test_members_of_file_systems_with_several_devices(tmp_path):
     assert users.file_system_members(tmp_path) == {"sdb": "btrfs u-1", "sdc": "btrfs u-1", "sdd": "bcachefs u-2"}
 
 
-def test_a_swap_file_is_known_by_every_name(tmp_path):
+def test_swap_file_is_found_under_every_name(tmp_path):
     file = write(tmp_path, "swap file", "x")
     os.link(file, tmp_path / "other")
     write(tmp_path, "proc/swaps", "Filename Type Size Used Priority\n/swap\\040file file 4 0 -2\n/gone file 4 0 -3\n")
@@ -70,7 +70,7 @@ def test_a_swap_file_is_known_by_every_name(tmp_path):
     assert users.swap_units(tmp_path / "nowhere") == set()
 
 
-def test_what_a_loop_device_lies_on(tmp_path):
+def test_backing_file_of_loop_device(tmp_path):
     file = write(tmp_path, "images/one", "x")
     write(tmp_path, "sys/class/block/loop0/loop/backing_file", "/images/one\n")
     write(tmp_path, "sys/class/block/loop1/loop/backing_file", "/images/one (deleted)\n")
@@ -79,7 +79,7 @@ def test_what_a_loop_device_lies_on(tmp_path):
     assert users.backing_unit(tmp_path, "loop2") is None
 
 
-def test_the_driver_of_a_loop_device_knows_better_than_a_path(tmp_path, monkeypatch):
+def test_loop_driver_takes_precedence_over_backing_path(tmp_path, monkeypatch):
     file = write(tmp_path, "images/one", "x")
     other = write(tmp_path, "images/two", "x")
     write(tmp_path, "sys/class/block/loop0/loop/backing_file", "/images/one\n")
@@ -90,7 +90,7 @@ def test_the_driver_of_a_loop_device_knows_better_than_a_path(tmp_path, monkeypa
     assert users.backing_unit(tmp_path, "loop0") == Unit("block", os.makedev(8, 1))
 
 
-def test_exports_of_the_kernel(tmp_path):
+def test_kernel_exports_are_found(tmp_path):
     file = write(tmp_path, "image", "x")
     config = "sys/kernel/config"
     write(tmp_path, f"{config}/nvmet/subsystems/nqn.a/namespaces/1/device_path", "/image\n")
@@ -110,7 +110,7 @@ def test_exports_of_the_kernel(tmp_path):
     assert (unit_of(file), "SCST device disk1") in found
 
 
-def test_who_has_a_file_open_or_mapped(tmp_path):
+def test_processes_with_file_open_or_mapped_are_found(tmp_path):
     """Real processes: one that writes, one that reads, one that has closed the file and kept its mapping."""
     file = write(tmp_path, "f", "x" * 8192)
     programs = {
@@ -135,7 +135,7 @@ def test_who_has_a_file_open_or_mapped(tmp_path):
     assert open_files(users.Path("/"), {unit_of(file)}).of(unit_of(file)) == ()
 
 
-def test_processes_that_may_not_be_read_are_counted(tmp_path, monkeypatch):
+def test_unreadable_processes_are_counted(tmp_path, monkeypatch):
     process(tmp_path, 10)
     process(tmp_path, 11)
     really = os.listdir
@@ -151,5 +151,5 @@ def test_processes_that_may_not_be_read_are_counted(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("text", "plain"), [("a\\040b", "a b"), ("\\134", "\\"), ("plain", "plain")])
-def test_octal_escapes(text, plain):
+def test_octal_escapes_are_decoded(text, plain):
     assert users.unescape(text) == plain

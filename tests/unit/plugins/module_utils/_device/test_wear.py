@@ -56,7 +56,7 @@ def parse(text, rc=0):
 
 
 @pytest.mark.parametrize("name", WEAR_ATTRIBUTES)
-def test_wear_is_the_normalised_value_independent_of_the_name(name):
+def test_wear_is_read_from_normalized_value_by_attribute_name(name):
     drive = parse(ata(attribute(202, name, 93, 4711)))
     assert drive.wear_used_percent == 7
     assert name in drive.evidence["wear_used_percent"]
@@ -65,29 +65,29 @@ def test_wear_is_the_normalised_value_independent_of_the_name(name):
 @pytest.mark.parametrize(
     "name", ["Flash_Writes_GiB", "Lifetime_Wts_To_Flsh_GB", "NAND_GB_Written_TLC", "Data_Address_Mark_Errs", "Wear_Range_Delta", "Temperature"]
 )
-def test_the_same_number_under_another_name_is_no_wear(name):
+def test_same_attribute_number_under_other_name_is_not_wear(name):
     assert parse(ata(*(attribute(number, name, 93, 7) for number in (177, 202, 231, 233)))).wear_used_percent is None
 
 
-def test_the_statistics_of_the_drive_count_more_than_an_attribute():
+def test_drive_statistics_take_precedence_over_attributes():
     drive = parse(ata(attribute(177, "Wear_Leveling_Count", 60, 800), ata_device_statistics=statistics("Percentage Used Endurance Indicator", 12)))
     assert drive.wear_used_percent == 12
     assert drive.evidence["wear_used_percent"].startswith("statistics")
 
 
-def test_a_statistic_that_the_drive_calls_invalid_does_not_count():
+def test_invalid_statistics_are_ignored():
     drive = parse(ata(attribute(177, "Wear_Leveling_Count", 60, 800), ata_device_statistics=statistics("Percentage Used Endurance Indicator", 0, valid=False)))
     assert drive.wear_used_percent == 40
 
 
-def test_what_a_newer_smartctl_works_out_counts_more_than_an_attribute():
+def test_smartctl_summary_takes_precedence_over_attributes():
     drive = parse(
         ata(attribute(231, "SSD_Life_Left", 100, 0), endurance_used={"current_percent": 33}, spare_available={"current_percent": 90, "threshold_percent": 10})
     )
     assert (drive.wear_used_percent, drive.spare_percent, drive.spare_threshold_percent) == (33, 90, 10)
 
 
-def test_a_name_that_is_only_smartctls_default_is_reported_and_the_ends_of_the_scale_under_it_are_nothing():
+def test_default_attribute_name_is_reported_and_scale_limits_are_ignored():
     unknown = {"in_smartctl_database": False}
     assert "this model is not in its database" in parse(ata(attribute(233, "Media_Wearout_Indicator", 98, 5), **unknown)).evidence["wear_used_percent"]
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 0, 5), **unknown)).wear_used_percent is None
@@ -97,11 +97,11 @@ def test_a_name_that_is_only_smartctls_default_is_reported_and_the_ends_of_the_s
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 0, 5))).wear_used_percent == 100
 
 
-def test_values_above_100_are_no_percentage():
+def test_values_above_100_are_ignored():
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 200, 5))).wear_used_percent is None
 
 
-def test_reallocated_sectors_are_the_first_number_of_the_formatted_value():
+def test_reallocated_sectors_are_the_first_number_of_formatted_value():
     drive = parse(ata(attribute(5, "Reallocated_Sector_Ct", 100, 131076, string="4 (0 2)"), attribute(197, "Current_Pending_Sector", 100, 3)))
     assert (drive.reallocated, drive.pending) == (4, 3)
 
@@ -111,20 +111,20 @@ def test_reallocated_sectors_have_several_names(name):
     assert parse(ata(attribute(5, name, 100, 123))).reallocated == 123
 
 
-def test_written_bytes_need_the_unit_in_the_name():
+def test_written_bytes_require_a_unit_in_the_attribute_name():
     assert parse(ata(attribute(241, "Host_Writes_32MiB", 100, 10))).written_bytes == 10 * 32 * 1024**2
     assert parse(ata(attribute(241, "Total_LBAs_Written", 100, 10))).written_bytes == 5120
     assert parse(ata(ata_device_statistics=statistics("Logical Sectors Written", 7, number=1))).written_bytes == 7 * 512
 
 
-def test_an_attribute_at_its_threshold_now_is_named_and_one_in_the_past_is_not():
+def test_currently_failing_attribute_is_reported_and_past_failure_is_not():
     drive = parse(
         ata(attribute(5, "Reallocated_Sector_Ct", 9, 999, thresh=10, when_failed="now"), attribute(1, "Raw_Read_Error_Rate", 50, 0, when_failed="past"))
     )
     assert drive.failing == ("Reallocated_Sector_Ct",)
 
 
-def test_an_nvme_drive_may_be_worn_beyond_100_percent_and_reports_what_it_warns_of():
+def test_nvme_wear_above_100_percent_and_warnings_are_reported():
     drive = parse(nvme(percentage_used=143, available_spare=4, critical_warning=0b1001, data_units_written=3))
     assert drive.wear_used_percent == 143
     assert (drive.spare_percent, drive.spare_threshold_percent) == (4, 10)
@@ -133,18 +133,18 @@ def test_an_nvme_drive_may_be_worn_beyond_100_percent_and_reports_what_it_warns_
     assert drive.media == "ssd"
 
 
-def test_an_emulated_nvme_drive_without_spare_is_not_at_the_end_of_it():
+def test_emulated_nvme_drive_without_spare_reports_none():
     drive = parse(nvme(available_spare=0, available_spare_threshold=0))
     assert (drive.spare_percent, drive.spare_threshold_percent) == (None, None)
 
 
-def test_an_nvme_drive_without_namespace_management_reports_no_capacity():
+def test_nvme_drive_without_namespace_management_reports_no_capacity():
     assert parse(json.dumps({**json.loads(nvme()), "nvme_total_capacity": 0, "nvme_unallocated_capacity": 0})).capacity is None
     drive = parse(json.dumps({**json.loads(nvme()), "nvme_total_capacity": 1000, "nvme_unallocated_capacity": 300}))
     assert (drive.capacity, drive.unallocated) == (1000, 300)
 
 
-def test_a_sas_drive():
+def test_sas_drive():
     drive = parse(
         json.dumps(
             {
@@ -166,18 +166,18 @@ def test_a_sas_drive():
     assert drive.media == "ssd"
 
 
-def test_a_spinning_disk_has_no_wear():
+def test_rotational_disk_has_no_wear():
     drive = parse(ata(attribute(5, "Reallocated_Sector_Ct", 100, 8), rotation_rate=7200))
     assert (drive.media, drive.wear_used_percent, drive.reallocated) == ("hdd", None, 8)
 
 
 @pytest.mark.parametrize("rc", [4, 8, 16, 32, 64, 128, 0xFC])
-def test_bits_above_the_second_are_no_failure_of_the_command(rc):
+def test_exit_status_bits_above_the_second_are_not_a_command_failure(rc):
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 90, 0)), rc).wear_used_percent == 10
 
 
 @pytest.mark.parametrize("rc", [1, 2, 3, 6])
-def test_the_lowest_two_bits_are_with_the_reason(rc):
+def test_lowest_two_exit_status_bits_raise_with_reason(rc):
     text = json.dumps(
         {"smartctl": {"messages": [{"string": "Unable to detect device type", "severity": "error"}, {"string": "hint", "severity": "information"}]}}
     )
@@ -188,7 +188,7 @@ def test_the_lowest_two_bits_are_with_the_reason(rc):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "smartctl 6.6 2016-05-31", '{"device": '])
-def test_an_old_smartctl_prints_no_json(text):
+def test_smartctl_without_json_is_rejected(text):
     with pytest.raises(NotUnderstood, match=r"version 7\.0"):
         parse(text, 1)
 
@@ -204,7 +204,7 @@ def test_an_old_smartctl_prints_no_json(text):
         {"device": {}},
     ],
 )
-def test_strange_output_is_nothing_known_and_no_traceback(strange):
+def test_invalid_fields_are_treated_as_unknown(strange):
     drive = parse(json.dumps({**json.loads(ata()), **strange}))
     assert drive.wear_used_percent is None
     assert drive.to_dict()["path"] == PATH
@@ -214,7 +214,7 @@ def test_strange_output_is_nothing_known_and_no_traceback(strange):
 
 
 @pytest.mark.parametrize(("disk", "protocol", "reallocated"), [("sda", "ata", 0), ("sdd", "scsi", None), ("nvme0n1", "nvme", None)])
-def test_captured_outputs_of_emulated_drives(shared_samples, disk, protocol, reallocated):
+def test_captured_output_of_emulated_drives(shared_samples, disk, protocol, reallocated):
     folder = shared_samples / "cache"
     rc = int((folder / f"smartctl-j-x.{disk}.rc").read_text().split("=")[-1])
     drive = parse_smartctl((folder / f"smartctl-j-x.{disk}.txt").read_text(), rc, disk, f"/dev/{disk}")
@@ -223,7 +223,7 @@ def test_captured_outputs_of_emulated_drives(shared_samples, disk, protocol, rea
 
 
 @pytest.mark.parametrize("disk", ["sde", "vdb"])
-def test_captured_outputs_of_devices_that_cannot_be_asked(shared_samples, disk):
+def test_captured_output_of_unsupported_devices(shared_samples, disk):
     folder = shared_samples / "cache"
     rc = int((folder / f"smartctl-j-x.{disk}.rc").read_text().split("=")[-1])
     with pytest.raises(NotUnderstood, match="cannot read this drive"):
@@ -240,6 +240,6 @@ def test_captured_outputs_of_devices_that_cannot_be_asked(shared_samples, disk):
         ("netdata_ssd-sdc.json", None, None),
     ],
 )
-def test_captured_outputs_of_real_drives(shared_corpus, file, used, written):
+def test_captured_output_of_real_drives(shared_corpus, file, used, written):
     drive = parse_smartctl((shared_corpus / "smartctl" / file).read_text(), 0, "sda", "/dev/sda")
     assert (drive.wear_used_percent, drive.written_bytes) == (used, written)

@@ -27,7 +27,7 @@ ROW = {"name": "c", "target": {"device": "/dev/sdb"}, "job": JOB}
         *("/srv/../etc/x", "/srv/..", "/" + "x" * 3000, "/srv/\udc80", 5, True, ["/srv/f"], {"a": 1}, b"/srv/f", 1.5),
     ],
 )
-def test_a_path_that_fio_would_read_otherwise_is_refused(kind, path):
+def test_path_with_special_characters_of_fio_is_rejected(kind, path):
     with pytest.raises(BadInput, match=r"^c: "):
         read_target({kind: path}, "c")
 
@@ -38,13 +38,13 @@ def test_other_paths_are_accepted(path):
 
 
 @pytest.mark.parametrize("size", [0, -1, True, "1g", 1.5, [], 2**63])
-def test_a_size_is_a_number_of_bytes(size):
+def test_size_must_be_a_positive_integer(size):
     # fio takes a size of 0 for the whole device.
     with pytest.raises(BadInput, match="size of a target must be a number of bytes greater than 0"):
         read_target({"device": "/dev/sdb", "size": size}, "c")
 
 
-def test_a_serial_of_digits_is_a_text():
+def test_numeric_serial_is_converted_to_text():
     assert read_target({"device": "/dev/sdb", "identity": 12345}, "c").identity == "12345"
     for identity in (True, [], {}, 1.5):
         if identity:
@@ -53,7 +53,7 @@ def test_a_serial_of_digits_is_a_text():
 
 
 @pytest.mark.parametrize("permission", [1, 0, "yes", [], 1.0])
-def test_a_permission_is_nothing_but_true_or_false(permission):
+def test_permission_must_be_boolean(permission):
     with pytest.raises(BadInput, match="allow_data_loss"):
         read_target({"device": "/dev/sdb", "allow_data_loss": permission}, "c")
 
@@ -66,12 +66,12 @@ def test_a_permission_is_nothing_but_true_or_false(permission):
         *({**ROW, "job": {"global": [], "jobs": [{"name": "a"}]}}, {**ROW, "job": {"jobs": {"a": 1}}}, {**ROW, "job": {1: 2}}, {**ROW, "job": {("a",): 2}}),
     ],
 )
-def test_rows_of_other_types_are_one_sentence(row):
+def test_invalid_rows_are_rejected(row):
     with pytest.raises(BadInput):
         read_cell("v", row)
 
 
-def test_cells_are_a_list():
+def test_cells_must_be_a_list():
     for rows in (None, {}, "abc", 5):
         with pytest.raises(BadInput, match="cells must be a list"):
             read_cells("v", rows)
@@ -105,7 +105,7 @@ _many = settings(max_examples=400, deadline=None, derandomize=True, database=Non
 @seed(14)
 @_many
 @given(_jobs)
-def test_any_job_is_accepted_or_refused_in_a_sentence(value):
+def test_any_job_is_accepted_or_rejected_with_one_sentence(value):
     try:
         job = fio_job.read_job(value, "c")
     except BadInput as error:
@@ -138,7 +138,7 @@ def test_any_job_is_accepted_or_refused_in_a_sentence(value):
         ),
     )
 )
-def test_any_cell_is_accepted_or_refused_in_a_sentence(row):
+def test_any_cell_is_accepted_or_rejected_with_one_sentence(row):
     try:
         read_cell("v", row)
     except BadInput as error:

@@ -96,7 +96,7 @@ def reached_by_fio(job, facts):
     return max(ends, default=0), text
 
 
-def test_nothing_of_a_device_is_touched_behind_the_computed_end(tmp_path):
+def test_device_is_not_accessed_beyond_computed_end(tmp_path):
     choose = random.Random(20261122)
     path = tmp_path / "device"
     size = 1024 * KIB
@@ -115,7 +115,7 @@ def test_nothing_of_a_device_is_touched_behind_the_computed_end(tmp_path):
     assert exact > JOBS // 10, "a bound that is never reached would refuse too much"
 
 
-def test_no_file_grows_behind_the_computed_end(tmp_path):
+def test_file_does_not_grow_beyond_computed_end(tmp_path):
     choose = random.Random(5)
     path = tmp_path / "file"
     for _number in range(JOBS - JOBS * 3 // 4):
@@ -140,7 +140,7 @@ def test_no_file_grows_behind_the_computed_end(tmp_path):
         ({"rw": "randwrite", "bs": "4k", "size": "10%", "offset": "50%"}, None),
     ],
 )
-def test_examples_reach_as_far_as_computed(tmp_path, options, end):
+def test_examples_end_where_computed(tmp_path, options, end):
     path = tmp_path / "device"
     path.touch()
     os.truncate(path, 1024 * KIB)

@@ -17,12 +17,12 @@ def test_indexes_and_midpoints_of_both_tables():
         assert all(histogram.bin_index(histogram.bin_midpoint(index)) == index for index in range(cells))
 
 
-def test_a_midpoint_is_within_one_part_in_128():
+def test_midpoint_error_is_at_most_one_in_128():
     for value in (1, 127, 128, 1000, 272_384, 10**6, 3_159_000_000_000):
         assert abs(histogram.bin_midpoint(histogram.bin_index(value)) - value) <= value / 128
 
 
-def test_percentiles_by_the_rule_of_fio():
+def test_percentiles_match_fio():
     bins = {100: 90, 200: 9, 10_000: 1}
     assert histogram.percentile(bins, 50) == 100
     assert histogram.percentile(bins, 90) == 100
@@ -33,7 +33,7 @@ def test_percentiles_by_the_rule_of_fio():
     assert histogram.percentiles(bins, (50, 99)) == {50: 100, 99: 200}
 
 
-def test_ten_hosts_of_which_one_is_slow():
+def test_merged_percentile_of_ten_hosts_with_one_slow_host():
     """Nine at 0.1 ms and one at 10 ms: the mean of the hosts' p99 says 1.09 ms, and one I/O in ten took 10 ms."""
     hosts = [{100_000: 1000}] * 9 + [{10_000_000: 1000}]
     merged = histogram.merge(hosts)
@@ -42,23 +42,23 @@ def test_ten_hosts_of_which_one_is_slow():
     assert histogram.percentile(merged, 99) == 10_000_000
 
 
-def test_merging_is_adding():
+def test_merge_adds_counts():
     parts = [{1: 2, 5: 1}, {5: 4}, {}]
     assert histogram.merge(parts) == {1: 2, 5: 5}
     assert histogram.merge([parts[1], parts[2], parts[0]]) == histogram.merge(parts)
 
 
-def test_bins_of_2x_are_indexed_cells_in_microseconds():
+def test_bins_of_fio_2_are_indexed_in_microseconds():
     cells = {str(index): 0 for index in range(1216)}
     cells.update({"100": 3, "128": 2, "FIO_IO_U_PLAT_BITS": 6, "FIO_IO_U_PLAT_VAL": 64, "FIO_IO_U_PLAT_NR": 1216})
     assert histogram.from_indexed(cells, 1000) == {100_000: 3, 129_000: 2}
 
 
-def test_bins_since_2_20_are_durations():
+def test_bins_since_fio_2_20_are_durations():
     assert histogram.from_durations({"470": 1, "482": 0}, 1) == {470: 1}
 
 
-def test_every_percentile_in_the_samples_comes_out_of_its_bins(shared_samples):
+def test_sample_percentiles_are_reproduced_from_bins(shared_samples):
     compared = 0
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
         for values in _latencies(path.read_text(errors="replace")):

@@ -18,7 +18,7 @@ def read(job, name="cell"):
     return fio_job.read_job(job, name)
 
 
-def test_the_file_keeps_the_words_and_the_order_of_the_user():
+def test_job_file_keeps_user_options_and_order():
     job = read(
         {"global": {"ioengine": "libaio", "direct": 1}, "jobs": [{"name": "b", "rw": "randwrite", "bs": "4k"}, {"name": "a", "rw": "read", "stonewall": True}]}
     )
@@ -36,7 +36,7 @@ def test_the_file_keeps_the_words_and_the_order_of_the_user():
     )
 
 
-def test_the_short_form_has_one_section_called_like_the_cell():
+def test_short_form_has_one_section_named_after_the_cell():
     text = fio_job.render(read({"rw": "read"}, "randread-4k"), DEVICE)
     assert text.endswith("\n[randread-4k]\nrw=read\n")
 
@@ -46,7 +46,7 @@ def test_flags_and_booleans():
     assert job.section_lines[0][1] == ("rw=read", "time_based", "group_reporting", "direct=1", "invalidate=0", "norandommap")
 
 
-def test_added_options_yield_to_those_of_the_user():
+def test_user_options_override_added_options():
     assert "percentile_list=50:90:95" not in fio_job.render(read({"rw": "read", "percentile_list": "99"}), DEVICE)
     sized = TargetFacts(target=FioTarget("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)
     assert "\nsize=4096\n" in fio_job.render(read({"rw": "read"}), sized)
@@ -56,7 +56,7 @@ def test_added_options_yield_to_those_of_the_user():
     assert "allow_file_create" not in fio_job.render(read({"rw": "read"}), plain)
 
 
-def test_colons_of_a_path_are_escaped():
+def test_colons_in_paths_are_escaped():
     odd = TargetFacts(target=FioTarget("/x"), path="/data/a:b", size=1)
     assert "filename=/data/a\\:b\n" in fio_job.render(read({"rw": "read"}), odd)
     with pytest.raises(BadInput, match="cannot carry"):
@@ -70,26 +70,26 @@ def test_colons_of_a_path_are_escaped():
         *("include", "allow_mounted_write", "allow_file_create", "ioscheduler", "unlink", "output", "profile", "cgroup"),
     ],
 )
-def test_options_that_the_guard_owns_are_refused_by_name(key):
+def test_reserved_options_are_rejected_by_name(key):
     for job in ({"rw": "read", key: "x"}, {"global": {key: "x"}, "jobs": [{"name": "a", "rw": "read"}]}):
         with pytest.raises(BadInput, match=f"option {key} is refused"):
             read(job)
 
 
 @pytest.mark.parametrize("value", ["4k\nfilename=/dev/sda", "a;b", "a#b", "$pagesize", "${HOME}", "a\x00b", "\x1b[2J"])
-def test_values_that_fio_would_read_otherwise(value):
+def test_values_containing_fio_special_characters_are_rejected(value):
     with pytest.raises(BadInput, match="must not contain"):
         read({"rw": "read", "description": value})
 
 
 @pytest.mark.parametrize("value", [["4k"], {"a": 1}, "", None])
-def test_values_that_are_no_text(value):
+def test_non_text_values_are_rejected(value):
     with pytest.raises(BadInput, match="needs a text or a number"):
         read({"rw": "read", "bs": value})
 
 
 @pytest.mark.parametrize("engine", ["rbd", "external:/tmp/x.so", "net", "exec", "io_uring_cmd", "filecreate", "nbd"])
-def test_engines_that_do_not_work_on_the_path(engine):
+def test_unsupported_engines_are_rejected(engine):
     with pytest.raises(BadInput, match="guard can only check"):
         read({"rw": "read", "ioengine": engine})
 
@@ -117,12 +117,12 @@ def test_invalid_jobs_are_rejected(job, words):
         read(job)
 
 
-def test_a_cell_whose_name_begins_with_global_has_another_section():
+def test_cell_name_starting_with_global_gets_another_section():
     assert "\n[cell]\nrw=write\n" in fio_job.render(read({"rw": "write"}, "global-4k"), DEVICE)
 
 
 @pytest.mark.parametrize("key", ["Filename", "RW", "write-barrier", "io-size", "bogus", "filename ", "include /etc/x", "allow_mounted_write2"])
-def test_an_option_that_is_not_known_is_refused(key):
+def test_unknown_options_are_rejected(key):
     with pytest.raises(BadInput, match=r"is not known to this collection|is not the name of a fio option"):
         read({"rw": "read", key: 1})
 
@@ -134,7 +134,7 @@ def test_an_option_that_is_not_known_is_refused(key):
         *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "openfiles", "name"),
     ],
 )
-def test_options_that_choose_files_users_or_hosts_are_refused_by_every_name(key):
+def test_options_selecting_files_users_or_hosts_are_rejected_by_every_name(key):
     with pytest.raises(BadInput, match=f"option {key} is refused"):
         read({"rw": "read", key: "x"})
 
@@ -151,7 +151,7 @@ def test_options_that_choose_files_users_or_hosts_are_refused_by_every_name(key)
         ("ba", "blockalign"),
     ],
 )
-def test_an_option_and_its_alias_in_one_section_are_refused(first, second):
+def test_option_together_with_its_alias_is_rejected(first, second):
     for options in ({first: "read", second: "write"}, {second: "1", first: "2"}):
         with pytest.raises(BadInput):
             read({"jobs": [{"name": "a", **options}]})
@@ -159,7 +159,7 @@ def test_an_option_and_its_alias_in_one_section_are_refused(first, second):
         read({"rw": "read", "readwrite": "write"})
 
 
-def test_a_section_replaces_an_alias_of_the_global_section():
+def test_section_option_overrides_global_alias():
     job = read({"global": {"rw": "read", "timeout": 5}, "jobs": [{"name": "a", "readwrite": "write", "runtime": "1m", "time_based": True}]})
     assert job.writes
     assert job.sections[0].directions == {"write"}
@@ -195,7 +195,7 @@ def test_a_section_replaces_an_alias_of_the_global_section():
         ("runtime", [float("inf"), float("nan"), "soon"]),
     ],
 )
-def test_values_that_fio_would_misread_or_that_leave_the_target_are_refused(key, values):
+def test_misleading_or_target_escaping_values_are_rejected(key, values):
     for value in values:
         if value == "0-3 ":
             # Blanks around a value are taken away, as fio does.
@@ -233,35 +233,35 @@ def test_plain_values_are_accepted(options):
     read({"rw": "randwrite", **options})
 
 
-def test_options_of_an_engine_are_for_this_engine():
+def test_engine_options_require_their_engine():
     with pytest.raises(BadInput, match="userspace_reap does not exist for ioengine=psync"):
         read({"rw": "read", "userspace_reap": True})
     with pytest.raises(BadInput, match="sg_write_mode does not exist for ioengine=libaio"):
         read({"rw": "read", "ioengine": "libaio", "sg_write_mode": "write"})
 
 
-def test_engines_that_pass_the_block_layer_are_named():
+def test_engines_bypassing_the_block_layer_are_listed():
     assert read({"global": {"ioengine": "sg"}, "jobs": [{"name": "a"}, {"name": "b", "ioengine": "libaio"}]}).engines_past_the_block_layer == ("sg",)
     assert read({"rw": "read", "ioengine": "io_uring"}).engines_past_the_block_layer == ()
 
 
-def test_all_sections_together_have_as_many_processes_as_fio_has_room_for():
+def test_total_processes_of_all_sections_are_limited():
     with pytest.raises(BadInput, match="numjobs adds up to 6000"):
         read({"global": {"numjobs": 3000}, "jobs": [{"name": "a"}, {"name": "b"}]})
 
 
-def test_a_percentage_of_the_global_section_stays_in_force_in_fio():
+def test_global_percentage_conflicting_with_section_number_is_rejected():
     with pytest.raises(BadInput, match="offset in percent in the section global stays in effect for fio when a gives a number"):
         read({"global": {"fileoffset": "90%"}, "jobs": [{"name": "a", "rw": "write", "offset": 0}]})
 
 
-def test_a_line_is_never_longer_than_fio_reads_at_once():
+def test_lines_longer_than_the_fio_limit_are_rejected():
     with pytest.raises(BadInput, match="cannot carry"):
         fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path="/" + "x" * 5000, size=1))
 
 
 @pytest.mark.parametrize("path", ["/data/a ", " /data/a", "/data/a\t", "/data/a\\b", "/data/a\x85"])
-def test_a_path_that_fio_would_change_is_refused(path):
+def test_paths_altered_by_fio_are_rejected(path):
     with pytest.raises(BadInput, match="cannot carry"):
         fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path=path, size=1))
 
@@ -285,7 +285,7 @@ MIB = 1024**2
         ({"bs": "64k", "rw": "write:4k"}, "rw"),
     ],
 )
-def test_a_job_ends_within_the_named_part_of_a_device(options, blamed):
+def test_job_exceeding_target_size_is_rejected(options, blamed):
     job = read({"rw": "write", "bs": "4k", **options})
     fio_job.check_target(job, "device", None, "cell")
     with pytest.raises(BadInput, match=rf"^cell: (with )?{blamed} .*the target has a size of 1048576 bytes \(1 MiB\)") as caught:
@@ -306,19 +306,19 @@ def test_a_job_ends_within_the_named_part_of_a_device(options, blamed):
         {"loops": 3},
     ],
 )
-def test_jobs_within_the_size_are_accepted(options):
+def test_jobs_within_target_size_are_accepted(options):
     fio_job.check_target(read({"rw": "write", **options}), "device", MIB, "cell")
 
 
 @pytest.mark.parametrize("options", [{"offset": "4m"}, {"offset": "1%"}, {"offset_increment": "1m", "numjobs": 4}])
 @pytest.mark.parametrize("size", [None, MIB])
-def test_a_file_is_used_from_its_beginning(options, size):
+def test_file_offset_is_rejected(options, size):
     with pytest.raises(BadInput, match="a plain file is used from its beginning"):
         fio_job.check_target(read({"rw": "write", **options}), "file", size, "cell")
 
 
 @pytest.mark.parametrize("options", [{"fill_fs": 1}, {"file_append": 1}, {"filesize": "1m"}, {"size": "10%"}])
-def test_a_file_has_its_size_from_its_target_however_the_option_is_spelled(options):
+def test_options_setting_file_size_require_a_target_size(options):
     with pytest.raises(BadInput, match="give its target a size"):
         fio_job.check_target(read({"rw": "write", **options}), "file", MIB, "cell")
 
@@ -341,13 +341,13 @@ def test_a_file_has_its_size_from_its_target_however_the_option_is_spelled(optio
     ],
 )
 @pytest.mark.parametrize("key", ["rw", "readwrite"])
-def test_jobs_that_write(key, mode, writes, directions):
+def test_writing_jobs(key, mode, writes, directions):
     for job in (read({key: mode}), read({"global": {key: mode}, "jobs": [{"name": "a"}]})):
         assert job.writes is writes
         assert job.sections[0].directions == directions
 
 
-def test_one_writing_section_makes_a_writing_job():
+def test_one_writing_section_makes_the_job_write():
     assert read({"jobs": [{"name": "a", "rw": "read"}, {"name": "b", "rw": "randtrim"}]}).writes
     assert not read({"jobs": [{"name": "a"}]}).writes, "fio reads when nothing is said"
 
@@ -359,11 +359,11 @@ def test_mixes_of_one_hundred_percent():
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("30", 30), ("1m", 60), ("500ms", 0.5), ("2h", 7200), ("1.5s", 1.5)])
-def test_times(text, seconds):
+def test_times_are_parsed(text, seconds):
     assert fio_job.parse_time(text) == seconds
 
 
-def test_how_long_it_may_take():
+def test_maximum_run_time():
     timed = {"time_based": True, "runtime": "10s", "ramp_time": 5}
     assert read({"rw": "read", **timed}).longest == 15
     assert read({"rw": "read", **timed}).sections[0].asked_runtime == 10
@@ -375,7 +375,7 @@ def test_how_long_it_may_take():
     assert read(one_by_one).longest == 30
 
 
-def test_a_size_in_job_and_target_is_rejected():
+def test_size_in_both_job_and_target_is_rejected():
     fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", None, "cell")
     with pytest.raises(BadInput, match="both the job and its target"):
         fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", 4096, "cell")
@@ -383,6 +383,6 @@ def test_a_size_in_job_and_target_is_rejected():
         fio_job.check_target(read({"rw": "read", "size": "1G"}), "file", None, "cell")
 
 
-def test_a_workload_is_the_same_wherever_it_runs():
+def test_workload_hash_is_independent_of_target():
     assert read({"rw": "read", "bs": "4k"}).workload_sha256 == read({"rw": "read", "bs": "4k"}).workload_sha256
     assert read({"rw": "read", "bs": "4k"}).workload_sha256 != read({"rw": "read", "bs": "8k"}).workload_sha256

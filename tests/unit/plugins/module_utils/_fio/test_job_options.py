@@ -32,7 +32,7 @@ def help_of(*arguments):
     return subprocess.run(["fio", *arguments], capture_output=True, text=True, timeout=30, check=False).stdout
 
 
-def test_an_option_has_one_class():
+def test_every_option_has_one_class():
     assert not COMPUTED & HARMLESS
     assert not (COMPUTED | HARMLESS) & (set(REFUSED) - {"exitall_on_error"})
     assert not set(ALIASES) & (COMPUTED | HARMLESS | set(REFUSED))
@@ -41,7 +41,7 @@ def test_an_option_has_one_class():
 
 
 @needs_fio
-def test_every_option_of_the_fio_of_this_machine_has_a_class():
+def test_every_option_of_installed_fio_has_a_class():
     names = re.findall(r"^ *([A-Za-z_-]+) *:", help_of("--cmdhelp=all"), re.MULTILINE)
     assert len(names) > 150
     assert [name for name in names if "not known" in (refusal(name) or "")] == []
@@ -49,7 +49,7 @@ def test_every_option_of_the_fio_of_this_machine_has_a_class():
 
 @needs_fio
 @pytest.mark.parametrize("name", sorted(ALIASES))
-def test_aliases_are_those_of_fio(name):
+def test_aliases_match_installed_fio(name):
     text = help_of(f"--cmdhelp={name}")
     found = re.match(r" *([A-Za-z_-]+) *:", text)
     if found is None:
@@ -59,7 +59,7 @@ def test_aliases_are_those_of_fio(name):
 
 @needs_fio
 @pytest.mark.parametrize("engine", sorted(ENGINES))
-def test_options_of_engines_are_those_of_fio(engine):
+def test_engine_options_match_installed_fio(engine):
     names = set(re.findall(r"^ *([A-Za-z_]+) *:", help_of(f"--enghelp={engine}"), re.MULTILINE)) - {"IO engine"}
     assert names - set(REFUSED) <= ENGINES[engine].options
 
@@ -108,5 +108,5 @@ def test_every_engine_is_documented():
         ({"rw": "randrw", "rwmixread": 70, "bs": "1m", "ioengine": "sync", "numjobs": 128, "runtime": "3m", "time_based": True}, "device", 7 * 2**40),
     ],
 )
-def test_the_jobs_of_the_field_cases_are_accepted(job, kind, size):
+def test_jobs_of_field_cases_are_accepted(job, kind, size):
     check_target(read_job(job, "cell"), kind, size, "cell")

@@ -84,7 +84,7 @@ def text(*reports):
     ("message", "version"),
     [("fio-2.1.4", Version(2, 1, 4)), ("fio-3.33\n", Version(3, 33)), ("fio-3.42-135-gd7e5", Version(3, 42)), ("3.16", Version(3, 16))],
 )
-def test_versions(message, version):
+def test_versions_are_parsed(message, version):
     assert output.parse_version(message) == version
 
 
@@ -93,12 +93,12 @@ def test_invalid_versions_are_rejected():
         output.parse_version("fio-next")
 
 
-def test_behaviour_changes_with_3_41():
+def test_behaviour_changes_in_fio_3_41():
     assert output.behaviour_class(Version(3, 40)) == "libaio_sync_blocking"
     assert output.behaviour_class(Version(3, 41)) == output.behaviour_class(Version(4, 0)) == "libaio_sync_queued"
 
 
-def test_one_report():
+def test_single_report_is_parsed():
     found = parse(text(REPORT))
     (job,) = found.jobs
     assert (found.version, found.objects, found.truncated, found.messages) == (Version(3, 33), 1, False, ())
@@ -111,7 +111,7 @@ def test_one_report():
     assert job.sync is not None and job.sync.n == 2, "total_ios of sync is 0 for fdatasync"
 
 
-def test_text_around_and_several_objects():
+def test_surrounding_text_and_multiple_objects():
     first, last = report(), report(jobs__0__write__total_ios=5)
     found = parse("note: something\n" + text(first) + "\nfio: in between\n" + text(last) + "after\n")
     assert found.objects == 2
@@ -119,7 +119,7 @@ def test_text_around_and_several_objects():
     assert found.messages == ("note: something", "fio: in between", "after")
 
 
-def test_a_broken_end_and_no_object_at_all():
+def test_truncated_and_missing_objects():
     whole = text(REPORT)
     found = parse(whole + whole[:200])
     assert (found.objects, found.truncated) == (1, True)
@@ -128,14 +128,14 @@ def test_a_broken_end_and_no_object_at_all():
     assert parse("").objects == 0
 
 
-def test_json_of_something_else():
+def test_unrelated_json_is_rejected():
     with pytest.raises(NotUnderstood):
         parse('{"a": 1}')
     with pytest.raises(NotUnderstood, match="neither jobs nor client_stats"):
         parse('{"fio version": "fio-3.33"}')
 
 
-def test_a_maximum_that_cannot_be_drops_what_it_ruins():
+def test_impossible_maximum_discards_dependent_statistics():
     changed = report(jobs__0__sync__lat_ns__max=3_159_000_000_000, jobs__0__sync__lat_ns__mean=1e9)
     sync = parse(text(changed)).jobs[0].sync
     assert sync.flags == ("max_above_elapsed",)
@@ -143,14 +143,14 @@ def test_a_maximum_that_cannot_be_drops_what_it_ruins():
     assert sync.percentiles == {50.0: 5} and sync.bins == {5: 1, 9: 1} and sync.n == 2
 
 
-def test_sync_latency_of_libaio_before_3_31():
+def test_libaio_sync_latency_before_3_31_is_flagged():
     old = parse(text(report(**{"fio version": "fio-3.30"}))).jobs[0].sync
     assert (old.n, old.mean, old.percentiles, old.flags) == (2, None, {}, ("libaio_sync_latency_wrong_before_3.31",))
     other = report(**{"fio version": "fio-3.30", "global options": {"ioengine": "psync"}})
     assert parse(text(other)).jobs[0].sync.mean == 7.0
 
 
-def test_without_n_the_bins_are_counted():
+def test_missing_n_is_counted_from_bins():
     lat = {"min": 5, "max": 9, "mean": 7.0, "stddev": 2.0, "bins": {"5": 1, "9": 3}}
     changed = report(**{"fio version": "fio-3.16", "global options": {}, "jobs__0__sync": {"total_ios": 0, "lat_ns": lat}})
     assert parse(text(changed)).jobs[0].sync.n == 4
@@ -172,7 +172,7 @@ NOTHING = {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0}
         ("fio-3.33", "slat_ns", None, None),
     ],
 )
-def test_a_latency_that_was_not_measured_is_missing_and_not_0(version, key, values, n):
+def test_unmeasured_latency_is_none_not_0(version, key, values, n):
     report = copy.deepcopy(REPORT)
     report["fio version"] = version
     write = report["jobs"][0]["write"]
@@ -182,7 +182,7 @@ def test_a_latency_that_was_not_measured_is_missing_and_not_0(version, key, valu
     assert job.directions["write"].slat == Latency(n=n)
 
 
-def test_a_latency_without_n_is_kept_if_anything_was_measured():
+def test_latency_without_n_is_kept_if_measured():
     report = copy.deepcopy(REPORT)
     report["fio version"] = "fio-3.16"
     write = report["jobs"][0]["write"]
@@ -194,7 +194,7 @@ def test_a_latency_without_n_is_kept_if_anything_was_measured():
 
 @pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.16", "fio-3.33"])
 @pytest.mark.parametrize("name", ["slat", "clat", "lat"])
-def test_null_in_place_of_a_latency_is_missing(version, name):
+def test_null_latency_is_none(version, name):
     report = copy.deepcopy(REPORT)
     report["fio version"] = version
     report["jobs"][0]["write"][f"{name}_ns"] = None
@@ -207,20 +207,20 @@ def test_null_in_place_of_a_latency_is_missing(version, name):
 
 
 @pytest.mark.parametrize("key", ["percentile", "bins", "min", "N"])
-def test_null_inside_a_latency_is_missing(key):
+def test_null_field_of_a_latency_is_none(key):
     report = copy.deepcopy(REPORT)
     report["jobs"][0]["write"]["clat_ns"][key] = None
     clat = parse(json.dumps(report)).jobs[0].directions["write"].clat
     assert (clat.max, clat.n) == (200, 2)
 
 
-def test_null_in_place_of_the_latency_of_syncs_is_missing():
+def test_null_sync_latency_is_none():
     report = copy.deepcopy(REPORT)
     report["jobs"][0]["sync"]["lat_ns"] = None
     assert parse(json.dumps(report)).jobs[0].sync is None
 
 
-def test_slat_of_a_synchronous_engine_is_missing_in_the_samples(sample):
+def test_slat_of_synchronous_engines_is_none_in_samples(sample):
     for version in ("v2.1.4", "v3.16"):
         (job,) = sample(f"{version}/07-fsync1-psync.json").jobs
         assert job.directions["write"].slat == Latency()
@@ -228,7 +228,7 @@ def test_slat_of_a_synchronous_engine_is_missing_in_the_samples(sample):
     assert job.directions["write"].slat == Latency(n=0)
 
 
-def test_microseconds_and_kib_of_2x():
+def test_microseconds_and_kib_of_fio_2():
     write = {
         "io_bytes": 8,
         "bw": 4,
@@ -244,13 +244,13 @@ def test_microseconds_and_kib_of_2x():
     assert parse(text(old)).jobs[0].directions["write"].total_ios is None, "a number that is not there is None"
 
 
-def test_a_rate_without_time_is_none():
+def test_rate_without_runtime_is_none():
     changed = report(jobs__0__write__runtime=0, jobs__0__write__iops=0.0)
     found = parse(text(changed)).jobs[0].directions["write"]
     assert (found.iops, found.bw_bytes) == (None, None)
 
 
-def test_client_mode_ignores_what_it_adds_up():
+def test_client_mode_ignores_aggregates():
     row = REPORT["jobs"][0]
     rows = [{**row, "hostname": "a", "port": 8765}, {**row, "jobname": "All clients", "hostname": "a", "port": 8765}]
     client = {"fio version": "fio-3.39", "global options": [{"hostname": "a", "port": 8765, "bs": "8k"}], "client_stats": rows}
@@ -270,14 +270,14 @@ def test_client_mode_ignores_what_it_adds_up():
         ("fio-3.33", {"latency_target": 0, "latency_window": 0}, None, None),
     ],
 )
-def test_units_of_the_latency_search(version, values, target, window):
+def test_latency_target_units(version, values, target, window):
     changed = report(**{"fio version": version})
     changed["jobs"][0].update(values)
     job = parse(text(changed)).jobs[0]
     assert (job.latency_target_ns, job.latency_window_ns) == (target, window)
 
 
-def test_the_summary_of_threads_that_ran_together():
+def test_summary_of_concurrent_threads():
     second = copy.deepcopy(REPORT["jobs"][0])
     second["write"]["clat_ns"].update({"max": 900, "mean": 450.0, "bins": {"100": 1, "900": 1}})
     both = report()
@@ -291,7 +291,7 @@ def test_the_summary_of_threads_that_ran_together():
     assert found["sync"]["n"] == 4
 
 
-def test_the_rates_of_phases_are_not_added():
+def test_rates_of_sequential_phases_are_not_added():
     second = copy.deepcopy(REPORT["jobs"][0])
     second["groupid"] = 1
     both = report()
@@ -303,7 +303,7 @@ def test_the_rates_of_phases_are_not_added():
 # --- the captured outputs of four versions ----------------------------------------------------------------------------
 
 
-def test_every_sample_can_be_read(shared_samples):
+def test_every_sample_is_parsed(shared_samples):
     versions = {}
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
         found = parse(path.read_text(errors="replace"), block_size=4096)
@@ -323,7 +323,7 @@ def sample(shared_samples):
     return read
 
 
-def test_the_same_quantities_in_every_version(sample):
+def test_samples_of_all_versions_have_the_same_quantities(sample):
     for version in ("v2.1.4", "v3.16", "v3.33", "v3.42"):
         write = sample(f"{version}/01-single-json.json").jobs[0].directions["write"]
         assert write.total_ios * 4096 == write.io_bytes
@@ -333,7 +333,7 @@ def test_the_same_quantities_in_every_version(sample):
         assert 6 < write.iops * write.lat.mean / 1e9 < 8.5
 
 
-def test_status_dumps(sample):
+def test_status_dumps_are_parsed(sample):
     for version in ("v2.1.4", "v3.16", "v3.33", "v3.42"):
         found = sample(f"{version}/11-status-interval.json")
         assert found.objects == 4
@@ -344,7 +344,7 @@ def test_status_dumps(sample):
     assert dump.runtime_ms == 2701 and 38_000 < dump.iops < 40_000
 
 
-def test_numbers_of_threads(sample):
+def test_thread_counts(sample):
     grouped, single = sample("v3.33/03-group-numjobs4.json"), sample("v3.33/04-nogroup-numjobs4.json")
     assert (len(grouped.jobs), len(single.jobs)) == (1, 4)
     assert grouped.jobs[0].directions["read"].runtime_ms == 3001
@@ -359,7 +359,7 @@ def test_sync_latency_by_version(sample):
     assert sample("v2.1.4/07-fsync1-psync.json").jobs[0].sync is None
 
 
-def test_grouped_bins_are_the_sum_of_their_parts_in_client_mode(sample):
+def test_grouped_bins_are_the_sum_of_client_bins(sample):
     for version in ("v3.33", "v3.42"):
         found = sample(f"{version}/51-cs-jsonplus.json")
         assert found.client_mode and len(found.jobs) == 4 and all(job.name != "All clients" for job in found.jobs)
@@ -367,7 +367,7 @@ def test_grouped_bins_are_the_sum_of_their_parts_in_client_mode(sample):
         assert all(job.options["ioengine"] == "libaio" for job in found.jobs)
 
 
-def test_failures_in_the_samples(sample):
+def test_failures_in_samples_are_parsed(sample):
     assert sample("v3.33/72-mounted.json").jobs[0].directions == {}
     assert "appears mounted" in sample("v3.33/72-mounted.json").messages[0]
     assert sample("v3.33/32-sigkill.json").objects == 0

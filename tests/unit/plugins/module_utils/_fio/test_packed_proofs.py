@@ -18,7 +18,7 @@ RACK = Path(__file__).resolve().parents[4] / "rack"
 
 
 @pytest.mark.parametrize(("program", "summary"), [("guard_on_real_devices", "0 proven, 0 failed"), ("attacks", "0 held, 0 broken, 0 unbuilt")])
-def test_a_packed_proof_runs_without_the_collection(tmp_path, program, summary):
+def test_packed_program_runs_without_the_collection(tmp_path, program, summary):
     packed = tmp_path / f"{program}.pyz"
     subprocess.run([sys.executable, RACK / f"{program}.py", "--pack", packed], check=True)
     names = zipfile.ZipFile(packed).namelist()

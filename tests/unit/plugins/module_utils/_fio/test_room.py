@@ -22,18 +22,18 @@ def pair(path, size, *, present=0, number="8:1", free=FREE, real=None, **job):
     return cell, TargetFacts(target=cell.target, path=real or path, size=present, exists=bool(present), free=free, file_system=number)
 
 
-def test_files_that_fit_individually_are_refused_together():
+def test_files_exceeding_free_space_together_are_refused():
     require_room([pair("/a", 60 * MIB)])
     with pytest.raises(Refused, match=r"^fio will not write to /a, /b: .* needs 121\.1 MiB .* and 100 MiB \(104857600 bytes\) are free"):
         require_room([pair("/a", 60 * MIB), pair("/b", 60 * MIB)])
 
 
-def test_files_of_other_file_systems_are_counted_apart():
+def test_file_systems_are_checked_separately():
     require_room([pair("/a", 60 * MIB), pair("/b", 60 * MIB, number="8:2")])
     require_room([pair("/a", 60 * MIB, number=None), pair("/b", 60 * MIB, number=None)])
 
 
-def test_a_file_counts_once_with_its_largest_need_however_it_is_named():
+def test_file_counts_once_with_its_largest_size_under_any_name():
     require_room([pair("/a", 30 * MIB), pair("/a", 60 * MIB), pair("/link", 50 * MIB, real="/a")])
     with pytest.raises(Refused):
         require_room([pair("/a", 30 * MIB), pair("/a", 60 * MIB), pair("/b", 50 * MIB)])
@@ -45,23 +45,23 @@ def test_existing_files_need_no_space():
     require_room([pair("/a", 60 * MIB, present=60 * MIB, free=0)])
 
 
-def test_metadata_and_a_reserve_are_kept_free():
+def test_metadata_and_reserve_are_kept_free():
     with pytest.raises(Refused):
         require_room([pair("/a", FREE)])
     require_room([pair("/a", 98 * MIB)])
 
 
-def test_devices_need_no_room():
+def test_devices_need_no_free_space():
     cell = read_cell("v", {"name": "c", "target": {"device": "/dev/sdb", "size": FREE * 2}, "job": {"rw": "write"}})
     require_room([(cell, TargetFacts(target=cell.target, path="/dev/sdb", size=FREE * 4, free=FREE, file_system="8:1"))])
 
 
-def test_many_files_are_not_all_named():
+def test_long_file_lists_are_abbreviated():
     with pytest.raises(Refused, match=r"and 20 more: with metadata"):
         require_room([pair(f"/f{number:02}", 10 * MIB) for number in range(30)])
 
 
-def test_all_cells_of_an_order_are_counted_before_the_first_one_runs(monkeypatch):
+def test_space_for_all_cells_is_checked_before_the_first_run(monkeypatch):
     pairs = [pair("/a", 60 * MIB), pair("/b", 60 * MIB)]
     cells = [
         read_cell("v", {"name": f"c{number}", "target": {"file": cell.target.path, "size": 60 * MIB}, "job": {"rw": "write"}})

@@ -93,7 +93,7 @@ TARGET = {"rw": "randread", "iodepth": 32, "latency_target": "5ms", "latency_win
 
 
 @pytest.mark.parametrize("version", ["v3.33", "v3.42"])
-def test_a_met_latency_target_ends_a_captured_run_before_its_time_and_is_ok(of_sample, version):
+def test_captured_run_ended_early_by_met_latency_target_is_ok(of_sample, version):
     found = of_sample("10-latency-target", named("lt", TARGET), version)
     assert (found.state, found.reason) == ("ok", "")
     (note,) = found.notes
@@ -114,7 +114,7 @@ def test_a_met_latency_target_ends_a_captured_run_before_its_time_and_is_ok(of_s
         {"latency_target": "1us"},
     ],
 )
-def test_an_early_end_that_no_met_target_explains_is_an_interruption(of_sample, version, changes):
+def test_early_end_without_met_target_is_an_interruption(of_sample, version, changes):
     job = {name: value for name, value in {**TARGET, **changes}.items() if value is not None}
     found = of_sample("10-latency-target", named("lt", job), version)
     assert found.state == "interrupted"
@@ -122,7 +122,7 @@ def test_an_early_end_that_no_met_target_explains_is_an_interruption(of_sample, 
 
 
 @pytest.mark.parametrize("version", ["v3.16", "v3.33", "v3.42"])
-def test_a_missed_latency_target_is_ok_and_noted(of_sample, version):
+def test_missed_latency_target_is_ok_with_a_note(of_sample, version):
     found = of_sample("10b-latency-target-miss", named("lt", {**TARGET, "latency_target": "1us", "runtime": 4}), version)
     assert (found.state, found.reason) == ("ok", "")
     assert "without a queue depth that meets its latency_target" in found.notes[0]
@@ -166,20 +166,20 @@ def bins(**counts):
         ({"clat_ns": bins(n300000=1000)}, {"latency_run": 1}, "interrupted"),
     ],
 )
-def test_the_figures_decide_whether_the_target_was_met(latency, options, state):
+def test_measured_latency_decides_whether_the_target_was_met(latency, options, state):
     found = ended_early(latency, **options)
     assert found.state == state, found
     assert bool(found.notes) is (state == "ok")
 
 
-def test_a_job_that_another_may_have_ended_did_not_end_by_its_target():
+def test_job_possibly_ended_by_another_is_interrupted():
     good = {"clat_ns": bins(n300000=1000)}
     assert ended_early(good, numjobs=4).state == "ok"
     assert ended_early(good, exitall=True).state == "ok"
     assert ended_early(good, exitall=True, numjobs=4).state == "interrupted"
 
 
-def test_both_directions_count_for_a_target():
+def test_both_directions_count_for_latency_target():
     def direction(late):
         return {"io_bytes": 4096000, "total_ios": 1000, "runtime": 501, "clat_ns": bins(n300000=1000 - late, n9000000=late)}
 
@@ -192,13 +192,13 @@ def test_both_directions_count_for_a_target():
 
 
 @pytest.mark.parametrize("version", ["v3.33", "v3.42"])
-def test_a_mounted_target_ends_with_0_and_is_not_ok(of_sample, version):
+def test_mounted_target_with_exit_status_0_is_failed(of_sample, version):
     found = of_sample("72-mounted", named("mw", {"rw": "randwrite"}), version)
     assert found.state == "failed"
     assert "appears mounted" in found.reason
 
 
-def test_one_of_two_jobs_fails(of_sample):
+def test_failure_of_one_of_two_jobs_is_reported(of_sample):
     both = {"jobs": [{"name": "good", **READ}, {"name": "bad", "rw": "randread"}]}
     assert "bad: error 20" in of_sample("26b-one-of-two-fails", both).reason
 
@@ -208,7 +208,7 @@ REPORT = """{"fio version": "fio-3.33", "jobs": [{"jobname": "t1", "groupid": 0,
 """
 
 
-def test_a_good_run():
+def test_successful_run_is_ok():
     assert decide(WRITE, a_run(REPORT)) == Decision("ok")
     harmless = "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1\n"
     assert decide(WRITE, a_run(harmless + REPORT)).state == "ok"
@@ -237,17 +237,17 @@ def test_a_good_run():
         (a_run(REPORT.replace('"total_ios": 1', '"total_ios": 0')), "failed", "did no write"),
     ],
 )
-def test_everything_else_is_not_ok(run, state, words):
+def test_other_runs_are_not_ok(run, state, words):
     found = decide(WRITE, run)
     assert found.state == state
     assert words in found.reason
 
 
-def test_nine_tenths_of_the_time_is_enough():
+def test_ninety_percent_of_runtime_is_sufficient():
     assert decide(WRITE, a_run(REPORT.replace('"runtime": 3000', '"runtime": 2700'))).state == "ok"
 
 
-def test_a_missing_engine_is_reported():
+def test_missing_engine_is_reported():
     there = ScriptedRunner({("fio",): Reply(rc=1, stdout="IO engine psync has no options\n")})
     fio_run.check_engine(there, "psync")
     missing = ScriptedRunner({("fio",): Reply(rc=1, stdout="IO engine io_uring not found\n", stderr="fio: engine io_uring not loadable\n")})
@@ -255,13 +255,13 @@ def test_a_missing_engine_is_reported():
         fio_run.check_engine(missing, "io_uring")
 
 
-def test_a_job_that_the_fio_of_the_host_does_not_take():
+def test_job_rejected_by_host_fio_is_reported():
     runner = ScriptedRunner({("fio", "--parse-only", "-"): Reply(rc=1, stderr="Bad option <iodeph=3>\nfio: job k dropped\n")})
     with pytest.raises(BadInput, match="k: fio on this host does not accept the job: Bad option <iodeph=3>"):
         fio_run.check_job_file(runner, "[k]\niodeph=3\n", "k")
 
 
-def test_counters_of_devices(tmp_path):
+def test_device_counters_are_read(tmp_path):
     place = tmp_path / "sys/class/block/sda"
     place.mkdir(parents=True)
     (place / "stat").write_text("1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17\n")
@@ -310,7 +310,7 @@ def real(tmp_path):
 
 
 @needs_fio
-def test_a_real_run(real):
+def test_real_run(real):
     run, output = real("rw=randwrite\nnumber_ios=100\n")
     assert fio_run.decide(read_job({"rw": "randwrite", "number_ios": 100}, "t1"), run, output) == Decision("ok")
     assert output.jobs[0].directions["write"].total_ios == 100
@@ -318,13 +318,13 @@ def test_a_real_run(real):
 
 
 @needs_fio
-def test_the_watchdog(real):
+def test_watchdog_stops_fio(real):
     run, output = real("rw=randread\ntime_based\nruntime=60\n", limit=1.0)
     assert run.stopped_after == 1.0
     assert fio_run.decide(read_job({"rw": "randread", "time_based": True, "runtime": 60}, "t1"), run, output).state == "interrupted"
 
 
 @needs_fio
-def test_fio_itself_is_forbidden_to_write_in_a_job_that_reads(real):
+def test_fio_runs_read_only_for_reading_jobs(real):
     run, output = real("rw=randwrite\n", read_only=True)
     assert fio_run.decide(read_job({"rw": "randwrite"}, "t1"), run, output).state == "failed"

@@ -33,7 +33,7 @@ def spool(tmp_path):
         yield found
 
 
-def test_a_finished_cell(spool):
+def test_finished_cell_is_stored(spool):
     place = spool.store(KEY, {"job.fio": b"[a]\n", "fio.json.gz": b"{}"}, {"schema": 1, "state": "ok"})
     assert place == spool.folder / "c1/as_found/randwrite-4k/1"
     assert sorted(path.name for path in place.iterdir()) == ["fio.json.gz", "job.fio", "meta.json"]
@@ -44,21 +44,21 @@ def test_a_finished_cell(spool):
     assert not list(spool.home.glob(".cell*"))
 
 
-def test_a_changed_file_invalidates_a_result(spool):
+def test_changed_file_invalidates_the_result(spool):
     place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
     (place / "job.fio").write_bytes(b"[b]\n")
     assert spool.read_meta(KEY) is None
     assert spool.read_meta(CellKey("as_found", "other", 1)) is None
 
 
-def test_a_newer_result_takes_the_place_of_the_older(spool):
+def test_newer_result_replaces_the_older(spool):
     spool.store(KEY, {"old.log.gz": b"x"}, {"state": "failed"})
     place = spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
     assert sorted(path.name for path in place.iterdir()) == ["job.fio", "meta.json"]
     assert not list(spool.home.glob(".cell*"))
 
 
-def test_nothing_half_written_stays(spool, monkeypatch):
+def test_failed_write_leaves_no_partial_result(spool, monkeypatch):
     def full(descriptor):
         raise OSError(28, "No space left on device")
 
@@ -68,13 +68,13 @@ def test_nothing_half_written_stays(spool, monkeypatch):
     assert list(spool.home.iterdir()) == []
 
 
-def test_too_little_space_is_reported_before_anything_runs(spool, monkeypatch):
+def test_insufficient_space_is_reported_before_any_run(spool, monkeypatch):
     monkeypatch.setattr(fio_spool, "MINIMUM_FREE", 1024**6)
     with pytest.raises(SpoolError, match="are needed: free space"):
         spool.require_space()
 
 
-def test_a_spool_that_cannot_be_made(tmp_path):
+def test_unusable_spool_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(SpoolError, match="cannot be used: Not a directory"):
         Spool(tmp_path / "file", "c1").opened().__enter__()
@@ -84,7 +84,7 @@ def mode_of(path):
     return path.stat().st_mode & 0o7777
 
 
-def test_existing_folders_keep_their_mode_and_new_ones_can_be_fetched(tmp_path):
+def test_existing_folders_keep_their_mode_and_new_ones_are_readable(tmp_path):
     for mode in (0o700, 0o1777):
         mine = tmp_path / f"{mode:o}"
         mine.mkdir()
@@ -105,7 +105,7 @@ def test_existing_folders_keep_their_mode_and_new_ones_can_be_fetched(tmp_path):
         assert mode_of(home) == 0o700
 
 
-def test_the_lock_is_neither_emptied_nor_followed(tmp_path):
+def test_lock_file_is_neither_truncated_nor_followed(tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     os.link(precious, tmp_path / ".lock")
@@ -118,7 +118,7 @@ def test_the_lock_is_neither_emptied_nor_followed(tmp_path):
     assert not (tmp_path / "elsewhere").exists()
 
 
-def test_the_archive_is_not_written_through_a_link(spool, tmp_path):
+def test_archive_is_not_written_through_a_link(spool, tmp_path):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     (spool.folder / ".c1.tar.new").symlink_to(precious)
@@ -127,7 +127,7 @@ def test_the_archive_is_not_written_through_a_link(spool, tmp_path):
     assert precious.read_text() == "kept"
 
 
-def test_a_spool_that_everybody_may_exchange_is_refused(tmp_path):
+def test_world_writable_spool_parent_is_refused(tmp_path):
     tmp_path.chmod(0o777)
     with pytest.raises(SpoolError, match=r"Every user may replace the spool's folder .*: remove write permission for others \(chmod o-w\) from"), Spool(
         tmp_path / "spool", "c1"
@@ -136,7 +136,7 @@ def test_a_spool_that_everybody_may_exchange_is_refused(tmp_path):
     assert not (tmp_path / "spool").exists()
 
 
-def test_a_campaign_named_like_a_folder_of_everybody_is_refused(tmp_path):
+def test_campaign_named_like_a_world_writable_folder_is_refused(tmp_path):
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
     with pytest.raises(SpoolError, match="Every user may write to the spool's folder"), Spool(tmp_path, "tmp").opened():
@@ -166,14 +166,14 @@ def test_folders_of_other_users_in_world_writable_places_are_refused(tmp_path, k
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a..b", "a b", "x\n", "a" * 200])
-def test_names_that_are_no_folder(name, tmp_path):
+def test_invalid_folder_names_are_rejected(name, tmp_path):
     with pytest.raises(BadInput, match="cannot be the name of a campaign"):
         Spool(tmp_path, name)
     with pytest.raises(BadInput, match="cannot be the name of a cell"):
         Spool(tmp_path, "c1").place(CellKey("as_found", name, 1))
 
 
-def test_one_run_at_a_time(spool):
+def test_concurrent_run_is_refused(spool):
     other = Spool(spool.folder, "c2")
     (other.home / ".cell.new").mkdir(parents=True)
     with pytest.raises(SpoolError, match="Another run is measuring on this host"), other.opened():
@@ -189,13 +189,13 @@ def test_leftovers_of_a_killed_run_are_removed(tmp_path):
         pass
 
 
-def test_the_workplace_is_gone_afterwards(spool):
+def test_work_folder_is_removed_afterwards(spool):
     with spool.workplace() as folder:
         (folder / "fio.json").write_text("{}")
     assert not folder.exists()
 
 
-def test_the_archive(spool):
+def test_archive_contents(spool):
     spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
     spool.store(CellKey("v" * 128, "c" * 128, 12), {"fio.json.gz": b"{}"}, {"state": "failed"})
     spool.note_progress({"cell": 1})
@@ -215,12 +215,12 @@ def test_the_archive(spool):
     assert subprocess.run(["tar", "tf", archive], capture_output=True, check=True).stdout.count(b"\n") == 4
 
 
-def test_no_cells_no_archive(spool):
+def test_no_archive_without_cells(spool):
     assert spool.pack() == {}
     assert not spool.archive.exists()
 
 
-def test_the_version_is_that_of_the_collection():
+def test_version_matches_galaxy_yml():
     galaxy = (Path(__file__).resolve().parents[5] / "galaxy.yml").read_text()
     assert re.search(r"^version: (\S+)", galaxy, re.MULTILINE).group(1) == fio_spool.COLLECTION_VERSION
 
@@ -229,7 +229,7 @@ def everything_below(folder):
     return {str(path.relative_to(folder)): mode_of(path) for path in folder.rglob("*")}
 
 
-def test_only_the_archive_and_the_status_can_be_read_by_others(tmp_path):
+def test_only_archive_and_status_are_world_readable(tmp_path):
     umask = os.umask(0)
     try:
         spool = Spool(tmp_path / "spool", "c1")
@@ -251,7 +251,7 @@ def test_only_the_archive_and_the_status_can_be_read_by_others(tmp_path):
     assert found[f"{place}/job.fio"] == 0o600
 
 
-def test_no_folder_is_open_to_others_for_a_moment(tmp_path, monkeypatch):
+def test_new_folders_are_never_temporarily_open(tmp_path, monkeypatch):
     made = []
     mkdir = os.mkdir
 
@@ -274,7 +274,7 @@ def test_no_folder_is_open_to_others_for_a_moment(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("kind", ["symbolic link", "hard link"])
 @pytest.mark.parametrize("name", [".order.json.new", ".progress.json"])
-def test_a_draft_is_not_written_through_a_link(spool, tmp_path, kind, name):
+def test_temporary_file_is_not_written_through_a_link(spool, tmp_path, kind, name):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     precious.chmod(0o640)
@@ -285,14 +285,14 @@ def test_a_draft_is_not_written_through_a_link(spool, tmp_path, kind, name):
     assert (spool.home / "order.json").read_text() == "{}"
 
 
-def test_the_log_is_not_written_through_a_link(tmp_path):
+def test_log_is_not_written_through_a_link(tmp_path):
     (tmp_path / "runner.log").symlink_to(tmp_path / "elsewhere")
     RunnerLog(tmp_path).write("started")
     assert not (tmp_path / "elsewhere").exists()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
-def test_the_status_that_another_user_has_put_where_everybody_may_ends_no_process(tmp_path):
+def test_foreign_status_file_in_world_writable_folder_ends_no_process(tmp_path):
     tmp_path.chmod(0o1777)
     spool = Spool(tmp_path / "spool", "c1")
     spool.home.mkdir(parents=True)
@@ -310,7 +310,7 @@ def test_the_status_that_another_user_has_put_where_everybody_may_ends_no_proces
             victim.kill()
 
 
-def test_a_file_that_is_not_of_this_user_is_not_read(tmp_path):
+def test_files_of_other_users_are_not_read(tmp_path):
     mine, link, pipe = tmp_path / "mine", tmp_path / "link", tmp_path / "pipe"
     mine.write_text("text")
     assert read_own(mine) == "text"

@@ -19,7 +19,7 @@ def read(job):
     return read_job(job, "cell")
 
 
-def test_a_fio_that_is_older_than_its_json():
+def test_fio_without_json_support_is_too_old():
     with pytest.raises(versions.TooOld, match=r"fio 2\.0\.15 on this host is too old: 2\.1 or newer is needed"):
         versions.check_version(Version(2, 0, 15), [])
     versions.check_version(Version(2, 1), [read({"rw": "read"})])
@@ -46,7 +46,7 @@ def test_a_fio_that_is_older_than_its_json():
         ({"io_size": "50%"}, Version(3, 2), r"io_size in percent of the job cell: 3\.3 or newer"),
     ],
 )
-def test_an_option_names_the_version_that_has_it(job, version, words):
+def test_unsupported_option_error_names_the_required_version(job, version, words):
     with pytest.raises(versions.TooOld, match=words):
         versions.check_version(version, [read({"rw": "read", **job})])
     versions.check_version(Version(3, 42), [read({"rw": "read", **job})])
@@ -57,7 +57,7 @@ def test_options_of_an_old_fio_are_accepted(job):
     versions.check_version(Version(2, 2, 12), [read({"rw": "read", **job})])
 
 
-def test_options_of_the_installed_fio_are_accepted():
+def test_options_of_installed_fio_are_accepted():
     runner = Runner()
     if not runner.has("fio"):
         pytest.skip("this machine has no fio")
@@ -66,7 +66,7 @@ def test_options_of_the_installed_fio_are_accepted():
     assert wrong == []
 
 
-def test_an_old_fio_is_queried_for_its_options():
+def test_old_fio_is_queried_for_its_options():
     runner = ScriptedRunner(
         {
             ("fio",): lambda words: Reply(f"{words[1].split('=')[1]}: some option\n"),
@@ -81,7 +81,7 @@ def test_an_old_fio_is_queried_for_its_options():
     assert "no histograms" in bins and "count from the start" in epoch
 
 
-def test_a_new_fio_is_not_queried():
+def test_new_fio_is_not_queried():
     runner = ScriptedRunner({})
     found = versions.read_abilities(runner, Version(3, 1))
     assert found == versions.Abilities() and found.output_format == "json+" and not runner.calls

@@ -64,7 +64,7 @@ def frames(health):
     return [finding for finding in health.findings if finding.check == "aoe_frames"]
 
 
-def test_a_cache_over_a_target_is_one_line_with_all_that_is_needed(host):
+def test_cache_over_aoe_target_is_one_complete_finding(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")
     health = look(host, OVER_TARGET)
@@ -85,7 +85,7 @@ def test_a_cache_over_a_target_is_one_line_with_all_that_is_needed(host):
     assert [one.check for one in health.findings if one.subject == "images" and one.severity == "warning"] == ["aoe_frames"]
 
 
-def test_it_is_gone_after_the_mtu_was_set(host):
+def test_finding_disappears_after_the_mtu_is_set(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")
     first = look(host, OVER_TARGET)
@@ -96,7 +96,7 @@ def test_it_is_gone_after_the_mtu_was_set(host):
     assert [one for one in health.findings if one.check == "cache_uncacheable"] == []
 
 
-def test_a_cache_that_is_served_is_found_on_the_target(host):
+def test_served_cache_is_reported_on_the_target(host):
     mapped(host, "sdb")
     serve(host, 9000)
     (found,) = frames(look(host, SERVED))
@@ -106,7 +106,7 @@ def test_a_cache_that_is_served_is_found_on_the_target(host):
     assert frames(look(host, SERVED)) == []
 
 
-def test_frames_that_initiators_do_not_use_are_only_a_note(host):
+def test_frame_sizes_unused_by_initiators_are_only_a_note(host):
     mapped(host, "sdb")
     serve(host, 9000)
     first = look(host, SERVED)
@@ -115,13 +115,13 @@ def test_frames_that_initiators_do_not_use_are_only_a_note(host):
     assert found.severity == "info"
 
 
-def test_a_device_that_is_served_without_a_cache_is_no_finding(host):
+def test_served_device_without_cache_is_no_finding(host):
     serve(host, 9000, "/dev/sdb")
     assert frames(look(host)) == []
 
 
 @pytest.mark.parametrize(("mtu", "severity"), [(1500, "info"), (4200, None), (8700, None), (9000, "info")])
-def test_a_target_without_a_cache_is_a_note(host, mtu, severity):
+def test_target_without_cache_is_a_note(host, mtu, severity):
     target(host, mtu)
     health = look(host)
     assert [found.severity for found in frames(health)] == ([severity] if severity else [])
@@ -129,7 +129,7 @@ def test_a_target_without_a_cache_is_a_note(host, mtu, severity):
 
 
 @pytest.mark.parametrize(("mtu", "found"), [(8700, 0), (4200, 0), (9000, 1), (1500, 1)])
-def test_a_cache_of_large_blocks_takes_pages(host, mtu, found):
+def test_cache_with_large_blocks_requires_page_aligned_frames(host, mtu, found):
     target(host, mtu)
     mapped(host, "etherd!e7.1")
     messages = [one.message for one in frames(look(host, LVM_OVER_TARGET))]
@@ -137,7 +137,7 @@ def test_a_cache_of_large_blocks_takes_pages(host, mtu, found):
     assert all("no multiple of 4 KiB, the page" in message for message in messages)
 
 
-def test_a_cache_of_sectors_takes_every_frame_and_the_target_is_noted_all_the_same(host):
+def test_cache_with_sector_blocks_accepts_every_frame_and_target_is_noted(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")
     (found,) = frames(look(host, dataclasses.replace(LVM_OVER_TARGET, type="bcache", block_size=512)))
@@ -145,7 +145,7 @@ def test_a_cache_of_sectors_takes_every_frame_and_the_target_is_noted_all_the_sa
     assert "set the MTU 8700" in found.message
 
 
-def test_a_block_that_no_frame_carries_is_reported(host):
+def test_block_too_large_for_any_frame_is_reported(host):
     target(host, 9000)
     mapped(host, "etherd!e7.1")
     (found,) = frames(look(host, dataclasses.replace(OVER_TARGET, block_size=16384)))
@@ -153,7 +153,7 @@ def test_a_block_that_no_frame_carries_is_reported(host):
     assert "cannot be determined" not in found.message
 
 
-def test_a_target_that_limits_the_frames_is_judged_by_what_is_negotiated(host):
+def test_negotiated_frame_size_is_used_if_target_limits_frames(host):
     target(host, 9000, carried=8192)
     mapped(host, "etherd!e7.1")
     assert frames(look(host, OVER_TARGET)) == []

@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rat
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, readings, traffic
 
 
-def test_case_c_the_module_reports_why_few_requests_are_served():
+def test_case_c_histogram_explains_the_low_hit_rate():
     """Field case C: 14% of the reads and 3% of the writes were hits, and the sizes of the requests tell why."""
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0, "write_hits": 0, "write_misses": 0, "bypassed_writes": 0}
     state = cache(FLASHCACHE, counters=counters)
@@ -42,7 +42,7 @@ def test_case_c_the_module_reports_why_few_requests_are_served():
     assert "served 14% of 100000 reads in 60 min" in hits.message
 
 
-def test_the_histogram_is_the_difference_of_two_readings():
+def test_histogram_is_the_difference_of_two_readings():
     state = cache(FLASHCACHE, histogram={**CASE_C, 4096: CASE_C[4096] + 5000, 512: CASE_C[512] + 100})
     happened = passed(state, readings(FLASHCACHE, 1.0), readings(state, 61.0))
     found = diagnose(state, happened)
@@ -51,26 +51,26 @@ def test_the_histogram_is_the_difference_of_two_readings():
     assert found.sentences == ()
 
 
-def test_without_an_earlier_reading_the_histogram_is_since_the_module_was_loaded_and_reports_it():
+def test_histogram_without_earlier_reading_counts_since_module_load():
     found = diagnose(FLASHCACHE, CacheActivity())
     assert (found.since, found.uncacheable_percent) == ("load", 92.7)
     (finding,) = [one for one in cache_findings(FLASHCACHE, CacheActivity(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"]
     assert "since the cache was loaded" in finding.message
 
 
-def test_one_histogram_for_several_caches_is_reported():
+def test_histogram_shared_by_several_caches_is_reported():
     assert diagnose(FLASHCACHE, CacheActivity(), 1).unknown == ()
     assert "3 caches on this host together" in diagnose(FLASHCACHE, CacheActivity(), 3).unknown[0]
 
 
-def test_few_requests_report_nothing():
+def test_few_requests_give_no_finding():
     state = cache(FLASHCACHE, histogram={512: 900})
     found = diagnose(state, CacheActivity())
     assert found.uncacheable_percent == 100.0
     assert [one.check for one in cache_findings(state, CacheActivity(), found, (None, 0), Limits()) if one.check == "cache_uncacheable"] == []
 
 
-def test_bcache_reports_what_passed_it_by_and_that_the_kernel_does_not_report_which_reason():
+def test_bcache_reports_bypassed_requests_without_their_reason():
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0}
     happened = passed(
         BCACHE,
@@ -88,7 +88,7 @@ def test_bcache_reports_what_passed_it_by_and_that_the_kernel_does_not_report_wh
     assert "cannot be seen" in found.unknown[0]
 
 
-def test_a_limit_for_sequential_requests_that_is_off_is_reported_as_off():
+def test_disabled_sequential_limit_is_reported_as_off():
     state = cache(FLASHCACHE, settings={"skip_seq_thresh_kb": 0})
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0}
     happened = passed(state, readings(state, 1.0, counters=counters), readings(state, 61.0, counters={**counters, "bypassed_reads": 600}))
@@ -101,7 +101,7 @@ def dm(top, origin, **counters):
     return diagnose(state, passed(state, before, readings(state, 61.0, counters=counters, traffic={"dm-5": top, "dm-3": origin})))
 
 
-def test_dm_cache_misses_small_requests_and_sequential_ones():
+def test_dm_cache_misses_small_and_sequential_requests():
     found = dm(traffic(1000, 4096_000), traffic(100, 5_000_000, merged=900), read_hits=100, read_misses=900)
     text = " ".join(found.sentences)
     assert "90.0% of the reads (900) were not in the cache: dm-cache counts no bypass" in text
@@ -111,20 +111,20 @@ def test_dm_cache_misses_small_requests_and_sequential_ones():
     assert found.uncacheable_percent is None
 
 
-def test_dm_cache_that_serves_what_it_is_asked_has_nothing_to_say():
+def test_dm_cache_with_high_hit_rate_gives_no_diagnosis():
     found = dm(traffic(1000, 65536_000), traffic(10, 655_360), read_hits=990, read_misses=10)
     assert found.sentences == ()
     assert found.origin_read_percent == 1.0
 
 
-def test_writecache_serves_no_reads_that_were_not_written():
+def test_writecache_serves_only_reads_of_written_blocks():
     state = cache(kind="writecache", mode="writeback", block_size=4096)
     before = readings(state, 1.0, counters={"read_hits": 0, "read_misses": 0}, traffic={"dm-5": traffic()})
     after = readings(state, 61.0, counters={"read_hits": 1, "read_misses": 99}, traffic={"dm-5": traffic(100, 409600)})
     assert "takes in only what is written" in diagnose(state, passed(state, before, after)).sentences[0]
 
 
-def test_enhanceio_without_a_histogram_is_judged_by_the_mean():
+def test_enhanceio_without_histogram_uses_mean_request_size():
     state = cache(FLASHCACHE, type="enhanceio", name="images", histogram={}, settings={})
     before = readings(state, 1.0, traffic={"dm-5": traffic()})
     after = readings(state, 61.0, traffic={"dm-5": traffic(reads=10000, read_bytes=10000 * 1024)})
@@ -135,6 +135,6 @@ def test_enhanceio_without_a_histogram_is_judged_by_the_mean():
 
 
 @pytest.mark.parametrize("state", [CACHE, BCACHE, cache(FLASHCACHE, histogram={})], ids=lambda state: state.type)
-def test_without_requests_there_is_nothing_to_say(state):
+def test_no_requests_give_no_diagnosis(state):
     found = diagnose(state, CacheActivity())
     assert (found.source, found.requests, found.uncacheable_percent, found.sentences) == (None, 0, None, ())

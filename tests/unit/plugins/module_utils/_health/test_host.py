@@ -65,7 +65,7 @@ def counted(**counters):
     return cache(counters={"read_hits": 0, "read_misses": 0, **counters})
 
 
-def test_a_healthy_host(host):
+def test_healthy_host(host):
     result, slept = look(host, [(cache(),)])
     assert result["healthy"] is True
     assert result["worst"] == "none"
@@ -76,7 +76,7 @@ def test_a_healthy_host(host):
     json.dumps(result)
 
 
-def test_a_device_that_is_suspended_makes_a_host_ill(host):
+def test_suspended_device_is_critical(host):
     host.disk("dm-0", "virtual", dm_name="images", dm_uuid="")
     host.write("sys/class/block/dm-0/dm/suspended", "1\n")
     result, _slept = look(host, [()])
@@ -86,14 +86,14 @@ def test_a_device_that_is_suspended_makes_a_host_ill(host):
     ]
 
 
-def test_a_worn_drive_makes_a_host_ill(host):
+def test_worn_drive_is_critical(host):
     result, _slept = look(host, [()], value=9)
     assert (result["healthy"], result["worst"]) == (False, "critical")
     assert [one["check"] for one in result["findings"]] == ["drive_wear"]
     assert 'cachefleet_problem{check="drive_wear",severity="critical",subject="/dev/disk/by-id/ata-SSD0"} 1' in result["prometheus"]
 
 
-def test_limits_are_obeyed(host):
+def test_limits_are_applied(host):
     assert look(host, [()], value=40, limits=Limits(wear_used=60))[0]["worst"] == "critical"
 
 
@@ -105,7 +105,7 @@ def test_two_readings_in_one_run_give_rates(host):
     assert [one["check"] for one in result["findings"]] == ["cache_hits"]
 
 
-def test_an_earlier_run_gives_rates_and_counts_for_the_average(host):
+def test_earlier_run_gives_rates_and_contributes_to_the_average(host):
     first, _slept = look(host, [(cache(counters={"read_hits": 0, "read_misses": 0}, dirty=60 * GIB),)])
     assert [one["check"] for one in first["findings"]] == ["cache_dirty"]
     earlier = from_dict({**json.loads(json.dumps(first["readings"])), "time": 400.0})
@@ -115,13 +115,13 @@ def test_an_earlier_run_gives_rates_and_counts_for_the_average(host):
     assert [(one["check"], one["value"]) for one in second["findings"]] == [("cache_dirty", 35.0)]
 
 
-def test_a_reading_that_only_waits_does_not_count_twice_for_the_average(host):
+def test_second_reading_of_one_run_does_not_count_for_the_average(host):
     result, _slept = look(host, [(cache(dirty=1),), (cache(dirty=1),)], interval=1.0)
     (kept,) = result["readings"]["caches"].values()
     assert len(kept["dirty_shares"]) == 1
 
 
-def test_bcache_that_has_not_counted_yet(host):
+def test_bcache_without_counters_yet(host):
     place = host.disk("bcache0", "virtual")
     (place / "stat").write_text("5 0 40 1 0 0 0 0 0 0 0\n")
     calls = []
@@ -139,7 +139,7 @@ def test_bcache_that_has_not_counted_yet(host):
     assert found.to_dict()["caches"][0]["hit_rates"] == {"state": "not_known_yet", "seconds": 1.0, "reads": None, "writes": None}
 
 
-def test_the_number_of_commands_does_not_grow_with_the_number_of_caches(host):
+def test_command_count_is_independent_of_number_of_caches(host):
     def commands(count):
         replies = {("udevadm", "info"): host.udev_reply, ("smartctl", "-j", "-x"): smart("S1", 100), ("hdparm", "-N"): Reply("")}
         runner = ScriptedRunner(replies)
@@ -154,14 +154,14 @@ def params(**changes):
     return {"interval": 0, "previous": None, "previous_file": None, "further_drives": [], "limits": {}, **changes}
 
 
-def test_the_options_become_questions(tmp_path):
+def test_options_are_converted_to_questions(tmp_path):
     questions, problems = read_questions(params(limits={"dirty": 50, "requests": None}, further_drives=[{"device": "/dev/sg1", "type": "cciss,0"}]), tmp_path)
     assert questions.limits == Limits(dirty=50)
     assert questions.further_drives[0].arguments == ["-d", "cciss,0", "/dev/sg1"]
     assert (questions.previous, problems) == (None, [])
 
 
-def test_a_damaged_file_is_a_problem_and_damaged_input_a_mistake(tmp_path):
+def test_damaged_file_is_a_problem_and_damaged_input_an_error(tmp_path):
     (tmp_path / "health.json").write_text("{")
     questions, problems = read_questions(params(previous_file="/health.json"), tmp_path)
     assert questions.previous is None
@@ -172,5 +172,5 @@ def test_a_damaged_file_is_a_problem_and_damaged_input_a_mistake(tmp_path):
         read_questions(params(interval=-1), tmp_path)
 
 
-def test_the_defaults_of_the_options_are_the_limits():
+def test_option_defaults_match_the_limits():
     assert {name: option["default"] for name, option in LIMIT_OPTIONS.items()} == vars(Limits())

@@ -49,7 +49,7 @@ GONE = {"state": "absent", "usable": None}
 # -- one partition
 
 
-def test_an_empty_drive_is_discarded_and_gets_one_partition(host):
+def test_empty_drive_is_discarded_and_gets_one_partition(host):
     outcome, facts = run(host, partition())
     assert outcome.changed
     assert host.changes == [f"blkdiscard {SATA}", f"sfdisk --quiet --wipe never {SATA}"]
@@ -76,22 +76,22 @@ def test_check_mode_predicts_run_and_changes_nothing(host):
     assert host.changes == []
 
 
-def test_a_size_is_rounded_down_to_whole_mebibytes(host):
+def test_size_is_rounded_down_to_whole_mebibytes(host):
     assert run(host, partition("20.7M"))[1]["drives"][0]["usable"] == 20 * MIB
 
 
-def test_a_share_close_to_the_whole_leaves_room_for_the_table_and_its_copy(host):
+def test_large_share_leaves_space_for_both_partition_tables(host):
     assert run(host, partition("99.9%"))[1]["drives"][0]["usable"] == 62 * MIB
 
 
-def test_another_size_is_a_new_partition_on_a_drive_that_was_discarded_again(host):
+def test_changed_size_discards_and_recreates_the_partition(host):
     run(host, partition())
     outcome, facts = run(host.again(), partition("25%"))
     assert [type(step.operation) for step in outcome.steps] == [RemovePartition, DiscardDrive, MakePartition]
     assert facts["drives"][0]["usable"] == 16 * MIB
 
 
-def test_what_is_as_described_is_left_alone_whatever_lies_on_it(host):
+def test_matching_partition_is_not_touched_whatever_it_contains(host):
     run(host, partition())
     host.signatures["sda1"], host.holders["sda1"] = "LVM2_member", ("dm-0",)
     assert not run(host.again(), partition())[0].changed
@@ -99,7 +99,7 @@ def test_what_is_as_described_is_left_alone_whatever_lies_on_it(host):
 
 @pytest.mark.parametrize("change", [{"usable": "25%"}, GONE])
 @pytest.mark.parametrize("use", ["signature", "holder"])
-def test_a_partition_that_holds_anything_is_not_removed(host, change, use):
+def test_partition_in_use_is_not_removed(host, change, use):
     run(host, partition())
     if use == "signature":
         host.signatures["sda1"] = "ext4"
@@ -110,7 +110,7 @@ def test_a_partition_that_holds_anything_is_not_removed(host, change, use):
     assert host.changes == []
 
 
-def test_everything_is_given_back(host):
+def test_absent_removes_the_partition(host):
     run(host, partition())
     outcome, facts = run(host.again(), partition(**GONE))
     assert [type(step.operation) for step in outcome.steps] == [RemovePartition]
@@ -119,7 +119,7 @@ def test_everything_is_given_back(host):
     assert not run(host.again(), partition(**GONE))[0].changed
 
 
-def test_a_table_of_somebody_else_is_neither_taken_nor_removed(host):
+def test_foreign_partition_table_is_neither_used_nor_removed(host):
     host.tables["sda"] = {"label": "gpt", "sectorsize": 512, "partitions": [{"start": 2048, "size": 65536, "name": "data"}]}
     with pytest.raises(Refused, match="gpt"):
         run(host, partition())
@@ -128,7 +128,7 @@ def test_a_table_of_somebody_else_is_neither_taken_nor_removed(host):
 
 
 @pytest.mark.parametrize("use", ["signature", "holder", "metadata"])
-def test_a_drive_that_is_not_empty_is_refused_and_never_discarded(host, use):
+def test_non_empty_drive_is_refused_and_never_discarded(host, use):
     if use == "signature":
         host.signatures["sda"] = "crypto_LUKS"
     elif use == "holder":
@@ -144,14 +144,14 @@ def test_a_drive_that_is_not_empty_is_refused_and_never_discarded(host, use):
     assert (host.root / "dev/sda").read_bytes() == before
 
 
-def test_one_drive_that_is_refused_keeps_the_others_from_being_changed(host):
+def test_one_refused_drive_prevents_changes_to_the_others(host):
     host.signatures["nvme0n1"] = "ext4"
     with pytest.raises(Refused):
         run(host, partition(), partition(device=NVME))
     assert host.changes == []
 
 
-def test_what_appears_between_looking_and_discarding_stops_it(host):
+def test_use_since_the_plan_prevents_discard(host):
     requested = read_drives([partition()])
     layer = OverProvisioningLayer(host, requested, host.root, sleep=lambda _seconds: None)
     (discard, _partition) = layer.plan(layer.read())
@@ -161,7 +161,7 @@ def test_what_appears_between_looking_and_discarding_stops_it(host):
     assert host.changes == []
 
 
-def test_a_drive_that_cannot_be_discarded_needs_the_word_of_the_user(host):
+def test_drive_without_discard_support_requires_explicit_permission(host):
     with pytest.raises(Refused, match="without_discard"):
         run(host, partition(device=VOLUME))
     outcome, _facts = run(host, partition(device=VOLUME, without_discard=True))
@@ -169,7 +169,7 @@ def test_a_drive_that_cannot_be_discarded_needs_the_word_of_the_user(host):
 
 
 @pytest.mark.parametrize("device", [SATA, NVME])
-def test_a_drive_that_promises_zeroes_and_returns_data_did_not_discard(host, device):
+def test_drive_returning_data_instead_of_zeroes_did_not_discard(host, device):
     host.zeroes = False
     with pytest.raises(NotEffective, match="discard did nothing"):
         run(host, partition(device=device))
@@ -177,12 +177,12 @@ def test_a_drive_that_promises_zeroes_and_returns_data_did_not_discard(host, dev
 
 
 @pytest.mark.parametrize("device", [SATA, NVME])
-def test_a_drive_that_promises_nothing_proves_nothing(host, device):
+def test_drive_without_zeroes_guarantee_cannot_prove_discard(host, device):
     host.zeroes, host.promised = False, False
     assert "cannot prove" in run(host, partition(device=device))[1]["drives"][0]["discard"]
 
 
-def test_sfdisk_is_missed_before_anything_is_discarded(host):
+def test_missing_sfdisk_is_reported_before_discard(host):
     host.missing.add("sfdisk")
     with pytest.raises(ToolMissing):
         run(host, partition())
@@ -192,7 +192,7 @@ def test_sfdisk_is_missed_before_anything_is_discarded(host):
 # -- ATA
 
 
-def test_sectors_are_hidden_and_count_from_the_next_power_cycle(host):
+def test_hpa_takes_effect_from_the_next_power_cycle(host):
     outcome, facts = run(host, partition(method="hpa"))
     assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, SetMaxSectors]
     assert host.changes == [f"blkdiscard {SATA}", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
@@ -208,7 +208,7 @@ def test_sectors_are_hidden_and_count_from_the_next_power_cycle(host):
     assert (facts["drives"][0]["size"], facts["drives"][0]["usable"]) == (64 * MIB, 32 * MIB)
 
 
-def test_a_second_change_in_one_power_cycle_is_refused(host):
+def test_second_hpa_change_in_one_power_cycle_is_refused(host):
     run(host, partition(method="hpa"))
     with pytest.raises(Refused, match="one change per power cycle"):
         run(host.again(), partition("25%", method="hpa"))
@@ -222,13 +222,13 @@ def test_a_second_change_in_one_power_cycle_is_refused(host):
     assert not run(host.again(), partition(method="hpa", **GONE))[0].changed
 
 
-def test_a_drive_that_does_not_take_its_size_is_found_out(host):
+def test_ignored_hpa_size_is_detected(host):
     host.hpa["frozen"] = True
     with pytest.raises(CommandFailed, match="did not take a size of"):
         run(host, partition(method="hpa"))
 
 
-def test_a_drive_that_holds_anything_is_not_resized(host):
+def test_non_empty_drive_is_not_resized(host):
     host.signatures["sda"] = "ext4"
     with pytest.raises(Refused):
         run(host, partition(method="hpa"))
@@ -236,7 +236,7 @@ def test_a_drive_that_holds_anything_is_not_resized(host):
 
 
 @pytest.mark.parametrize("device", [NVME, VOLUME])
-def test_only_sata_drives_hide_sectors(host, device):
+def test_hpa_is_supported_only_on_sata_drives(host, device):
     with pytest.raises(Refused, match="use the method partition"):
         run(host, partition(device=device, method="hpa"))
 
@@ -244,7 +244,7 @@ def test_only_sata_drives_hide_sectors(host, device):
 # -- NVMe
 
 
-def test_a_namespace_is_recreated(host):
+def test_namespace_is_recreated(host):
     outcome, facts = run(host, partition(device=NVME, method="namespace"))
     assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, DeleteNamespace, CreateNamespace, AttachNamespace]
     assert host.namespaces == {1: {"size": 32 * MIB, "attached": True}}
@@ -255,7 +255,7 @@ def test_a_namespace_is_recreated(host):
     assert not run(host.again(), partition(device=NVME, method="namespace", **GONE))[0].changed
 
 
-def test_a_namespace_that_holds_anything_is_not_deleted(host):
+def test_non_empty_namespace_is_not_deleted(host):
     host.signatures["nvme0n1"] = "xfs"
     with pytest.raises(Refused, match="xfs"):
         run(host, partition(device=NVME, method="namespace"))
@@ -266,14 +266,14 @@ def test_a_namespace_that_holds_anything_is_not_deleted(host):
     ("change", "reason"),
     [({"oacs": 0}, "no namespace management"), ({"tnvmcap": 0}, "does not report its total capacity"), ({"cmic": 2}, "several controllers")],
 )
-def test_an_nvme_drive_that_cannot_do_it_is_refused_with_the_reason(host, change, reason):
+def test_unsupported_nvme_drive_is_refused_with_the_reason(host, change, reason):
     host.nvme.update(change)
     with pytest.raises(Refused, match=reason):
         run(host, partition(device=NVME, method="namespace"))
     assert host.changes == []
 
 
-def test_a_drive_with_two_namespaces_is_refused(host):
+def test_drive_with_two_namespaces_is_refused(host):
     host.namespaces = {1: {"size": 16 * MIB, "attached": True}, 2: {"size": 16 * MIB, "attached": False}}
     with pytest.raises(Refused, match="2 namespaces"):
         run(host, partition(device=NVME, method="namespace"))
@@ -286,7 +286,7 @@ def test_detached_namespace_is_not_deleted(host):
     assert host.changes == []
 
 
-def test_a_partition_that_the_kernel_still_shows_without_a_table_is_not_lost_if_it_holds_anything(host):
+def test_stale_kernel_partition_with_content_is_refused(host):
     run(host, partition())
     host.tables.clear()
     host.signatures["sda1"] = "ext4"
@@ -311,7 +311,7 @@ LIVES = {
 
 @pytest.mark.parametrize("moment", ["before", "half", "after"])
 @pytest.mark.parametrize("life", LIVES)
-def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(tmp_path, monkeypatch, life, moment):
+def test_run_killed_at_any_step_is_completed_by_the_next(tmp_path, monkeypatch, life, moment):
     monkeypatch.setattr(over_provisioning, "read_devices", lambda runner, _root: runner.devices())
     earlier, requested, expected = LIVES[life]
     kills = 0
@@ -377,29 +377,29 @@ def test_invalid_options_are_rejected_before_the_host_is_read(items, reason):
 @pytest.mark.parametrize(
     ("usable", "method"), [("1G", "hpa"), ("64M", "hpa"), ("1k", "partition"), ("64M", "partition"), ("1G", "partition"), ("1G", "namespace")]
 )
-def test_sizes_that_do_not_fit_the_drive(host, usable, method):
+def test_sizes_exceeding_the_drive_are_rejected(host, usable, method):
     with pytest.raises(BadInput, match="must be less than that"):
         run(host, partition(usable, device=NVME if method == "namespace" else SATA, method=method))
 
 
-def test_a_path_that_may_be_another_drive_is_refused_with_the_right_one(host):
+def test_unstable_path_is_rejected_and_stable_path_is_suggested(host):
     with pytest.raises(BadInput, match=SATA):
         run(host, partition(device="/dev/sda"))
 
 
-def test_a_drive_that_is_not_there(host):
+def test_missing_drive_is_reported(host):
     with pytest.raises(DeviceMissing):
         run(host, partition(device="/dev/disk/by-id/ata-NOBODY"))
     with pytest.raises(DeviceMissing):
         run(host, partition(device="/dev/disk/by-id/nvme-NOBODY", method="namespace"))
 
 
-def test_a_partition_is_no_drive(host):
+def test_partition_is_rejected_as_drive(host):
     run(host, partition())
     with pytest.raises(BadInput, match="is a partition and not a drive"):
         run(host.again(), partition(device=f"{SATA}-part1"))
 
 
-def test_the_state_is_plain_data(host):
+def test_outcome_and_facts_are_json_serializable(host):
     outcome, facts = run(host, partition(), partition(device=NVME, method="namespace"))
     json.dumps([outcome.to_dict(), facts])

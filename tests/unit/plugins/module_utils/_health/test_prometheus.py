@@ -72,12 +72,12 @@ def of(caches=(), drives=(), reserves=(), findings=(), unread=0, now=1_795_300_3
     return exposition(caches, drives, reserves, findings, unread, now)
 
 
-def test_an_empty_host_reports_that_it_was_examined():
+def test_empty_host_exports_the_run_metrics():
     samples, _kinds = parse(of())
     assert samples == {("cachefleet_health_unread", ()): 0, ("cachefleet_health_last_run_timestamp_seconds", ()): 1795300300.573789}
 
 
-def test_a_cache():
+def test_cache_metrics():
     state = cache(
         dirty=7, used=2**53 + 1, size=2**60 + 2**10, counters={"read_hits": 5, "read_misses": 0, "bypassed_reads": 2, "cache_errors": 1}, mode="writeback"
     )
@@ -96,7 +96,7 @@ def test_a_cache():
     assert kinds["cachefleet_cache_reads_total"] == "counter"
 
 
-def test_a_drive_in_base_units_and_only_what_is_known():
+def test_drive_metrics_use_base_units_and_omit_unknown_values():
     samples, _kinds = parse(
         of(drives=[drive(wear_used_percent=143, power_on_hours=2, temperature=41, reallocated=0), drive(path="/dev/b", serial=None, model=None)])
     )
@@ -109,7 +109,7 @@ def test_a_drive_in_base_units_and_only_what_is_known():
     assert samples["cachefleet_drive_passed", (("device", "/dev/b"), ("model", ""), ("serial", ""))] == 1
 
 
-def test_problems_are_one_series_each_however_many_lines_they_have_and_what_is_good_to_know_is_none():
+def test_one_series_per_problem_without_informational_findings():
     twice = [Finding("critical", "sda", "drive_attribute", "one"), Finding("critical", "sda", "drive_attribute", "two")]
     more = [Finding("warning", "sda", "x", "three"), Finding("info", "sda", "over_provisioning", "four")]
     samples, _kinds = parse(of(findings=twice + more, reserves=[Reserve("sda", "/dev/a", 5, 10, hidden=5)]))
@@ -121,13 +121,13 @@ def test_problems_are_one_series_each_however_many_lines_they_have_and_what_is_g
     assert samples["cachefleet_drive_reserved_bytes", (("device", "/dev/a"),)] == 5
 
 
-def test_the_order_does_not_depend_on_the_order_of_reading():
+def test_output_order_is_independent_of_read_order():
     caches, drives = [cache(), BCACHE], [drive(), drive(path="/dev/b", serial="S2")]
     assert of(caches, drives) == of(caches[::-1], drives[::-1])
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\\b", "a\nb", 'a\\"b\n', "", "ä{}=,"])
-def test_what_a_name_contains_does_not_break_the_format(name):
+def test_special_characters_in_names_are_escaped(name):
     samples, _kinds = parse(of([cache(name=name, counters={})], [drive(model=name)], findings=[Finding("warning", name, "x", "y")]))
     assert {dict(labels)["cache"] for _name, labels in samples if _name == "cachefleet_cache_size_bytes"} == {name}
     assert {dict(labels)["subject"] for _name, labels in samples if _name == "cachefleet_problem"} == {name}
@@ -135,6 +135,6 @@ def test_what_a_name_contains_does_not_break_the_format(name):
 
 @settings(deadline=None)
 @given(st.text(max_size=20), st.integers(0, 10**19), st.floats(0, 2e9, allow_nan=False))
-def test_any_name_and_any_number_can_be_read_again(name, size, now):
+def test_any_name_and_number_can_be_parsed_again(name, size, now):
     samples, _kinds = parse(of([cache(name=name, size=size, used=None, dirty=None, counters={})], now=now))
     assert samples["cachefleet_cache_size_bytes", (("cache", name), ("type", "lvm_cache"))] == float(size)

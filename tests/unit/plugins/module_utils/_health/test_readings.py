@@ -21,7 +21,7 @@ def between(state, before, after, **changes):
     return passed(state, readings(state, 100.0, counters=before), readings(state, 160.0, counters=after, **changes))
 
 
-def test_hit_rates_are_of_what_happened_between_two_readings():
+def test_hit_rates_are_computed_between_two_readings():
     found = between(CACHE, BEFORE, {"read_hits": 1014, "read_misses": 586, "write_hits": 13, "write_misses": 97})
     assert found.state == "measured"
     assert found.seconds == 60
@@ -30,14 +30,14 @@ def test_hit_rates_are_of_what_happened_between_two_readings():
     assert found.to_dict()["reads"]["requests"] == 100
 
 
-def test_what_bypassed_the_cache_lowers_the_rate_of_all_requests_only():
+def test_bypassed_requests_lower_only_the_total_hit_rate():
     counters = {"read_hits": 0, "read_misses": 0, "bypassed_reads": 0}
     found = between(FLASHCACHE, counters, {"read_hits": 60, "read_misses": 40, "bypassed_reads": 300})
     assert (found.reads.percent, found.reads.of_all, found.reads.bypassed_percent) == (60.0, 15.0, 75.0)
 
 
 @pytest.mark.parametrize("name", sorted(BEFORE))
-def test_a_counter_that_fell_means_no_difference_at_all(name):
+def test_decreased_counter_gives_no_rates(name):
     after = {key: value + 100 for key, value in BEFORE.items()}
     after[name] = BEFORE[name] - 1 if BEFORE[name] else -1
     found = between(CACHE, BEFORE, after)
@@ -49,7 +49,7 @@ def test_a_counter_that_fell_means_no_difference_at_all(name):
 
 @settings(deadline=None)
 @given(*(st.dictionaries(st.sampled_from(sorted(BEFORE)), st.integers(0, 2**32 - 1)) for _side in range(2)))
-def test_no_counters_ever_give_a_negative_rate(before, after):
+def test_no_counters_give_a_negative_rate(before, after):
     found = between(CACHE, before, after)
     for share in (found.reads, found.writes):
         assert min(share.hits, share.misses, share.bypassed) >= 0
@@ -57,17 +57,17 @@ def test_no_counters_ever_give_a_negative_rate(before, after):
         assert share.of_all is None or 0 <= share.of_all <= 100
 
 
-def test_a_first_reading_has_no_rates():
+def test_first_reading_has_no_rates():
     assert passed(CACHE, None, readings(CACHE, 160.0, counters=BEFORE)).state == "first_reading"
     other = readings(cache(name="vg0/other"), 100.0)
     assert passed(CACHE, other, readings(CACHE, 160.0, counters=BEFORE)).state == "first_reading"
 
 
-def test_a_clock_that_was_set_back_gives_no_rates():
+def test_clock_set_back_gives_no_rates():
     assert passed(CACHE, readings(CACHE, 200.0, counters=BEFORE), readings(CACHE, 100.0, counters=BEFORE)).state == "first_reading"
 
 
-def test_bcache_counts_late_and_that_is_not_nothing():
+def test_delayed_bcache_counters_are_not_treated_as_zero():
     looks = [readings(BCACHE, when, counters=BEFORE, traffic={"bcache0": traffic(reads=count)}) for when, count in ((100.0, 5), (105.0, 900))]
     assert passed(BCACHE, *looks).state == "not_known_yet"
     still = [looks[0], readings(BCACHE, 105.0, counters=BEFORE, traffic={"bcache0": traffic(reads=5)})]
@@ -84,13 +84,13 @@ def test_traffic_of_another_boot_is_not_compared():
     assert passed(CACHE, before, after).earlier_histogram == {}
 
 
-def test_traffic_of_a_device_whose_counters_fell_is_left_out():
+def test_traffic_of_device_with_decreased_counters_is_omitted():
     before = readings(CACHE, 100.0, traffic={"dm-5": traffic(reads=50), "dm-3": traffic(reads=5)})
     after = readings(CACHE, 160.0, traffic={"dm-5": traffic(reads=10), "dm-3": traffic(reads=7)})
     assert passed(CACHE, before, after).traffic == {"dm-3": traffic(reads=2)}
 
 
-def test_readings_survive_json_and_a_file(tmp_path):
+def test_readings_survive_json_and_file_round_trip(tmp_path):
     taken = readings(FLASHCACHE, 100.5, counters=BEFORE, traffic={"dm-5": traffic(1, 2, 3, 4, 5)}, shares=(0.25,))
     taken = Readings(taken.time, taken.boot, taken.caches, {"S1": {"reallocated": 3}})
     assert from_dict(json.loads(json.dumps(taken.to_dict()))) == taken
@@ -99,7 +99,7 @@ def test_readings_survive_json_and_a_file(tmp_path):
     assert from_file("/health.json", tmp_path) == (taken, "")
 
 
-def test_a_file_that_is_not_there_is_no_problem(tmp_path):
+def test_missing_file_is_no_problem(tmp_path):
     assert from_file("/health.json", tmp_path) == (None, "")
 
 
@@ -111,7 +111,7 @@ def damaged_cache(**changes):
     return damaged(caches={"a": {"counters": {}, "histogram": {}, "traffic": {}, "dirty_shares": [], **changes}})
 
 
-def test_what_is_damaged_below_would_be_good_without_it():
+def test_undamaged_readings_are_valid():
     assert from_dict(json.loads(damaged())).caches == {}
     assert list(from_dict(json.loads(damaged_cache())).caches) == ["a"]
 
@@ -124,14 +124,14 @@ def test_what_is_damaged_below_would_be_good_without_it():
         *(damaged_cache(counters={"x": "y"}), damaged_cache(traffic={"d": {"x": 1}}), damaged_cache(histogram={"x": 1}), damaged_cache(dirty_shares=["x"])),
     ],
 )
-def test_a_damaged_file_is_a_sentence_and_no_traceback(tmp_path, text):
+def test_damaged_file_is_reported_in_one_sentence(tmp_path, text):
     (tmp_path / "health.json").write_text(text)
     found, problem = from_file("/health.json", tmp_path)
     assert found is None
     assert problem.startswith("/health.json holds no readings")
 
 
-def test_a_reading_keeps_the_counters_and_the_dirty_shares_of_earlier_readings(tmp_path):
+def test_reading_keeps_counters_and_earlier_dirty_shares(tmp_path):
     stat = tmp_path / "sys/class/block/dm-5/stat"
     stat.parent.mkdir(parents=True)
     stat.write_text("  10 2 80 5 20 3 160 6 0 9 9 0 0 0 0 4 1\n")
@@ -150,7 +150,7 @@ def test_a_reading_keeps_the_counters_and_the_dirty_shares_of_earlier_readings(t
 
 
 @pytest.mark.parametrize("text", ["", "1 2 3", "a b c d e f g h"])
-def test_statistics_that_are_none(tmp_path, text):
+def test_invalid_block_statistics_are_none(tmp_path, text):
     place = tmp_path / "sys/class/block/sda/stat"
     place.parent.mkdir(parents=True)
     place.write_text(text)

@@ -37,18 +37,18 @@ def array(tmp_path, degraded, action="idle"):
     return list(array_findings(devices_of(host)[0], tmp_path))
 
 
-def test_an_array_that_lacks_a_member_is_critical_until_it_is_rebuilt(tmp_path):
+def test_degraded_array_is_critical_until_rebuild_starts(tmp_path):
     (finding,) = array(tmp_path, 1)
     assert (finding.severity, finding.value) == ("critical", 1)
     assert "raid1, /dev/md0) lacks 1 of 2 members" in finding.message
 
 
 @pytest.mark.parametrize("action", ["recover", "resync"])
-def test_an_array_that_is_rebuilt_is_a_warning(tmp_path, action):
+def test_rebuilding_array_is_a_warning(tmp_path, action):
     assert [one.severity for one in array(tmp_path, 1, action)] == ["warning"]
 
 
-def test_a_whole_array_and_one_without_redundancy_are_no_findings(tmp_path):
+def test_healthy_and_non_redundant_arrays_give_no_findings(tmp_path):
     assert array(tmp_path, 0) == []
     host = FakeHost(tmp_path / "other")
     host.disk("md1", "virtual")
@@ -67,19 +67,19 @@ def vgs(**missing):
     return Reply(json.dumps({"report": [{"vg": [{"vg_name": name, "vg_missing_pv_count": str(count)} for name, count in missing.items()]}]}))
 
 
-def test_a_volume_group_that_lacks_physical_volumes(tmp_path):
+def test_volume_group_with_missing_physical_volumes_is_critical(tmp_path):
     findings, problems, _runner = groups(tmp_path, vgs(vg0=0, vg1=2), ID_FS_TYPE="LVM2_member")
     assert [(one.severity, one.subject, one.value) for one in findings] == [("critical", "vg1", 2)]
     assert problems == []
 
 
-def test_without_lvm_no_command_is_run(tmp_path):
+def test_host_without_lvm_runs_no_commands(tmp_path):
     _findings, _problems, runner = groups(tmp_path, vgs(vg0=1), ID_FS_TYPE="ext4")
     assert not [words for words in runner.calls if words[0] == "vgs"]
 
 
 @pytest.mark.parametrize("reply", [Reply("no json"), Reply('{"report": []}'), Reply("", 5, "locking failed")])
-def test_volume_groups_that_cannot_be_read_are_a_problem(tmp_path, reply):
+def test_unreadable_volume_groups_are_a_problem(tmp_path, reply):
     findings, problems, _runner = groups(tmp_path, reply, ID_FS_TYPE="LVM2_member")
     assert findings == []
     assert len(problems) == 1
@@ -89,33 +89,33 @@ def of(**changes):
     return [(one.severity, one.check) for one in controller_findings([controller(**changes)])]
 
 
-def test_a_controller_that_is_well_is_no_finding():
+def test_healthy_controller_gives_no_finding():
     assert of() == []
     assert of(volumes=(BACK,)) == []
 
 
 @pytest.mark.parametrize("health", ["failed", "missing", "degraded"])
-def test_a_unit_that_is_not_well_costs_data_or_time(health):
+def test_failed_protection_unit_severity_depends_on_writeback(health):
     assert of(protection=Protection("battery", health), volumes=(BACK,)) == [("critical", "protection_unit")]
     assert of(protection=Protection("battery", health)) == [("warning", "protection_unit")]
 
 
 @pytest.mark.parametrize("health", ["charging", "learning"])
-def test_a_unit_that_will_be_well_again_is_less(health):
+def test_recovering_protection_unit_has_lower_severity(health):
     assert of(protection=Protection("capacitor", health), volumes=(BACK,)) == [("warning", "protection_unit")]
     assert of(protection=Protection("capacitor", health)) == [("info", "protection_unit")]
 
 
-def test_no_unit_matters_only_where_something_is_written_back():
+def test_missing_protection_unit_is_critical_only_with_writeback():
     assert of(protection=Protection("none")) == []
     assert of(protection=Protection("none"), volumes=(BACK,)) == [("critical", "protection_unit")]
 
 
-def test_what_no_tool_reports_is_no_finding():
+def test_unreported_protection_unit_gives_no_finding():
     assert of(protection=Protection(), volumes=(BACK,)) == []
 
 
-def test_the_line_names_the_volumes_and_the_wording_of_the_tool():
+def test_message_names_volumes_and_raw_tool_status():
     one = controller(protection=Protection("battery", "failed", raw="Replacement required"), volumes=(BACK, volume(1)))
     (finding,) = controller_findings([one])
     assert finding.message == (
@@ -127,16 +127,16 @@ def test_the_line_names_the_volumes_and_the_wording_of_the_tool():
 @pytest.mark.parametrize(
     ("status", "severity"), [("optimal", None), ("unknown", None), ("degraded", "critical"), ("offline", "critical"), ("rebuilding", "warning")]
 )
-def test_volumes_that_are_not_whole(status, severity):
+def test_volume_status_severity(status, severity):
     assert of(volumes=(volume(0, status=status),)) == ([] if severity is None else [(severity, "volume_status")])
 
 
-def test_a_cache_that_is_disabled():
+def test_disabled_controller_cache_is_a_warning():
     assert of(cache=CacheModule("temporarily_disabled", "battery too hot")) == [("warning", "controller_cache")]
     assert of(cache=CacheModule("ok")) == []
 
 
-def test_tools_are_queried_only_where_a_disk_lies_behind_a_controller(tmp_path):
+def test_tools_run_only_if_a_disk_is_behind_a_controller(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda")
     tool = FakeTool(controller())
@@ -145,7 +145,7 @@ def test_tools_are_queried_only_where_a_disk_lies_behind_a_controller(tmp_path):
     assert tool.reads == 0
 
 
-def test_a_controller_is_read_once(tmp_path):
+def test_controller_is_read_once(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     host.disk("sdb", "raid")
@@ -159,7 +159,7 @@ def test_a_controller_is_read_once(tmp_path):
     assert "not understood" in read_controllers(devices, runner, lambda _runner: [tool])[1][0]
 
 
-def test_a_missing_tool_is_a_problem_that_names_it(tmp_path):
+def test_missing_tool_is_a_problem_with_its_name(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     devices, runner = devices_of(host)
@@ -169,5 +169,5 @@ def test_a_missing_tool_is_a_problem_that_names_it(tmp_path):
     assert "storcli" in problems[0]
 
 
-def test_findings_of_controllers_are_plain_data():
+def test_controller_findings_are_json_serializable():
     json.dumps([dataclasses.asdict(one) for one in controller_findings([controller(protection=Protection("battery", "failed"))])])

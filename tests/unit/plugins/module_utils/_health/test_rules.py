@@ -28,7 +28,7 @@ def of_cache(passed=None, average=(None, 0), limits=None, **changes):
     return [(one.severity, one.check) for one in found]
 
 
-def test_a_drive_and_a_cache_that_are_well_are_no_findings():
+def test_healthy_drive_and_cache_give_no_findings():
     assert of_drive(wear_used_percent=10, spare_percent=100, spare_threshold_percent=10, reallocated=0, pending=0, media_errors=0) == []
     assert of_drive() == []
     assert of_cache() == []
@@ -36,11 +36,11 @@ def test_a_drive_and_a_cache_that_are_well_are_no_findings():
 
 
 @pytest.mark.parametrize(("used", "severity"), [(79, None), (80, "warning"), (89, "warning"), (90, "critical"), (143, "critical")])
-def test_a_wear_attribute_of_10_is_the_end(used, severity):
+def test_wear_severity_thresholds(used, severity):
     assert of_drive(wear_used_percent=used) == ([] if severity is None else [(severity, "drive_wear")])
 
 
-def test_the_line_names_the_drive_the_attribute_and_the_limit():
+def test_message_names_drive_attribute_and_limit():
     worn = drive(wear_used_percent=91, evidence={"wear_used_percent": "Media_Wearout_Indicator (attribute 233, value 9)"})
     (finding,) = drive_findings([worn], Limits())
     assert finding.message.startswith("/dev/disk/by-id/ata-SSD0 (TESTSSD) has used 91% of its rated endurance")
@@ -49,17 +49,17 @@ def test_the_line_names_the_drive_the_attribute_and_the_limit():
 
 
 @pytest.mark.parametrize(("count", "found"), [(99, []), (100, [("critical", "drive_reallocated")])])
-def test_a_hundred_reallocated_sectors_are_too_many(count, found):
+def test_one_hundred_reallocated_sectors_are_critical(count, found):
     assert of_drive(reallocated=count) == found
 
 
-def test_the_spare_is_measured_by_the_limit_of_the_drive():
+def test_spare_is_compared_with_the_threshold_of_the_drive():
     assert of_drive(spare_percent=11, spare_threshold_percent=10) == []
     assert of_drive(spare_percent=10, spare_threshold_percent=10) == [("critical", "drive_spare")]
     assert of_drive(spare_percent=0) == []
 
 
-def test_what_the_drive_reports_itself():
+def test_failures_reported_by_the_drive():
     assert of_drive(passed=False) == [("critical", "drive_status")]
     assert of_drive(passed=None) == []
     assert of_drive(failing=("Reallocated_Sector_Ct",)) == [("critical", "drive_attribute")]
@@ -67,11 +67,11 @@ def test_what_the_drive_reports_itself():
     assert of_drive(warnings=("temperature out of its limits",)) == [("warning", "drive_warning")]
 
 
-def test_errors_of_the_medium_and_pending_sectors_are_warnings():
+def test_media_errors_and_pending_sectors_are_warnings():
     assert of_drive(pending=1, media_errors=2) == [("warning", "drive_pending"), ("warning", "drive_media_errors")]
 
 
-def test_what_has_grown_since_the_last_reading_is_reported_before_a_limit_is_reached():
+def test_growth_since_the_last_reading_is_reported_below_the_limit():
     before = Readings(drives={"S1": {"reallocated": 3, "media_errors": 1}})
     assert of_drive(before, reallocated=4) == [("warning", "drive_reallocated_grown")]
     assert of_drive(before, reallocated=3) == []
@@ -79,25 +79,25 @@ def test_what_has_grown_since_the_last_reading_is_reported_before_a_limit_is_rea
     assert of_drive(Readings(), reallocated=4) == []
 
 
-def test_a_reserve_is_reported_and_no_reserve_is_not():
+def test_reserve_is_reported_and_missing_reserve_is_not():
     (finding,) = reserve_findings([Reserve("sda", "/dev/a", 240, 1000, hidden=760), Reserve("sdb", "/dev/b", 1000, 1000)])
     assert (finding.severity, finding.value) == ("info", 76.0)
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_every_state_but_ok_is_a_finding(state):
+def test_every_state_except_ok_is_a_finding(state):
     found = of_cache(state=state, problem="" if state == "ok" else "Something is wrong.")
     assert found == ([] if state == "ok" else [("warning" if state == "inactive" else "critical", "cache_state")])
 
 
 @pytest.mark.parametrize("state", [one for one in STATES if one != "ok"])
-def test_a_state_without_a_sentence_gets_one_with_the_name_of_the_cache(state):
+def test_state_without_message_gets_one_with_the_cache_name(state):
     for problem in ("", "Its metadata is damaged."):
         (finding,) = cache_findings(cache(state=state, problem=problem), CacheActivity(), Diagnosis(), (None, 0), Limits())
         assert "vg0/images" in finding.message
 
 
-def test_write_back_on_one_drive_or_half_a_mirror():
+def test_writeback_on_one_drive_or_degraded_mirror():
     assert of_cache(mode="writeback", redundancy="none") == [("warning", "cache_redundancy")]
     assert of_cache(mode="writeback", redundancy="degraded") == [("critical", "cache_redundancy")]
     assert of_cache(mode="writethrough", redundancy="degraded") == []
@@ -115,23 +115,23 @@ def test_write_back_on_one_drive_or_half_a_mirror():
         (0, (0.9, 24), []),
     ],
 )
-def test_30_percent_dirty_in_the_mean_and_70_at_most(dirty, average, found):
+def test_dirty_share_limits_for_average_and_maximum(dirty, average, found):
     assert of_cache(dirty=dirty * GIB, average=average) == found
 
 
 @pytest.mark.parametrize("changes", [{"dirty": None}, {"size": None, "dirty": 5}])
-def test_a_dirty_share_that_is_not_known_is_no_finding(changes):
+def test_unknown_dirty_share_gives_no_finding(changes):
     assert of_cache(**changes) == []
 
 
-def test_errors_are_critical_when_new_and_a_warning_when_old():
+def test_new_errors_are_critical_and_old_errors_a_warning():
     counters = {"cache_errors": 3, "origin_errors": 1}
     assert of_cache(counters=counters) == [("warning", "cache_errors"), ("warning", "origin_errors")]
     happened = CacheActivity("measured", 60.0, {"cache_errors": 1, "origin_errors": 0})
     assert of_cache(happened, counters=counters) == [("critical", "cache_errors"), ("warning", "origin_errors")]
 
 
-def test_few_hits_are_a_warning_if_there_were_enough_requests():
+def test_low_hit_rate_with_enough_requests_is_a_warning():
     assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 100, "read_misses": 900})) == [("warning", "cache_hits")]
     assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 200, "read_misses": 800})) == []
     assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 10, "read_misses": 90})) == []
@@ -139,7 +139,7 @@ def test_few_hits_are_a_warning_if_there_were_enough_requests():
 
 
 @pytest.mark.parametrize("changes", [{"kind": "writecache", "mode": "writeback", "redundancy": "mirrored"}, {"mode": "passthrough"}, {"mode": "none"}])
-def test_a_cache_that_is_not_there_for_reads_is_not_blamed_for_them(changes):
+def test_cache_not_used_for_reads_is_not_judged_by_read_hits(changes):
     assert of_cache(CacheActivity("measured", 60.0, {"read_hits": 0, "read_misses": 9000}), **changes) == []
 
 
@@ -160,6 +160,6 @@ def test_every_limit_is_used_by_a_rule():
         assert look(Limits()) != look(Limits(**{name: 5 if name != "read_hits" else 0})), name
 
 
-def test_the_worst_comes_first_and_each_finding_once():
+def test_findings_are_ordered_by_severity_without_duplicates():
     findings = [Finding("info", "a", "x", "1"), Finding("critical", "b", "x", "2"), Finding("warning", "a", "x", "3"), Finding("critical", "b", "x", "2")]
     assert [one.message for one in in_order(findings)] == ["2", "3", "1"]

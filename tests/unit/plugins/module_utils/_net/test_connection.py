@@ -50,7 +50,7 @@ class Proc:
         (place / file).write_text("\n".join(["  sl local rem st", *lines]) + "\n")
 
 
-def test_sudo_has_taken_the_variable_out_of_its_child_only(tmp_path):
+def test_ssh_connection_is_found_above_sudo(tmp_path):
     proc = Proc(tmp_path)
     proc.process(900, 1, "sshd")
     proc.process(901, 900, "sh", b"HOME=/root\0SSH_CONNECTION=192.0.2.9 50000 192.0.2.1 22\0")
@@ -59,7 +59,7 @@ def test_sudo_has_taken_the_variable_out_of_its_child_only(tmp_path):
     assert find_peers(tmp_path, 903) == (Peer("192.0.2.9", "192.0.2.1"),)
 
 
-def test_ipv6_with_its_interface_and_an_ipv4_address_in_ipv6(tmp_path):
+def test_ipv6_with_scope_and_ipv4_mapped_address(tmp_path):
     proc = Proc(tmp_path)
     proc.process(5, 1, "sh", b"SSH_CONNECTION=fe80::9%eth0 50000 fe80::1%eth0 22")
     proc.process(6, 1, "sh", b"SSH_CONNECTION=::ffff:192.0.2.9 50000 ::ffff:192.0.2.1 22")
@@ -67,7 +67,7 @@ def test_ipv6_with_its_interface_and_an_ipv4_address_in_ipv6(tmp_path):
     assert find_peers(tmp_path, 6) == (Peer("192.0.2.9", "192.0.2.1"),)
 
 
-def test_without_the_variable_the_connections_of_its_ancestors_count(tmp_path):
+def test_connections_of_ancestors_are_used_without_ssh_connection(tmp_path):
     proc = Proc(tmp_path)
     proc.tcp(("010200C0", "090200C0", "01", "77"), ("010200C0", "080200C0", "06", "78"))
     proc.process(10, 1, "otherd", sockets=("77", "78"))
@@ -75,7 +75,7 @@ def test_without_the_variable_the_connections_of_its_ancestors_count(tmp_path):
     assert find_peers(tmp_path, 11) == (Peer("192.0.2.9", "192.0.2.1"),)
 
 
-def test_in_another_tree_of_processes_every_connection_of_sshd_counts(tmp_path):
+def test_all_sshd_connections_are_used_outside_the_process_tree(tmp_path):
     proc = Proc(tmp_path)
     proc.tcp(("010200C0", "090200C0", "01", "77"))
     proc.tcp(("B80D0120000000000000000001000000", "B80D0120000000000000000009000000", "01", "79"), file="tcp6")
@@ -85,7 +85,7 @@ def test_in_another_tree_of_processes_every_connection_of_sshd_counts(tmp_path):
     assert set(find_peers(tmp_path, 12)) == {Peer("192.0.2.9", "192.0.2.1"), Peer("2001:db8::9", "2001:db8::1")}
 
 
-def test_a_process_of_the_host_itself_has_no_peer(tmp_path):
+def test_local_process_has_no_peer(tmp_path):
     Proc(tmp_path).process(12, 1, "cron")
     assert find_peers(tmp_path, 12) == ()
 
@@ -99,22 +99,22 @@ def _runner(route, addresses=()):
     )
 
 
-def test_the_way_out_and_the_way_in_count_and_what_is_below_and_above_them():
+def test_outgoing_and_incoming_interfaces_with_related_links_are_included():
     runner = _runner(Reply('[{"dst":"192.0.2.9","dev":"bond0"}]'), ["eth0"])
     assert carrying(runner, LINKS, [Peer("192.0.2.9", "192.0.2.1")]) == {"bond0", "eth2", "eth0", "eth0.7"}
     assert ("ip", "-json", "route", "get", "192.0.2.9", "from", "192.0.2.1") in runner.calls, "policy routing may go by the local address"
 
 
-def test_local_address_is_left_out_if_the_kernel_refuses_it():
+def test_local_address_is_omitted_if_rejected_by_kernel():
     runner = _runner([Reply(rc=2, stderr="RTNETLINK answers: Network is unreachable"), Reply('[{"dev":"eth1"}]')])
     assert carrying(runner, LINKS, [Peer("192.0.2.9", "192.0.2.1")]) == {"eth1"}
 
 
-def test_a_link_local_address_reports_its_interface():
+def test_link_local_address_determines_its_interface():
     runner = _runner(Reply("[]"))
     assert carrying(runner, LINKS, [Peer("fe80::9%eth1", "fe80::1%eth1")]) == {"eth1"}
 
 
-def test_a_connection_within_the_host_depends_on_nothing():
+def test_local_connection_depends_on_no_interface():
     assert carrying(_runner(Reply('[{"dev":"lo"}]'), ["lo"]), LINKS, [Peer("127.0.0.1", "127.0.0.1")]) == frozenset()
     assert carrying(_runner(Reply("")), LINKS, []) == frozenset()

@@ -72,7 +72,7 @@ def run(sancheck="", connect=Socket, **params):
     return module.result, runner
 
 
-def test_the_interfaces_without_the_loopback():
+def test_interfaces_without_loopback():
     (found,) = parse_addresses(ADDRESSES)
     assert (found.name, found.mtu, found.addresses, found.up) == ("eth1", 9000, ("192.168.77.1",), True)
     assert found.networks == ("192.168.77.0/24",)
@@ -80,7 +80,7 @@ def test_the_interfaces_without_the_loopback():
 
 
 @pytest.mark.parametrize("text", ["x", "{", '{"a": 1}', "[1]", '[{"ifname": "a", "link_type": "ether"}]'])
-def test_what_is_no_list_of_interfaces_is_reported(text):
+def test_invalid_interface_list_is_rejected(text):
     with pytest.raises(NotUnderstood, match="list of interfaces"):
         parse_addresses(text)
 
@@ -94,7 +94,7 @@ def test_invalid_peer_is_rejected(peer, says):
         read_peers([peer])
 
 
-def test_a_way_that_carries_less_is_reported_with_all_sentences():
+def test_path_with_smaller_mtu_is_reported_completely():
     result, _runner = run(peers=[{"name": "storage2", "address": "192.168.77.2", "mtu": 8700}, {"name": "self", "address": "192.168.77.1", "mtu": None}])
     assert (result["changed"], result["ok"]) == (False, False)
     (path,) = result["paths"]
@@ -103,7 +103,7 @@ def test_a_way_that_carries_less_is_reported_with_all_sentences():
     assert "storage2 (192.168.77.2)" in result["problems"][0]
 
 
-def test_without_an_mtu_that_of_the_interface_is_requested():
+def test_default_mtu_is_that_of_the_interface():
     (interface,) = parse_addresses(ADDRESSES)
     (peer,) = read_peers([{"address": "192.168.77.2"}])
     before = Socket.closed
@@ -111,7 +111,7 @@ def test_without_an_mtu_that_of_the_interface_is_requested():
     assert Socket.closed == before + 1
 
 
-def test_a_good_way_is_good():
+def test_sufficient_path_is_ok():
     result, runner = run(peers=[{"address": "192.168.77.2", "mtu": 1500}])
     assert (result["ok"], result["problems"]) == (True, [])
     assert [call[0] for call in runner.calls] == ["ip"]
@@ -122,7 +122,7 @@ def test_empty_request_returns_interfaces():
     assert (result["ok"], [one["name"] for one in result["interfaces"]]) == (True, ["eth1"])
 
 
-def test_an_interface_that_is_not_there_and_no_permission_are_reported():
+def test_missing_interface_and_missing_permission_are_reported():
     assert "no interface eth9" in run(interface="eth9")[0]["msg"]
 
     def forbidden(*_words):
@@ -141,7 +141,7 @@ def test_layer_2_is_measured_with_aoe_sancheck():
     assert "MTU 9000 and every switch port between to frames of at least 9018 bytes" in result["problems"][0]
 
 
-def test_full_frames_on_layer_2_are_good():
+def test_full_frames_on_layer_2_are_ok():
     (interface,) = parse_addresses(ADDRESSES)
     runner = ScriptedRunner({("aoe-sancheck",): Reply(SANCHECK + "e7.1\t   1\t8704\teth1\n")})
     assert check_layer2(runner, None, [interface])[0]["ok"] is True

@@ -57,13 +57,13 @@ class Network:
         return ProbeReply("reply", PEER)
 
 
-def test_a_way_that_carries_it_costs_one_packet():
+def test_sufficient_path_takes_one_packet():
     network = Network([9000, 9000])
     path = examine(PEER, 8700, network)
     assert (path.ok, path.mtu, path.limit, path.probes) == (True, 8700, None, 1)
 
 
-def test_the_interface_of_this_host_is_named():
+def test_limiting_local_interface_is_named():
     path = examine(PEER, 8700, Network([1500, 9000]))
     assert (path.ok, path.mtu, path.limit) == (False, 1500, Limit("interface", mtu=1500))
     assert sentences(path, "storage2", "eth1") == [
@@ -77,24 +77,24 @@ def test_reporting_router_and_next_hop_are_named():
     assert "between 10.0.2.1 and 10.0.3.1 the MTU is 4000, reported by 10.0.2.1" in sentences(path, "", "eth1")[0]
 
 
-def test_the_last_link_ends_at_the_peer():
+def test_last_link_ends_at_the_peer():
     assert examine(PEER, 9000, Network([9000, 9000, 4000])).limit == Limit("router", "10.0.2.1", PEER, 4000)
 
 
-def test_a_router_that_does_not_name_the_mtu_costs_more_packets_and_is_found():
+def test_router_not_reporting_the_mtu_takes_more_packets():
     path = examine(PEER, 9000, Network([9000, 9000, 4000], names_mtu=False))
     assert (path.mtu, path.limit.kind, path.limit.sender) == (4000, "router", "10.0.2.1")
 
 
 @pytest.mark.parametrize(("hole", "sender", "receiver"), [(2, "10.0.1.1", "10.0.2.1"), (3, "10.0.2.1", "10.0.3.1"), (4, "10.0.3.1", PEER)])
-def test_a_switch_that_reports_nothing_is_placed_between_two_hops(hole, sender, receiver):
+def test_silent_switch_is_located_between_two_hops(hole, sender, receiver):
     links = [9000] * 4
     links[hole - 1] = 1500
     path = examine(PEER, 9000, Network(links, holes=[hole]))
     assert (path.mtu, path.limit) == (1500, Limit("silent", sender, receiver))
 
 
-def test_a_switch_on_the_own_network_is_between_the_interface_and_the_peer():
+def test_silent_switch_on_local_network_is_located_before_the_peer():
     class Switch(Network):
         def __call__(self, size, hops):
             return ProbeReply("silent") if size > 1500 else ProbeReply("reply", PEER)
@@ -106,27 +106,27 @@ def test_a_switch_on_the_own_network_is_between_the_interface_and_the_peer():
         assert words in sentence
 
 
-def test_a_router_that_never_answers_is_not_blamed():
+def test_silent_router_is_not_reported_as_the_limit():
     path = examine(PEER, 9000, Network([9000, 9000, 9000, 1500], mute=[1], holes=[4]))
     assert (path.mtu, path.limit) == (1500, Limit("silent", "10.0.3.1", PEER))
     path = examine(PEER, 9000, Network([9000, 1500, 9000, 9000], mute=[1], holes=[2]))
     assert (path.mtu, path.limit) == (1500, Limit("silent", "", "10.0.2.1"))
 
 
-def test_a_peer_that_does_not_answer_reports_nothing_of_the_mtu():
+def test_unreachable_peer_gives_no_mtu():
     path = examine(PEER, 9000, lambda _size, _hops: ProbeReply("silent"))
     assert (path.reachable, path.ok, path.mtu, path.limit) == (False, False, None, None)
     assert "does not answer echo requests" in sentences(path, "", "eth1")[0]
     assert path.probes == 4
 
 
-def test_one_lost_packet_is_sent_again():
+def test_lost_packet_is_sent_again():
     assert examine(PEER, 9000, Network([9000, 9000], lossy=2)).ok
     assert examine(PEER, 9000, Network([9000, 4000], lossy=5), tries=3).mtu == 4000
 
 
 @given(st.lists(st.integers(576, 9216), min_size=1, max_size=5), st.integers(577, 9216), st.sets(st.integers(2, 5)), st.sets(st.integers(1, 4)), st.booleans())
-def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, required, holes, mute, names):
+def test_largest_packet_is_found_on_any_path(links, required, holes, mute, names):
     network = Network(links, mute, holes, names)
     path = examine(PEER, required, network, tries=1)
     assert path.reachable
@@ -142,7 +142,7 @@ def test_the_largest_packet_is_found_whatever_the_way_is_made_of(links, required
 
 
 @pytest.mark.parametrize("size", [28, 29, 576, 1500, 8700])
-def test_a_request_has_its_size_and_a_checksum_that_fits(size):
+def test_request_has_correct_size_and_checksum(size):
     packet = echo_request(7, 9, size)
     assert len(packet) == size - 20
     assert path_probe.checksum(packet) == 0
@@ -150,7 +150,7 @@ def test_a_request_has_its_size_and_a_checksum_that_fits(size):
     assert not path_probe.is_request(packet, 7, 8)
 
 
-def test_a_reply_is_distinguished_from_others():
+def test_own_reply_is_distinguished_from_others():
     reply = bytes([0x46]) + bytes(23) + struct.pack("!BBHHH", 0, 0, 0, 7, 9)
     assert path_probe.is_reply(reply, 7, 9)
     assert not path_probe.is_reply(reply, 7, 8)
@@ -176,5 +176,5 @@ def error(number, origin, kind, code, info, sender="10.0.1.1"):
         (b"", None),
     ],
 )
-def test_what_the_kernel_queues(control, answer):
+def test_kernel_error_queue_is_parsed(control, answer):
     assert parse_error(control) == answer

@@ -35,46 +35,46 @@ def runner(probe):
     ("probe", "answer"),
     [(Reply(f"Linux\n[    0.9] {PROBE_MARKER}\n"), "kvm"), (hangs, "tcg"), (Reply(rc=1, stderr="failed to initialize kvm"), "tcg")],
 )
-def test_kvm_only_where_a_guest_was_seen_to_boot(tmp_path, probe, answer):
+def test_kvm_is_used_only_if_a_guest_boots(tmp_path, probe, answer):
     assert choose(tmp_path, runner(probe)) == answer
 
 
-def test_the_answer_is_remembered(tmp_path):
+def test_result_is_cached(tmp_path):
     assert choose(tmp_path, runner(hangs)) == "tcg"
     again = runner(hangs)
     assert choose(tmp_path, again) == "tcg"
     assert [call[:2] for call in again.calls] == [VERSION]
 
 
-def test_another_qemu_is_probed_again(tmp_path):
+def test_another_qemu_version_is_probed_again(tmp_path):
     choose(tmp_path, runner(hangs))
     newer = ScriptedRunner({VERSION: Reply("QEMU emulator version 9.0\n"), PROBE: Reply(PROBE_MARKER)})
     assert choose(tmp_path, newer) == "kvm"
     assert len(json.loads((tmp_path / "cache/accelerators.json").read_text())) == 2
 
 
-def test_no_device_no_probe(tmp_path):
+def test_missing_kvm_device_skips_the_probe(tmp_path):
     unspecified = ScriptedRunner({})
     assert choose(tmp_path, unspecified, device=str(tmp_path / "kvm")) == "tcg"
     assert choose(tmp_path, unspecified, requested="tcg") == "tcg"
     assert unspecified.calls == []
 
 
-def test_kvm_that_was_requested_and_does_not_work_is_an_error(tmp_path):
+def test_requested_but_unusable_kvm_is_an_error(tmp_path):
     with pytest.raises(Refused, match="does not exist or may not be opened"):
         choose(tmp_path, ScriptedRunner({}), requested="kvm", device=str(tmp_path / "kvm"))
     with pytest.raises(Refused, match="no guest booted with it within 10 seconds"):
         choose(tmp_path, runner(hangs), requested="kvm")
 
 
-def test_a_guest_that_booted_and_then_hangs_has_booted():
+def test_guest_hanging_after_boot_counts_as_booted():
     def late(words):
         raise TimedOut("late", completed=Completed(tuple(words), -9, PROBE_MARKER, ""))
 
     assert guest_boots(ScriptedRunner({PROBE: late}), "/k", "/i", "kvm")
 
 
-def test_a_probe_that_hangs_leaves_no_process(tmp_path, monkeypatch):
+def test_hanging_probe_leaves_no_process(tmp_path, monkeypatch):
     noted = tmp_path / "pid"
     program = tmp_path / "qemu-system-x86_64"
     program.write_text(f"#!/bin/sh\necho $$ >{noted}\ntrap '' TERM\nwhile :; do sleep 0.1; done\n")

@@ -94,7 +94,7 @@ def _succeeds_as(user: int, attempt) -> bool:
 
 
 @needs_root
-def test_no_other_user_reaches_what_root_runs(shared, tmp_path, monkeypatch):
+def test_other_users_cannot_access_files_run_by_root(shared, tmp_path, monkeypatch):
     programs = tmp_path / "bin"
     programs.mkdir()
     texts = {
@@ -114,7 +114,7 @@ def test_no_other_user_reaches_what_root_runs(shared, tmp_path, monkeypatch):
 
 
 @needs_root
-def test_only_root_of_the_namespace_may_enter(shared):
+def test_only_namespace_root_may_access_the_folder(shared):
     folder = make_build_folder(shared, _NAMESPACE_ROOT)
     assert _succeeds_as(_NAMESPACE_ROOT, (folder / "root").mkdir)
     assert not _succeeds_as(_STRANGER, lambda: os.listdir(folder))
@@ -123,11 +123,11 @@ def test_only_root_of_the_namespace_may_enter(shared):
     assert folder.stat().st_mode & 0o007 == 0
 
 
-def test_a_folder_without_a_namespace_is_for_its_user_alone(tmp_path):
+def test_folder_without_namespace_is_private_to_its_user(tmp_path):
     assert make_build_folder(tmp_path).stat().st_mode & 0o777 == 0o700
 
 
-def test_a_file_system_without_access_control_lists_is_refused(tmp_path, monkeypatch):
+def test_file_system_without_acls_is_refused(tmp_path, monkeypatch):
     def setxattr(*_arguments):
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
 
@@ -138,14 +138,14 @@ def test_a_file_system_without_access_control_lists_is_refused(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("below", ["", "folder"])
-def test_a_scratch_folder_that_every_user_may_exchange_is_refused(tmp_path, below):
+def test_world_writable_scratch_folder_is_refused(tmp_path, below):
     (tmp_path / "open" / "folder").mkdir(parents=True)
     (tmp_path / "open").chmod(0o777)
     with pytest.raises(Refused, match=f"Every user of this host may exchange what is in {tmp_path}/open"):
         make_build_folder(tmp_path / "open" / below)
 
 
-def test_the_root_of_the_namespace_is_read_from_its_map():
+def test_namespace_root_is_read_from_its_uid_map():
     runner = ScriptedRunner({("mmdebstrap", "--unshare-helper", "cat"): Reply("         1       7       1\n         0     231072      65536\n")})
     assert namespace_root(runner) == 231072
     with pytest.raises(NotUnderstood, match="could not be read from 'nothing'"):

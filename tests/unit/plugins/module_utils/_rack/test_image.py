@@ -77,7 +77,7 @@ def layer(tmp_path, monkeypatch):
     return make
 
 
-def test_an_image_is_built_once(layer):
+def test_image_is_built_once(layer):
     first = converge(layer(), check_mode=False)
     again = layer()
     second = converge(again, check_mode=False)
@@ -92,7 +92,7 @@ def test_check_mode_predicts_run_and_creates_nothing(layer, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_removing_takes_the_folder_away(layer):
+def test_absent_removes_the_folder(layer):
     converge(layer(), check_mode=False)
     there = layer(present=False)
     outcome = converge(there, check_mode=False)
@@ -101,7 +101,7 @@ def test_removing_takes_the_folder_away(layer):
     assert not converge(layer(present=False), check_mode=False).changed
 
 
-def test_a_failed_build_leaves_nothing_and_reports_what_mmdebstrap_said(layer, tmp_path):
+def test_failed_build_leaves_nothing_and_reports_the_mmdebstrap_error(layer, tmp_path):
     runner = scripted(replies={("mmdebstrap", "--mode=auto"): Reply(rc=2, stderr="I: installing\nE: Unable to locate package fio\n")})
     with pytest.raises(StorageError, match="Unable to locate package fio") as caught:
         converge(layer(runner), check_mode=False)
@@ -110,7 +110,7 @@ def test_a_failed_build_leaves_nothing_and_reports_what_mmdebstrap_said(layer, t
     assert [path.name for path in (tmp_path / "cache/images").iterdir()] == [".lock"]
 
 
-def test_a_folder_without_its_note_is_no_image(layer):
+def test_folder_without_metadata_is_not_an_image(layer):
     built = layer()
     converge(built, check_mode=False)
     (built.folder / "image.json").unlink()
@@ -118,7 +118,7 @@ def test_a_folder_without_its_note_is_no_image(layer):
     assert converge(layer(), check_mode=False).changed
 
 
-def test_a_damaged_note_is_one_sentence(layer):
+def test_damaged_metadata_is_reported_in_one_sentence(layer):
     built = layer()
     converge(built, check_mode=False)
     (built.folder / "image.json").write_text("{")
@@ -126,7 +126,7 @@ def test_a_damaged_note_is_one_sentence(layer):
         layer().read()
 
 
-def test_two_builders_at_once_build_once(layer):
+def test_concurrent_builds_build_once(layer):
     entered = []
     started = threading.Event()
 
@@ -147,18 +147,18 @@ def test_two_builders_at_once_build_once(layer):
     assert layer().read().present
 
 
-def test_missing_commands_are_named_with_the_command_that_installs_them(layer):
+def test_missing_commands_are_reported_with_install_command(layer):
     with pytest.raises(ToolMissing, match="mmdebstrap, qemu-img are not installed") as caught:
         converge(layer(scripted(missing=("mmdebstrap", "qemu-img"))), check_mode=False)
     assert "apt-get install mmdebstrap qemu-utils" in caught.value.message
 
 
-def test_one_missing_command_is_one():
+def test_single_missing_command_is_reported_in_singular():
     with pytest.raises(ToolMissing, match="qemu-system-x86_64 is not installed on this host: run 'apt-get install qemu-system-x86' as root"):
         require_tools(ScriptedRunner({}, missing=("qemu-system-x86_64",)), ["ssh", "qemu-system-x86_64"])
 
 
-def test_a_short_disk_is_named_with_need_and_have(layer, monkeypatch):
+def test_insufficient_disk_space_is_reported_with_required_and_free(layer, monkeypatch):
     monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**3)
     with pytest.raises(Refused, match=r"building the image needs 3 GiB in .*, and 1 GiB are free"):
         converge(layer(), check_mode=False)
@@ -170,7 +170,7 @@ def test_user_without_subordinate_ids_gets_advice(layer, monkeypatch, tmp_path):
         converge(layer(), check_mode=False)
 
 
-def test_an_ordinary_user_works_inside_a_user_namespace(layer, monkeypatch, tmp_path):
+def test_unprivileged_user_builds_in_a_user_namespace(layer, monkeypatch, tmp_path):
     monkeypatch.setattr(images.os, "geteuid", lambda: 65534)
     user = images.pwd.getpwuid(65534).pw_name
     (tmp_path / "etc").mkdir()
@@ -182,7 +182,7 @@ def test_an_ordinary_user_works_inside_a_user_namespace(layer, monkeypatch, tmp_
     assert helped == ["cat", "mke2fs", "rm"]
 
 
-def test_subordinate_ids_are_needed_for_users_and_groups(tmp_path):
+def test_subordinate_uids_and_gids_are_required(tmp_path):
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc/subuid").write_text("anna:100000:65536\n")
     assert not has_subordinate_ids(tmp_path, "anna")
@@ -191,7 +191,7 @@ def test_subordinate_ids_are_needed_for_users_and_groups(tmp_path):
     assert not has_subordinate_ids(tmp_path, "ann")
 
 
-def test_the_mirror_of_the_host_serves_the_guests(monkeypatch):
+def test_apt_mirror_of_the_host_is_used(monkeypatch):
     monkeypatch.setattr(images.os.path, "exists", lambda _path: False)
     assert parse_index_targets(TARGETS, "bookworm") == [
         "deb http://mirror.example/debian/ bookworm main contrib",
@@ -201,11 +201,11 @@ def test_the_mirror_of_the_host_serves_the_guests(monkeypatch):
 
 
 @pytest.mark.parametrize("text", ["", "http://mirror.example/ubuntu/ noble noble main Ubuntu\n", "nonsense\n"])
-def test_another_distribution_leaves_the_choice_to_mmdebstrap(text):
+def test_other_distribution_uses_the_mmdebstrap_default_mirror(text):
     assert parse_index_targets(text, "bookworm") == []
 
 
-def test_a_mirror_that_was_given_wins(layer):
+def test_given_mirror_takes_precedence(layer):
     runner = scripted()
     chosen = layer(runner)
     chosen.mirror = ["http://given.example/debian"]
@@ -215,7 +215,7 @@ def test_a_mirror_that_was_given_wins(layer):
     assert not [call for call in runner.calls if call[0] == "apt-get"]
 
 
-def test_the_note_reports_what_is_in_the_image(layer):
+def test_metadata_lists_the_image_contents(layer):
     built = layer()
     converge(built, check_mode=False)
     note = json.loads((built.folder / "image.json").read_text())

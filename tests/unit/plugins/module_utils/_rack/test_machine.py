@@ -16,17 +16,17 @@ def disk(name="d0", kind="sata_hdd", size="1G", **more):
     return {"name": name, "kind": kind, "size": size, **more}
 
 
-def test_a_protected_cache_needs_a_cache():
+def test_power_loss_protection_requires_a_volatile_cache():
     with pytest.raises(BadInput, match="with volatile_cache false there is none"):
         describe_machines("demo", [{"name": "node1", "disks": [disk(power_loss_protection=True, volatile_cache=False)]}])
 
 
-def test_racks_side_by_side_have_hardware_addresses_of_their_own():
+def test_parallel_racks_have_distinct_mac_addresses():
     options = [{"name": "node1", "networks": [{"name": "storage"}]}]
     assert describe_machines("demo", options)[0].networks[0].mac != describe_machines("other", options)[0].networks[0].mac
 
 
-def test_a_description_survives_being_stored():
+def test_description_survives_serialization():
     machine = describe_machines("demo", [{"name": "node1", "disks": [disk(iops_limit=150)], "networks": [{"name": "n"}], "ssh_port": 2222}])[0]
     assert machine_from_data(machine.as_data()) == machine
 
@@ -59,7 +59,7 @@ def test_memory_without_a_suffix_is_mebibytes(text, size):
         ({"name": "node1", "networks": [{"name": "n", "address": "10.0.0.1"}]}, "prefix length"),
     ],
 )
-def test_bad_descriptions_are_one_sentence(options, words):
+def test_invalid_descriptions_are_rejected_in_one_sentence(options, words):
     with pytest.raises(BadInput, match=r".") as caught:
         describe_machines("demo", [options])
     assert words in caught.value.message
@@ -71,7 +71,7 @@ def test_three_machines_on_one_network_are_refused():
     assert "at most two" in caught.value.message
 
 
-def test_two_machines_of_one_name_or_port_are_refused():
+def test_duplicate_names_or_ports_are_refused():
     with pytest.raises(BadInput, match="machine node1 is listed twice"):
         describe_machines("demo", [{"name": "node1"}, {"name": "node1"}])
     with pytest.raises(BadInput, match="ssh_port 2222 is listed twice"):

@@ -79,7 +79,7 @@ def qemu(tmp_path):
         one.server.close()
 
 
-def test_a_disk_is_pulled_out_and_gone_when_the_guest_let_go(qemu, tmp_path):
+def test_disk_is_unplugged_after_the_guest_releases_it(qemu, tmp_path):
     machine = qemu(plugged=True)
     with Monitor(tmp_path / "qmp.sock", "a") as monitor:
         unplug(monitor, DISK)
@@ -87,13 +87,13 @@ def test_a_disk_is_pulled_out_and_gone_when_the_guest_let_go(qemu, tmp_path):
     assert machine.commands("device_del") == [{"id": "disk-nvme0"}]
 
 
-def test_a_guest_that_keeps_its_disk_is_an_error(qemu, tmp_path):
+def test_guest_not_releasing_its_disk_is_an_error(qemu, tmp_path):
     qemu(plugged=True, lets_go=False)
     with Monitor(tmp_path / "qmp.sock", "a") as monitor, pytest.raises(TimedOut, match=r"a: the guest did not release the disk nvme0 within 0\.2 seconds"):
         unplug(monitor, DISK, patience=0.2)
 
 
-def test_a_disk_is_plugged_in_as_it_would_be_at_a_start(qemu, tmp_path):
+def test_disk_is_hot_plugged_with_the_same_options_as_at_start(qemu, tmp_path):
     machine = qemu(plugged=False)
     with Monitor(tmp_path / "qmp.sock", "a") as monitor:
         plug(monitor, DISK, pathlib.Path("/r/a/nvme0.raw"))
@@ -105,7 +105,7 @@ def test_a_disk_is_plugged_in_as_it_would_be_at_a_start(qemu, tmp_path):
     ]
 
 
-def test_what_qemu_refuses_is_reported_in_its_words(qemu, tmp_path):
+def test_qemu_error_message_is_reported(qemu, tmp_path):
     qemu(plugged=False, drive_answer="Could not open '/r/a/nvme0.raw': No such file or directory\r\n")
     with Monitor(tmp_path / "qmp.sock", "a") as monitor:
         with pytest.raises(StorageError, match="a: QEMU refused the disk nvme0: Could not open"):
@@ -114,6 +114,6 @@ def test_what_qemu_refuses_is_reported_in_its_words(qemu, tmp_path):
             monitor.execute("nonsense")
 
 
-def test_a_machine_that_is_gone_is_one_sentence(tmp_path):
+def test_missing_control_socket_is_reported_in_one_sentence(tmp_path):
     with pytest.raises(StorageError, match=r"a: the control socket .*qmp\.sock does not answer"):
         Monitor(tmp_path / "qmp.sock", "a")

@@ -33,23 +33,23 @@ def stat_line(pid, state="S", start=4711, command="qemu-system-x86"):
     return f"{pid} ({command}) {state} " + " ".join(["1"] * 18) + f" {start} " + " ".join(["0"] * 30)
 
 
-def test_the_start_time_is_read_behind_a_name_with_blanks_and_parentheses(tmp_path):
+def test_start_time_is_read_behind_a_name_with_blanks_and_parentheses(tmp_path):
     write_stat(tmp_path, 42, stat_line(42, command="a) S 1 (b"))
     assert note_process(42, tmp_path) == NotedProcess(42, 4711, "boot-1")
 
 
-def test_a_process_that_is_not_there_is_none(tmp_path):
+def test_missing_process_is_none(tmp_path):
     assert note_process(42, tmp_path) is None
 
 
-def test_a_zombie_is_gone_and_one_with_living_threads_is_not(tmp_path):
+def test_zombie_is_gone_unless_threads_are_alive(tmp_path):
     write_stat(tmp_path / "a", 42, stat_line(42, state="Z"))
     write_stat(tmp_path / "b", 42, stat_line(42, state="Z"), threads=2)
     assert note_process(42, tmp_path / "a") is None
     assert note_process(42, tmp_path / "b") is not None
 
 
-def test_a_running_process_is_ended(sleeper):
+def test_running_process_is_ended(sleeper):
     noted = note_process(sleeper.pid)
     assert noted.alive()
     assert noted.kill()
@@ -58,12 +58,12 @@ def test_a_running_process_is_ended(sleeper):
 
 
 @pytest.mark.parametrize("change", [{"start": 1}, {"boot": "another boot of this host"}])
-def test_a_stranger_with_the_same_id_is_left_alone(sleeper, change):
+def test_unrelated_process_with_the_same_id_is_not_ended(sleeper, change):
     noted = dataclasses.replace(note_process(sleeper.pid), **change)
     assert not noted.alive()
     assert noted.kill()
     assert sleeper.poll() is None
 
 
-def test_waiting_for_a_process_that_goes_on_ends_with_the_patience():
+def test_wait_ends_at_the_timeout():
     assert not note_process(os.getpid()).wait(0.1)

@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine i
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.paths import RackPaths
 
 
-def test_a_folder_too_long_for_sockets_is_refused():
+def test_folder_too_long_for_sockets_is_rejected():
     machine = describe_machines("demo", [{"name": "node1"}])[0]
     RackPaths(pathlib.Path("/" + "x" * 80)).check_sockets(machine)
     with pytest.raises(BadInput, match="choose a shorter directory"):

@@ -58,29 +58,29 @@ def operations(steps):
     return [f"{WORDS[type(step.operation)]} {step.item}" for step in steps]
 
 
-def test_machines_are_created_before_any_is_started():
+def test_all_machines_are_created_before_any_is_started():
     steps = plan_rack(RackState(False), RackSpec("started", machines("a", "b"), image="one"))
     assert operations(steps) == ["create a", "create b", "start a", "start b"]
 
 
-def test_a_rack_that_is_as_described_needs_nothing():
+def test_converged_rack_plans_nothing():
     one, two = machines("a", "b")
     assert plan_rack(present(found(one), found(two)), RackSpec("started", (one, two), image="one")) == []
 
 
-def test_what_is_stopped_is_started_and_what_is_silent_is_waited_for():
+def test_stopped_machine_is_started_and_unresponsive_one_awaited():
     one, two = machines("a", "b")
     steps = plan_rack(present(found(one, running=False), found(two, answers=False)), RackSpec("started", (one, two), image="one"))
     assert operations(steps) == ["start a", "wait b"]
 
 
-def test_a_machine_that_is_not_listed_is_left_alone():
+def test_unlisted_machine_is_not_touched():
     one, two = machines("a", "b")
     assert plan_rack(present(found(one), found(two)), RackSpec("started", (one,), image="one")) == []
 
 
 @pytest.mark.parametrize(("how", "first"), [("shutdown", "shutdown a"), ("power_cut", "power_cut a")])
-def test_a_changed_description_is_stop_change_start(how, first):
+def test_changed_description_plans_stop_change_start(how, first):
     (old,), (new,) = machines("a"), machines("a", memory="1G")
     steps = plan_rack(present(found(old)), RackSpec("started", (new,), image="one", how=how))
     assert operations(steps) == [first, "create a", "start a"]
@@ -88,7 +88,7 @@ def test_a_changed_description_is_stop_change_start(how, first):
     assert steps[1].after == {"memory": 1024**3}
 
 
-def test_a_new_disk_needs_no_permission_and_a_lost_or_resized_one_does():
+def test_new_disk_requires_no_permission_but_removal_and_resize_do():
     none, small, large = (machines("a", disks=disks)[0] for disks in ([], [disk("1G")], [disk("2G")]))
     assert operations(plan_rack(present(found(none)), RackSpec("started", (small,), image="one"))) == ["shutdown a", "create a", "start a"]
     with pytest.raises(Refused, match="would change its size from 1 GiB to 2 GiB, and its contents would be lost: set recreate"):
@@ -104,27 +104,27 @@ def disk(size):
 
 
 @pytest.mark.parametrize(("kind", "requested"), [("nvme", ["unplug a"]), ("sata_ssd", ["shutdown a", "create a", "start a"])])
-def test_pulling_a_disk_stops_only_machines_that_cannot_do_without(kind, requested):
+def test_detaching_a_disk_stops_only_machines_without_hot_plug(kind, requested):
     (old,), (new,) = (machines("a", disks=[{"name": "d0", "kind": kind, "size": "1G", "attached": attached}]) for attached in (True, False))
     assert operations(plan_rack(present(found(old)), RackSpec("started", (new,), image="one"))) == requested
     assert operations(plan_rack(present(found(old, running=False)), RackSpec("started", (new,), image="one"))) == ["create a", "start a"]
 
 
-def test_pulling_a_disk_beside_another_change_is_one_stop():
+def test_detaching_a_disk_with_another_change_plans_one_stop():
     (old,), (new,) = (
         machines("a", memory=memory, disks=[{"name": "d0", "kind": "nvme", "size": "1G", "attached": a}]) for memory, a in (("768", True), ("1G", False))
     )
     assert operations(plan_rack(present(found(old)), RackSpec("started", (new,), image="one"))) == ["shutdown a", "create a", "start a"]
 
 
-def test_another_image_needs_permission():
+def test_changed_image_requires_permission():
     (one,) = machines("a")
     with pytest.raises(Refused, match="was made from another image"):
         plan_rack(present(found(one)), RackSpec("started", (one,), image="two"))
     assert operations(plan_rack(present(found(one)), RackSpec("started", (one,), image="two", recreate=True))) == ["shutdown a", "new_root a", "start a"]
 
 
-def test_stopping_stops_what_runs():
+def test_stopped_stops_running_machines():
     one, two = machines("a", "b")
     state = present(found(one), found(two, running=False))
     assert operations(plan_rack(state, RackSpec("stopped"))) == ["shutdown a"]
@@ -132,12 +132,12 @@ def test_stopping_stops_what_runs():
     assert plan_rack(state, RackSpec("stopped", only=("b",))) == []
 
 
-def test_restarting_starts_also_what_did_not_run():
+def test_restarted_also_starts_stopped_machines():
     one, two = machines("a", "b")
     assert operations(plan_rack(present(found(one), found(two, running=False)), RackSpec("restarted"))) == ["shutdown a", "start a", "start b"]
 
 
-def test_removing_all_machines_removes_the_folder_and_removing_one_does_not():
+def test_removing_all_machines_removes_the_folder_and_one_does_not():
     one, two = machines("a", "b")
     state = present(found(one), found(two))
     assert operations(plan_rack(state, RackSpec("absent"))) == ["destroy a", "destroy b", "remove rack"]
@@ -147,12 +147,12 @@ def test_removing_all_machines_removes_the_folder_and_removing_one_does_not():
 
 
 @pytest.mark.parametrize("state", ["started", "stopped", "restarted"])
-def test_an_unknown_machine_is_an_error(state):
+def test_unknown_machine_is_an_error(state):
     (one,) = machines("a")
     with pytest.raises(BadInput, match="There is no machine z in this rack; it has: a"):
         plan_rack(present(found(one)), RackSpec(state, (one,), only=("z",), image="one"))
 
 
-def test_restarting_a_rack_that_is_not_there_is_an_error():
+def test_restarting_a_missing_rack_is_an_error():
     with pytest.raises(BadInput, match="no machine in this rack to restart"):
         plan_rack(RackState(False), RackSpec("restarted"))

@@ -34,13 +34,13 @@ def options_of(text):
     return dict(word.partition("=")[::2] for word in text.split(","))
 
 
-def test_a_machine_is_reached_from_the_loopback_interface_only_and_reaches_nothing():
+def test_machine_is_reachable_only_on_loopback_and_has_no_outgoing_access():
     (user,) = [value for value in values(arguments(), "-netdev") if value.startswith("user,")]
     assert "hostfwd=tcp:127.0.0.1:22345-:22" in user
     assert "restrict=on" in user
 
 
-def test_the_root_disk_and_the_ssh_interface_come_first():
+def test_root_disk_and_ssh_interface_come_first():
     devices = values(arguments(disk(kind="virtio"), networks=[{"name": "storage"}]), "-device")
     virtio_blocks = [device for device in devices if device.startswith("virtio-blk-pci")]
     interfaces = [device for device in devices if device.startswith("virtio-net-pci")]
@@ -48,19 +48,19 @@ def test_the_root_disk_and_the_ssh_interface_come_first():
     assert options_of(interfaces[0])["netdev"] == "ssh"
 
 
-def test_disks_report_whether_they_rotate():
+def test_disks_report_their_rotation_rate():
     devices = values(arguments(disk("hdd0", "sata_hdd"), disk("ssd0", "sata_ssd")), "-device")
     rotation = {options_of(device)["id"]: options_of(device)["rotation_rate"] for device in devices if device.startswith("ide-hd")}
     assert rotation == {"disk-hdd0": "7200", "disk-ssd0": "1"}
 
 
-def test_a_controller_has_six_ports_and_the_seventh_disk_gets_another_controller():
+def test_seventh_disk_gets_a_second_controller():
     devices = values(arguments(*(disk(f"d{number}") for number in range(7))), "-device")
     assert [device for device in devices if device.startswith("ich9-ahci")] == ["ich9-ahci,id=ahci0", "ich9-ahci,id=ahci1"]
     assert [options_of(device)["bus"] for device in devices if device.startswith("ide-hd")] == [*(f"ahci0.{port}" for port in range(6)), "ahci1.0"]
 
 
-def test_every_kind_has_its_controller():
+def test_every_disk_kind_has_its_controller():
     devices = values(arguments(disk("n0", "nvme"), disk("n1", "nvme"), disk("v0", "megaraid_vd"), disk("v1", "megaraid_vd")), "-device")
     assert [device.split(",")[0] for device in devices] == [
         "virtio-blk-pci", "virtio-net-pci", "pcie-root-port", "nvme", "pcie-root-port", "nvme", "megasas-gen2", "scsi-hd", "scsi-hd",
@@ -68,36 +68,36 @@ def test_every_kind_has_its_controller():
     assert [options_of(device)["scsi-id"] for device in devices if device.startswith("scsi-hd")] == ["0", "1"]
 
 
-def test_a_disk_that_is_not_attached_keeps_its_place():
+def test_detached_disk_keeps_its_slot():
     devices = values(arguments(disk("n0", "nvme", attached=False), disk("v0", "megaraid_vd", attached=False), disk("v1", "megaraid_vd")), "-device")
     assert [device.split(",")[0] for device in devices[2:]] == ["pcie-root-port", "megasas-gen2", "scsi-hd"]
     assert options_of(devices[-1])["scsi-id"] == "1"
     assert not [drive for drive in values(arguments(disk("n0", attached=False)), "-drive") if "drive-n0" in drive]
 
 
-def test_a_protected_cache_has_nothing_to_flush():
+def test_protected_cache_ignores_flushes():
     (drive,) = [value for value in values(arguments(disk(power_loss_protection=True)), "-drive") if "id=drive-d0" in value]
     assert "cache=unsafe" in drive
 
 
 @pytest.mark.parametrize(("volatile", "mode"), [(True, "writeback"), (False, "writethrough"), (None, "writeback")])
-def test_a_volatile_cache_is_a_write_back_drive(volatile, mode):
+def test_volatile_cache_is_a_write_back_drive(volatile, mode):
     (drive,) = [value for value in values(arguments(disk(volatile_cache=volatile)), "-drive") if "id=drive-d0" in value]
     assert options_of(drive)["cache"] == mode
 
 
-def test_no_disk_under_test_lies_about_its_flushes():
+def test_disks_under_test_honor_flushes():
     drives = values(arguments(disk("a"), disk("b", "nvme", volatile_cache=False)), "-drive")
     assert [options_of(drive)["id"] for drive in drives if options_of(drive)["cache"] == "unsafe"] == ["root"]
 
 
-def test_an_iops_limit_throttles_that_disk_only():
+def test_iops_limit_applies_only_to_its_disk():
     drives = values(arguments(disk("slow", iops_limit=150), disk("fast", "sata_ssd")), "-drive")
     limits = {options_of(drive)["id"]: options_of(drive).get("throttling.iops-total") for drive in drives}
     assert limits == {"root": None, "drive-slow": "150", "drive-fast": None}
 
 
-def test_identity_reaches_the_device():
+def test_identity_is_passed_to_the_device():
     devices = values(
         arguments(disk(serial="S1", model="ST10 000", firmware="SN04", wwn="5000C500A1B2C3D4"), disk("vd", "megaraid_vd", model="PERC")), "-device"
     )
@@ -107,7 +107,7 @@ def test_identity_reaches_the_device():
     assert (scsi["serial"], scsi["product"]) == ("NODE1-VD", "PERC")
 
 
-def test_the_guest_learns_its_name_key_and_addresses_from_its_command_line():
+def test_guest_configuration_is_passed_on_the_kernel_command_line():
     (line,) = values(arguments(networks=[{"name": "a", "address": "10.1.0.1/24"}, {"name": "b"}, {"name": "c", "address": "10.3.0.1/24"}]), "-append")
     words = line.split()
     assert "systemd.hostname=node1" in words
@@ -119,7 +119,7 @@ def test_the_guest_learns_its_name_key_and_addresses_from_its_command_line():
     ]
 
 
-def test_two_machines_on_a_network_send_to_each_other():
+def test_two_machines_on_a_network_are_connected():
     one, two = describe_machines("demo", [{"name": name, "networks": [{"name": "storage"}]} for name in ("node1", "node2")])
     ends = [options_of(values(qemu_arguments(machine, "demo", PLACES, BOOT), "-netdev")[1]) for machine in (one, two)]
     assert ends[0]["local.path"] == ends[1]["remote.path"]
@@ -127,12 +127,12 @@ def test_two_machines_on_a_network_send_to_each_other():
     assert one.networks[0].mac != two.networks[0].mac
 
 
-def test_commas_in_paths_are_kept_from_qemu():
+def test_commas_in_paths_are_escaped():
     machine = describe_machines("demo", [{"name": "node1", "disks": [disk()]}])[0]
     argv = qemu_arguments(machine, "demo", RackPaths(pathlib.Path("/racks/a,b")), BOOT)
     assert "file=/racks/a,,b/node1/d0.raw," in values(argv, "-drive")[1]
 
 
-def test_kvm_takes_the_processor_of_the_host():
+def test_kvm_uses_the_host_cpu():
     argv = arguments(boot=Boot("/k", "/i", "kvm", 1, "a b"))
     assert (values(argv, "-accel"), values(argv, "-cpu")) == (["kvm"], ["host"])

@@ -108,7 +108,7 @@ A = {"name": "a", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "1G"}]}
 B = {"name": "b"}
 
 
-def test_a_rack_lives_from_start_to_removal(host):
+def test_rack_lifecycle_from_start_to_removal(host):
     first = host.run("started", A, B)
     assert first["actions"] == ["Create a", "Create b", "Start a", "Start b"]
     assert [machine["state"] for machine in first["machines"]] == ["started", "started"]
@@ -134,7 +134,7 @@ def test_a_rack_lives_from_start_to_removal(host):
     assert not (host.folder / "rack").exists()
 
 
-def test_check_mode_predicts_and_does_nothing(host):
+def test_check_mode_predicts_run_and_changes_nothing(host):
     predicted = host.run("started", A, check_mode=True)
     assert not (host.folder / "rack").exists()
     done = host.run("started", A)
@@ -144,7 +144,7 @@ def test_check_mode_predicts_and_does_nothing(host):
     assert len(host.alive()) == 1
 
 
-def test_a_disk_is_pulled_and_plugged_while_the_machine_runs(host, monkeypatch):
+def test_disk_is_unplugged_and_plugged_while_running(host, monkeypatch):
     class Unused:
         def __init__(self, *arguments):
             pass
@@ -169,14 +169,14 @@ def test_a_disk_is_pulled_and_plugged_while_the_machine_runs(host, monkeypatch):
     assert len(host.started) == 1
 
 
-def test_restarting_is_another_process(host):
+def test_restart_starts_a_new_process(host):
     host.run("started", A)
     host.run("restarted", how="power_cut")
     (process,) = host.alive()
     assert process is host.started[1]
 
 
-def test_only_the_machine_that_was_named_is_touched(host):
+def test_only_the_named_machine_is_changed(host):
     host.run("started", A, B)
     host.run("absent", only=["a"])
     assert not (host.folder / "rack/a").exists()
@@ -184,7 +184,7 @@ def test_only_the_machine_that_was_named_is_touched(host):
     assert "a" not in json.loads((host.folder / "rack/rack.json").read_text())["machines"]
 
 
-def test_a_grown_disk_is_made_anew_only_with_permission(host):
+def test_resized_disk_is_recreated_only_with_permission(host):
     host.run("started", A)
     larger = {"name": "a", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "2G"}]}
     with pytest.raises(Refused, match="set recreate"):
@@ -194,7 +194,7 @@ def test_a_grown_disk_is_made_anew_only_with_permission(host):
     assert host.run("started", larger, recreate=True)["changed"] is False
 
 
-def test_a_machine_that_died_is_started_and_a_stranger_with_its_id_lives(host):
+def test_ended_machine_is_started_and_process_reusing_its_id_survives(host):
     host.run("started", A)
     host.close()
     notes = json.loads((host.folder / "rack/rack.json").read_text())
@@ -208,7 +208,7 @@ def test_a_machine_that_died_is_started_and_a_stranger_with_its_id_lives(host):
         stranger.kill()
 
 
-def test_a_port_that_another_process_took_in_the_meantime_is_replaced(host):
+def test_port_taken_by_another_process_is_replaced(host):
     tries = []
 
     def start(words):
@@ -223,27 +223,27 @@ def test_a_port_that_another_process_took_in_the_meantime_is_replaced(host):
     assert f":{result['machines'][0]['ssh_port']}-:22" in " ".join(tries[1])
 
 
-def test_a_fixed_port_that_is_taken_is_refused_before_anything_is_made(host, monkeypatch):
+def test_fixed_port_in_use_is_refused_before_any_change(host, monkeypatch):
     monkeypatch.setattr(ssh, "port_is_free", lambda port: False)
     with pytest.raises(Refused, match="demo/a: port 22345 is taken by another process"):
         host.run("started", {**A, "ssh_port": 22345})
     assert not (host.folder / "rack/a").exists()
 
 
-def test_a_fixed_port_that_the_machine_itself_holds_is_no_error(host, monkeypatch):
+def test_fixed_port_held_by_the_machine_itself_is_accepted(host, monkeypatch):
     monkeypatch.setattr(ssh, "choose_port", lambda requested, *_rest: requested if not host.alive() else pytest.fail("asked while the machine held it"))
     host.run("started", {**A, "ssh_port": 22345})
     assert host.run("started", {**A, "ssh_port": 22345, "memory": "1G"})["actions"] == ["Shut down a", "Change memory of a", "Start a"]
 
 
-def test_qemu_that_does_not_start_reports_why(host):
+def test_qemu_start_failure_reports_the_reason(host):
     host.replies[("qemu-system-x86_64",)] = Reply(rc=1, stderr="qemu-system-x86_64: -device nvme: no serial\n")
     with pytest.raises(CommandFailed, match="a: QEMU did not start: qemu-system-x86_64: -device nvme: no serial") as caught:
         host.run("started", A)
     assert caught.value.facts["actions"] == ["Create a"]
 
 
-def test_a_machine_that_stays_silent_is_reported_with_the_end_of_its_console(host, monkeypatch):
+def test_unresponsive_machine_is_reported_with_its_last_console_lines(host, monkeypatch):
     monkeypatch.setattr(ssh, "greets", lambda *_: False)
 
     def start(words):
@@ -258,13 +258,13 @@ def test_a_machine_that_stays_silent_is_reported_with_the_end_of_its_console(hos
     assert host.alive() == []
 
 
-def test_a_machine_that_ends_while_starting_is_not_waited_for(host, monkeypatch):
+def test_machine_ending_during_start_is_not_awaited(host, monkeypatch):
     monkeypatch.setattr(ssh, "greets", lambda *_: host.started[0].kill() or False)
     with pytest.raises(StorageError, match="The machine a ended while it was starting"):
         host.run("started", A, ssh_timeout=60)
 
 
-def test_a_machine_that_does_not_shut_down_is_an_error_that_names_the_way_out(host, monkeypatch):
+def test_failed_shutdown_error_suggests_the_alternative(host, monkeypatch):
     monkeypatch.setattr(rack, "SHUTDOWN_SECONDS", 0.2)
     host.run("started", A)
     host.replies[("ssh",)] = Reply()
@@ -274,32 +274,32 @@ def test_a_machine_that_does_not_shut_down_is_an_error_that_names_the_way_out(ho
     assert host.alive() == []
 
 
-def test_a_missing_image_is_one_sentence_and_nothing_is_made(host):
+def test_missing_image_is_reported_before_any_change(host):
     (host.folder / "kernel").unlink()
     with pytest.raises(StorageError, match=r"The kernel of the machine image is missing .*: build it with the module virtual_rack_image"):
         host.run("started", A)
     assert not (host.folder / "rack/a").exists()
 
 
-def test_missing_commands_are_one_sentence(host):
+def test_missing_commands_are_reported_in_one_sentence(host):
     host.missing = ("qemu-system-x86_64", "qemu-img")
     with pytest.raises(ToolMissing, match="apt-get install qemu-system-x86 qemu-utils"):
         host.run("started", A)
 
 
-def test_short_memory_names_need_and_have(host, monkeypatch):
+def test_insufficient_memory_error_reports_required_and_available(host, monkeypatch):
     monkeypatch.setattr(requirements, "available_memory", lambda _root: 1024**3)
     with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 2 GiB, and 1 GiB are available"):
         host.run("started", A, B)
 
 
-def test_a_short_disk_names_need_and_have(host, monkeypatch):
+def test_insufficient_disk_space_error_reports_required_and_free(host, monkeypatch):
     monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**3)
     with pytest.raises(Refused, match=r"creating 2 machines needs 2 GiB in .*rack, and 1 GiB are free"):
         host.run("started", A, B)
 
 
-def test_notes_of_another_version_are_not_guessed_at(host):
+def test_metadata_of_another_version_is_rejected(host):
     host.run("started", A)
     (host.folder / "rack/rack.json").write_text('{"schema": 0, "machines": {}}')
     with pytest.raises(StorageError, match="was written by another version"):

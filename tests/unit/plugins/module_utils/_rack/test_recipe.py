@@ -28,12 +28,12 @@ OPTIONS = {"suite": "bookworm", "packages": None, "extra_packages": [], "size": 
 RECIPE = Recipe("bookworm", DEFAULT_PACKAGES, 2500 * 1024**2)
 
 
-def test_the_hash_is_the_same_whatever_the_order_of_packages():
+def test_hash_is_independent_of_package_order():
     assert dataclasses.replace(RECIPE, packages=tuple(reversed(DEFAULT_PACKAGES))).digest == RECIPE.digest
 
 
 @pytest.mark.parametrize("change", [{"suite": "trixie"}, {"packages": (*DEFAULT_PACKAGES, "tcpdump")}, {"size": 3 * 1024**3}])
-def test_the_hash_changes_with_everything_one_can_ask_for(change):
+def test_hash_depends_on_every_option(change):
     assert dataclasses.replace(RECIPE, **change).digest != RECIPE.digest
 
 
@@ -49,7 +49,7 @@ def test_the_hash_changes_with_everything_one_can_ask_for(change):
         ("INITRAMFS_SCRIPT", "#!/bin/sh\n"),
     ],
 )
-def test_the_hash_changes_with_every_file_of_the_guest(monkeypatch, constant, value):
+def test_hash_depends_on_every_guest_file(monkeypatch, constant, value):
     before = RECIPE.digest
     monkeypatch.setattr(recipes, constant, value)
     assert RECIPE.digest != before
@@ -58,11 +58,11 @@ def test_the_hash_changes_with_every_file_of_the_guest(monkeypatch, constant, va
 @pytest.mark.parametrize(
     "script", [customise_script(), ESSENTIAL_SCRIPT, INIT_SCRIPT, INITRAMFS_SCRIPT, *(text for _path, _mode, text in GUEST_FILES if text.startswith("#!"))]
 )
-def test_scripts_of_the_guest_are_valid_shell(script):
+def test_guest_scripts_are_valid_shell(script):
     assert subprocess.run(["sh", "-n"], input=script, text=True, check=False, capture_output=True).stderr == ""
 
 
-def test_the_customising_script_makes_the_files_of_the_guest(tmp_path):
+def test_customize_script_creates_the_guest_files(tmp_path):
     # Everything up to the part that needs the guest's own programs.
     script = customise_script().split("chroot ", maxsplit=1)[0]
     subprocess.run(["sh", "-s", str(tmp_path)], input=script, text=True, check=True)
@@ -73,14 +73,14 @@ def test_the_customising_script_makes_the_files_of_the_guest(tmp_path):
     assert os.readlink(tmp_path / "etc/systemd/system/networking.service") == "/dev/null"
 
 
-def test_no_address_of_a_mirror_is_in_the_recipe():
+def test_recipe_contains_no_mirror_address():
     argv = RECIPE.bootstrap_arguments(tree="/t", essential="/e", customise="/c", sources=[])
     assert not [word for word in argv if "://" in word]
     assert argv[-2:] == ["bookworm", "/t"]
     assert RECIPE.bootstrap_arguments(tree="/t", essential="/e", customise="/c", sources=["deb x y z"])[-1] == "deb x y z"
 
 
-def test_packages_left_out_are_the_complete_set():
+def test_default_packages_are_the_complete_set():
     assert recipe_from_options(OPTIONS) == RECIPE
     assert recipe_from_options({**OPTIONS, "extra_packages": ["tcpdump"]}).packages == (*DEFAULT_PACKAGES, "tcpdump")
 
@@ -95,7 +95,7 @@ def test_packages_left_out_are_the_complete_set():
         ({"size": "100M"}, "too small"),
     ],
 )
-def test_bad_recipes_are_one_sentence(options, words):
+def test_invalid_recipes_are_rejected_in_one_sentence(options, words):
     with pytest.raises(BadInput, match=r".") as caught:
         recipe_from_options({**OPTIONS, **options})
     assert words in caught.value.message

@@ -35,57 +35,57 @@ def listening(greeting=b""):
             connection.close()
 
 
-def test_a_port_in_use_is_not_free():
+def test_port_in_use_is_not_free():
     with listening() as port:
         assert not ssh.port_is_free(port)
 
 
-def test_a_port_of_ones_own_choice_that_is_taken_is_an_error():
+def test_fixed_port_in_use_is_refused():
     with listening() as port, pytest.raises(Refused, match=f"demo/node1: port {port} is taken by another process"):
         ssh.choose_port(port, None, "demo/node1")
 
 
-def test_a_chosen_port_is_kept_while_it_is_free():
+def test_assigned_port_is_kept_while_free():
     assert ssh.choose_port(None, 22777, "demo/node1", free=lambda _port: True) == 22777
     assert ssh.choose_port(None, 22777, "demo/node1", free=lambda port: port != 22777) != 22777
 
 
-def test_machines_of_a_rack_and_racks_get_ports_of_their_own():
+def test_machines_and_racks_get_distinct_ports():
     first = ssh.choose_port(None, None, "demo/node1", free=lambda _port: True)
     assert first in ssh.PORTS
     assert ssh.choose_port(None, None, "demo/node1", taken={first}, free=lambda _port: True) != first
     assert ssh.choose_port(None, None, "other/node1", free=lambda _port: True) != first
 
 
-def test_no_port_left_is_an_error():
+def test_port_exhaustion_is_an_error():
     with pytest.raises(Refused, match="every port from 22200 to 23199"):
         ssh.choose_port(None, None, "demo/node1", free=lambda _port: False)
 
 
-def test_only_a_greeting_counts_as_an_answer():
+def test_only_an_ssh_banner_counts_as_a_response():
     with listening(b"SSH-2.0-OpenSSH_9.2p1\r\n") as port:
         assert ssh.greets(port)
     with listening() as port:
         assert not ssh.greets(port, patience=0.1)
 
 
-def test_waiting_ends_when_the_machine_does():
+def test_wait_ends_if_the_machine_ends():
     assert not ssh.wait_for_login(None, 1, pathlib.Path("/k"), pathlib.Path("/h"), deadline=float("inf"), alive=lambda: False)
 
 
-def test_known_hosts_have_one_line_for_each_port():
+def test_known_hosts_has_one_line_per_port():
     text = ssh.known_hosts_text({22301: "ssh-ed25519 BBBB root@image", 22300: "ssh-ed25519 AAAA"})
     assert text == "[127.0.0.1]:22300 ssh-ed25519 AAAA\n[127.0.0.1]:22301 ssh-ed25519 BBBB\n"
 
 
-def test_the_users_own_ssh_files_are_not_used():
+def test_ssh_files_of_the_user_are_ignored():
     argv = ssh.ssh_arguments(22300, pathlib.Path("/r/key"), pathlib.Path("/r/hosts"), ["true"])
     assert argv[:3] == ["ssh", "-F", "none"]
     assert {"UserKnownHostsFile=/r/hosts", "StrictHostKeyChecking=yes", "BatchMode=yes"} <= set(argv)
     assert argv[-2:] == ["root@127.0.0.1", "true"]
 
 
-def test_a_slow_server_gets_more_time_for_each_attempt(monkeypatch):
+def test_slow_server_gets_increasing_connect_timeouts(monkeypatch):
     """With one second for each, a machine that was up for nine minutes never answered: every attempt left it a process more."""
     clock = iter(range(0, 10_000, 10))
     monkeypatch.setattr(ssh.time, "monotonic", lambda: next(clock))

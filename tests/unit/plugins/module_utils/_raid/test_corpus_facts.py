@@ -100,29 +100,29 @@ def found_by(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
 
 
 @pytest.mark.parametrize("fact", [pytest.param(fact, id=described(fact)) for fact in FACTS])
-def test_the_reader_reports_what_the_raw_text_reports(shared_corpus: pathlib.Path, fact: dict[str, t.Any]) -> None:
+def test_parser_matches_manually_extracted_facts(shared_corpus: pathlib.Path, fact: dict[str, t.Any]) -> None:
     reading = reading_of(shared_corpus / fact["file"])
     found = found_by(reading, fact)
     assert found == fact["value"], f"{described(fact)}: wanted {fact['value']!r}, found {found!r}"
 
 
-def test_the_table_is_long_and_broad_enough() -> None:
+def test_fact_table_has_minimum_coverage() -> None:
     assert len(FACTS) >= 120
     assert len([section for section, facts in SECTIONS.items() if len(facts) >= 10]) >= 6
     assert {fact["file"].split("/")[0] for fact in FACTS} == set(PARSERS)
 
 
-def test_no_fact_is_there_twice() -> None:
+def test_facts_are_unique() -> None:
     counts = collections.Counter(described(fact) for fact in FACTS)
     assert [fact for fact, count in counts.items() if count > 1] == []
 
 
-def test_every_file_of_the_table_is_in_the_corpus(shared_corpus: pathlib.Path) -> None:
+def test_fact_files_exist_in_the_corpus(shared_corpus: pathlib.Path) -> None:
     assert sorted({fact["file"] for fact in FACTS if not (shared_corpus / fact["file"]).is_file()}) == []
 
 
 @pytest.mark.parametrize("name, parse", [(name, PARSERS[name]) for name in ("arcconf", "storcli", "storcli2", "ssacli")])
-def test_every_output_of_every_tool_is_read_without_an_exception(shared_corpus: pathlib.Path, name: str, parse: t.Callable[[str], Reading]) -> None:
+def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus: pathlib.Path, name: str, parse: t.Callable[[str], Reading]) -> None:
     """Its own outputs, and those of the other tools, of MegaCli, smartctl and the rest, which it gets if a path is set wrongly."""
     files = sorted(path for path in shared_corpus.rglob("*") if path.is_file())
     assert len(files) > 150
@@ -139,7 +139,7 @@ def test_every_output_of_every_tool_is_read_without_an_exception(shared_corpus: 
 
 
 @pytest.mark.parametrize("folder", sorted(PARSERS))
-def test_a_reading_can_be_put_into_a_result(shared_corpus: pathlib.Path, folder: str) -> None:
+def test_readings_survive_yaml_round_trip(shared_corpus: pathlib.Path, folder: str) -> None:
     for path in sorted((shared_corpus / folder).iterdir()):
         for controller in reading_of(path).controllers:
             result = controller.to_dict()

@@ -37,7 +37,7 @@ def named(reading: Reading) -> int:
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_nothing_disappears_without_a_word(tool: str, shared_corpus: pathlib.Path) -> None:
+def test_damaged_headings_are_reported_as_lost(tool: str, shared_corpus: pathlib.Path) -> None:
     parse, folders, pattern = TOOLS[tool]
     chance, tried = random.Random(7), 0
     for path in (path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST):

@@ -186,7 +186,7 @@ MUTATIONS = (
 @pytest.mark.parametrize("tool", sorted(PARSERS))
 @settings(SPEEDY, max_examples=300)
 @given(data=st.data())
-def test_a_damaged_output_of_the_tool_itself(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+def test_damaged_output_of_the_tool(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
     text = data.draw(st.sampled_from(outputs[tool]))
     other = data.draw(st.sampled_from(outputs[data.draw(st.sampled_from(sorted(PARSERS)))]))
     for mutate in data.draw(st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=3)):
@@ -197,7 +197,7 @@ def test_a_damaged_output_of_the_tool_itself(outputs: dict[str, list[str]], tool
 @pytest.mark.parametrize("tool", sorted(set(PARSERS) - {"arcconf", "ssacli"}))
 @SPEEDY
 @given(data=st.data())
-def test_json_with_values_of_another_kind(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+def test_json_with_values_of_other_types(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
     text = data.draw(st.sampled_from([text for text in outputs[tool] if text.lstrip().startswith("{")]))
     read(PARSERS[tool], json_retyped(data.draw, text, ""))
 
@@ -205,7 +205,7 @@ def test_json_with_values_of_another_kind(outputs: dict[str, list[str]], tool: s
 @pytest.mark.parametrize("tool", sorted(PARSERS))
 @SPEEDY
 @given(bytes_=st.binary(max_size=300))
-def test_bytes_that_are_no_text(tool: str, bytes_: bytes) -> None:
+def test_arbitrary_bytes(tool: str, bytes_: bytes) -> None:
     read(PARSERS[tool], bytes_.decode("utf-8", errors="replace"))
     read(PARSERS[tool], bytes_.decode("utf-8", errors="surrogateescape"))
 
@@ -213,7 +213,7 @@ def test_bytes_that_are_no_text(tool: str, bytes_: bytes) -> None:
 @pytest.mark.parametrize("tool", sorted(PARSERS))
 @SPEEDY
 @given(text=st.text(alphabet='CDE:/,=-|"{}[] \n\t0123456789ailnorstv', max_size=400))
-def test_text_of_the_letters_that_outputs_are_made_of(tool: str, text: str) -> None:
+def test_text_of_characters_used_in_outputs(tool: str, text: str) -> None:
     read(PARSERS[tool], text)
 
 
@@ -240,7 +240,7 @@ def test_text_of_the_letters_that_outputs_are_made_of(tool: str, text: str) -> N
     ],
     ids=lambda text: f"{text[:20]!r} ({len(text)})",
 )
-def test_extremes(tool: str, text: str) -> None:
+def test_extreme_inputs(tool: str, text: str) -> None:
     read(PARSERS[tool], text)
 
 
@@ -251,7 +251,7 @@ VERDICT = "Command completed successfully."
 @pytest.mark.parametrize("tool", ["arcconf", "storcli", "storcli2"])
 @SPEEDY
 @given(data=st.data())
-def test_what_is_cut_is_not_complete(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+def test_truncated_output_is_not_complete(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
     if tool == "arcconf":
         whole = [text for text in outputs[tool] if text.rstrip().endswith(VERDICT) and "evice information" in text.lower()]
         text = data.draw(st.sampled_from(whole))
@@ -333,7 +333,7 @@ def status(reading: Reading) -> set[str]:
         ("ssacli", r".*Drive Write Cache", classes),
     ],
 )
-def test_what_is_missing_is_unknown(outputs: dict[str, list[str]], tool: str, lines: str, found: t.Callable[[Reading], set[str]]) -> None:
+def test_missing_values_are_unknown(outputs: dict[str, list[str]], tool: str, lines: str, found: t.Callable[[Reading], set[str]]) -> None:
     known_before = set()
     for text in outputs[tool]:
         known_before |= found(read(PARSERS[tool], text))
@@ -370,7 +370,7 @@ def without(node: t.Any, keys: set[str]) -> t.Any:
     ],
     ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else getattr(value, "__name__", value),
 )
-def test_what_is_missing_in_json_is_unknown(outputs: dict[str, list[str]], tool: str, keys: set[str], found: t.Callable[[Reading], set[str]]) -> None:
+def test_missing_json_values_are_unknown(outputs: dict[str, list[str]], tool: str, keys: set[str], found: t.Callable[[Reading], set[str]]) -> None:
     known_before = set()
     for text in outputs[tool]:
         if not text.startswith("{") or "Battery is absent" in text:

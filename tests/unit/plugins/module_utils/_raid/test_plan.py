@@ -31,12 +31,12 @@ def _converge(tool, *entries, check_mode=False):
     return converge(RaidCacheLayer(None, parse_controllers(list(entries)), [tool]), check_mode=check_mode)
 
 
-def test_a_difference_is_a_step_and_a_setting_that_agrees_is_none():
+def test_difference_is_a_step_and_matching_setting_is_not():
     entry = {"volumes": [{"id": "0", "write": "writeback", "read": "none", "io": "direct"}]}
     assert _steps(FakeTool(controller()), entry) == [("storcli controller 0 volume 0", "write", "writethrough", "writeback")]
 
 
-def test_settings_are_made_in_the_order_the_tool_needs():
+def test_settings_are_ordered_as_the_tool_requires():
     entry = {
         "volumes": [{"id": "all", "write": "writeback", "drive_cache": "default", "read": "read_ahead", "io": "cached", "allow_unprotected": True}],
         "drive_cache": {"jbod": "default"},
@@ -47,7 +47,7 @@ def test_settings_are_made_in_the_order_the_tool_needs():
     assert attributes == ["cache_ratio", "drive_cache.jbod", "io", "read", "write", "drive_cache"]
 
 
-def test_what_keeps_less_in_memory_comes_before_a_controller_may_cache_without_protection():
+def test_safer_settings_precede_unprotected_caching():
     tool = FakeTool(controller(volumes=(volume(0, write=Policy("writeback", "writeback")), volume(1))))
     steps = _steps(
         tool,
@@ -60,12 +60,12 @@ def test_what_keeps_less_in_memory_comes_before_a_controller_may_cache_without_p
     assert [(item.rpartition(" ")[2], attribute) for item, attribute, *_values in steps] == [("0", "write"), ("0", "no_battery_write_cache"), ("1", "write")]
 
 
-def test_the_same_volume_number_of_two_controllers_is_two_items():
+def test_same_volume_id_on_two_controllers_is_two_items():
     steps = _steps(FakeTool(controller("0"), controller("1")), {"volumes": [{"id": "0", "write": "writeback"}]})
     assert [item for item, *_rest in steps] == ["storcli controller 0 volume 0", "storcli controller 1 volume 0"]
 
 
-def test_a_controller_is_listed_once():
+def test_controller_listed_twice_is_rejected():
     with pytest.raises(BadInput, match=r"Two entries are for controller 0 \(MODEL, storcli\)"):
         _plan(FakeTool(controller()), {"id": "0"}, {"serial": "SERIAL0"})
 
@@ -81,7 +81,7 @@ def test_a_controller_is_listed_once():
         ({"volumes": [{"id": "0", "io": "cached"}]}, "io: cached caches writes"),
     ],
 )
-def test_what_loses_data_needs_the_permission_of_its_item(entry, danger):
+def test_data_loss_risk_requires_permission_of_the_item(entry, danger):
     tool = FakeTool(controller())
     with pytest.raises(Refused, match=danger) as caught:
         _converge(tool, entry)
@@ -99,20 +99,20 @@ def test_what_loses_data_needs_the_permission_of_its_item(entry, danger):
                 _plan(tool, {**entry, "allow_unprotected": True})
 
 
-def test_what_is_dangerous_is_refused_even_where_it_is_so_already():
+def test_dangerous_setting_is_refused_even_if_already_set():
     tool = FakeTool(controller(volumes=(volume(0, write=Policy("writeback_always", "writeback_always")),)))
     with pytest.raises(Refused):
         _plan(tool, {"volumes": [{"id": "0", "write": "writeback_always"}]})
 
 
-def test_leaving_drive_caches_to_the_drives_needs_permission_where_they_are_not_left_to_them():
+def test_default_drive_cache_requires_permission_unless_already_default():
     tool = FakeTool(controller(drive_cache={"jbod": "default", "hba": "disabled"}))
     assert _steps(tool, {"drive_cache": {"jbod": "default"}}) == []
     with pytest.raises(Refused, match="now disabled, to the drives, and most have them on"):
         _plan(tool, {"drive_cache": {"hba": "default"}})
 
 
-def test_the_own_settings_of_drives_do_not_come_into_force_unseen():
+def test_per_drive_settings_are_not_enabled_without_permission():
     tool = FakeTool(controller(drive_cache={"all": "disabled"}))
     with pytest.raises(Refused, match="which cannot be read while disabled applies to all"):
         _plan(tool, {"drive_cache": {"all": "per_drive"}, "drives": [{"address": "252:0", "write_cache": "disabled"}]})
@@ -131,7 +131,7 @@ class _OneSwitch(FakeTool):
         return {}
 
 
-def test_a_switch_for_two_settings_shows_both_and_asks_for_permission_where_it_is_dangerous():
+def test_combined_switch_shows_both_settings_and_requires_permission():
     entry = {"volumes": [{"id": "0", "read": "read_ahead"}]}
     steps = _plan(_OneSwitch(controller()), entry)[0]
     assert [(step.attribute, step.before, step.after) for step in steps] == [("read", "none", "read_ahead"), ("write", "writethrough", "writeback")]
@@ -142,7 +142,7 @@ def test_a_switch_for_two_settings_shows_both_and_asks_for_permission_where_it_i
         _plan(_OneSwitch(controller()), {**entry, "no_battery_write_cache": "enabled", "allow_unprotected": True})
 
 
-def test_a_ratio_needs_a_volume_that_is_cached():
+def test_cache_ratio_requires_a_cached_volume():
     cached = FakeTool(controller(volumes=(volume(0, write=Policy("writeback", "writeback")), volume(1))))
     assert _steps(cached, {"cache_ratio": 10})
     with pytest.raises(BadInput, match="cannot keep cache_ratio: 10, since none of its volumes will be cached"):
@@ -152,7 +152,7 @@ def test_a_ratio_needs_a_volume_that_is_cached():
     assert _steps(cached, {"cache_ratio": 100, "volumes": [{"id": "all", "write": "writethrough"}]})
 
 
-def test_giving_writes_a_share_of_an_unprotected_cache_needs_permission():
+def test_unprotected_write_cache_ratio_requires_permission():
     cached = (volume(0, read=Policy("read_ahead", "read_ahead")),)
     tool = FakeTool(controller(no_battery_write_cache="enabled", cache_ratio=100, volumes=cached))
     with pytest.raises(Refused, match="cache_ratio: 10 gives a share"):
@@ -161,7 +161,7 @@ def test_giving_writes_a_share_of_an_unprotected_cache_needs_permission():
     assert _steps(FakeTool(controller(cache_ratio=100, volumes=cached)), {"cache_ratio": 10})
 
 
-def test_what_the_controller_cannot_do_is_reported_before_anything_is_changed():
+def test_unsupported_settings_are_reported_before_any_change():
     tool = FakeTool(controller())
     tool.impossible[("io", "cached")] = "cannot have io: cached, since the tool says 'Cached IO: No'"
     with pytest.raises(BadInput, match=r"volume volume1 of controller 0 .* cannot have io: cached, since the tool says") as caught:
@@ -171,26 +171,26 @@ def test_what_the_controller_cannot_do_is_reported_before_anything_is_changed():
     assert caught.value.item == "storcli controller 0 volume 1"
 
 
-def test_what_the_tool_does_not_print_is_not_changed():
+def test_unreported_setting_is_not_changed():
     tool = FakeTool(controller(volumes=(volume(0, drive_cache="unknown"),)))
     with pytest.raises(BadInput, match="does not report its drive_cache, so that a change could not be verified"):
         _converge(tool, {"volumes": [{"id": "0", "drive_cache": "disabled"}]})
     assert tool.sent == []
 
 
-def test_a_policy_of_which_only_the_effect_is_reported_can_be_set():
+def test_policy_with_only_its_effective_value_reported_can_be_set():
     steps = _steps(FakeTool(controller(volumes=(volume(0, write=Policy("unknown", "writethrough")),))), {"volumes": [{"id": "0", "write": "writeback"}]})
     assert steps == [("storcli controller 0 volume 0", "write", "unknown", "writeback")]
     with pytest.raises(BadInput, match="does not report its write"):
         _plan(FakeTool(controller(volumes=(volume(0, write=Policy()),))), {"volumes": [{"id": "0", "write": "writeback"}]})
 
 
-def test_a_class_of_drives_that_the_controller_does_not_have_is_refused():
+def test_drive_class_missing_on_controller_is_rejected():
     with pytest.raises(BadInput, match=r"does not report its drive_cache\.hba"):
         _plan(FakeTool(controller()), {"drive_cache": {"hba": "disabled"}})
 
 
-def test_of_all_what_cannot_be_set_is_left_out_and_reported():
+def test_unsupported_items_of_all_are_skipped_and_reported():
     tool = FakeTool(controller(drives=(Drive("252:0", write_cache="enabled"), Drive("252:1", write_cache="unknown"))))
     layer = RaidCacheLayer(None, parse_controllers([{"drives": [{"address": "all", "write_cache": "disabled"}]}]), [tool])
     outcome = converge(layer, check_mode=False)
@@ -199,13 +199,13 @@ def test_of_all_what_cannot_be_set_is_left_out_and_reported():
     assert outcome.warnings[0].startswith("Unchanged: write_cache of drive 252:1 of controller 0")
 
 
-def test_all_that_cannot_be_set_at_all_is_refused():
+def test_all_without_any_supported_item_is_rejected():
     tool = FakeTool(controller(drives=(Drive("252:0"), Drive("252:1"))))
     with pytest.raises(BadInput, match="does not report its write_cache"):
         _plan(tool, {"drives": [{"address": "all", "write_cache": "disabled"}]})
 
 
-def test_one_read_one_command_for_each_difference_one_read_back():
+def test_one_read_one_command_per_difference_and_one_reread():
     tool = FakeTool(controller(volumes=tuple(volume(number) for number in range(64))))
     entry = {"volumes": [{"id": "all", "write": "writeback", "drive_cache": "disabled"}]}
     assert _converge(tool, entry).changed
@@ -242,7 +242,7 @@ def test_acknowledged_command_without_effect_is_detected():
         (Protection(), "a state the tool does not report"),
     ],
 )
-def test_a_policy_that_is_stored_and_not_in_force_fails_with_its_cause(protection, words):
+def test_stored_but_ineffective_policy_fails_with_its_cause(protection, words):
     tool = FakeTool(controller(protection=protection, volumes=(volume(0, write=Policy("writeback", "writethrough")),)))
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
     with pytest.raises(NotEffective, match=f"is set to writeback, but writethrough is in effect: .*{words}") as caught:
@@ -253,7 +253,7 @@ def test_a_policy_that_is_stored_and_not_in_force_fails_with_its_cause(protectio
     assert len(outcome.warnings) == 1
 
 
-def test_a_failure_after_a_change_reports_what_was_changed():
+def test_failure_after_a_change_reports_completed_changes():
     tool = FakeTool(controller(protection=DEAD))
     with pytest.raises(NotEffective) as caught:
         _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
@@ -261,14 +261,14 @@ def test_a_failure_after_a_change_reports_what_was_changed():
     assert caught.value.facts["actions"] == ["Set write of volume volume0 of controller 0 (MODEL, storcli) to writeback (was writethrough)"]
 
 
-def test_the_controllers_own_reason_comes_first():
+def test_reason_reported_by_controller_takes_precedence():
     one = controller(volumes=(volume(0, write=Policy("writeback", "writethrough")),))
     tool = FakeTool(dataclasses.replace(one, cache=dataclasses.replace(one.cache, status="temporarily_disabled", reason="Capacitor charge is low")))
     with pytest.raises(NotEffective, match="the controller reports: Capacitor charge is low"):
         _converge(tool, {"volumes": [{"id": "0", "write": "writeback"}]})
 
 
-def test_what_is_not_reported_of_the_effect_is_reported_and_grave_without_protection():
+def test_unreported_effective_policy_is_a_warning_or_unprotected_failure():
     untold = (volume(0, write=Policy("writeback", "unknown")),)
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
     assert [str(one).count("whether that is in effect is not reported") for one in _converge(FakeTool(controller(volumes=untold)), entry).warnings] == [1]
@@ -276,7 +276,7 @@ def test_what_is_not_reported_of_the_effect_is_reported_and_grave_without_protec
         _converge(FakeTool(controller(volumes=untold, protection=DEAD)), entry)
 
 
-def test_cached_io_without_protection_is_no_write_back_while_protected():
+def test_unprotected_cached_io_is_not_protected_writeback():
     cached = (volume(0, write=Policy("writeback", "writeback"), io=Policy("cached", "cached")),)
     entry = {"volumes": [{"id": "0", "write": "writeback"}]}
     assert _converge(FakeTool(controller(volumes=cached)), entry).warnings == ()
@@ -284,7 +284,7 @@ def test_cached_io_without_protection_is_no_write_back_while_protected():
         _converge(FakeTool(controller(volumes=cached, protection=DEAD)), entry)
 
 
-def test_drives_that_report_something_else_than_their_policy_are_reported():
+def test_drives_contradicting_their_policy_are_reported():
     drives = (Drive("0,8", write_cache="enabled", usage="configured"), Drive("0,9", write_cache="disabled", usage="configured"))
     tool = FakeTool(controller(drive_cache={"all": "disabled"}, drives=drives, volumes=(volume(0, members=("0,8", "0,9")),)))
     with pytest.raises(NotEffective, match=r"drive_cache.all is set to disabled, but enabled is in effect: reported by 1 of its drives \(0,8\)"):
@@ -294,7 +294,7 @@ def test_drives_that_report_something_else_than_their_policy_are_reported():
     assert len(_converge(tool, {"drive_cache": {"all": "disabled"}, "require_effective": False}).warnings) == 1
 
 
-def test_what_is_lost_is_not_part_of_all():
+def test_lost_items_prevent_use_of_all():
     tool = FakeTool(controller())
     tool.reading = {"lost": ("line 7: a volume without a number",)}
     with pytest.raises(NotUnderstood, match="line 7"):
@@ -304,7 +304,7 @@ def test_what_is_lost_is_not_part_of_all():
     assert _steps(tool, {"id": "0", "volumes": [{"id": "0", "write": "writeback"}]})
 
 
-def test_of_an_entry_for_all_only_the_setting_that_is_impossible_is_left_out():
+def test_only_the_unsupported_setting_of_all_is_skipped():
     tool = FakeTool(controller(volumes=(volume(0, read=Policy()), volume(1))))
     steps, notes = _plan(tool, {"volumes": [{"id": "all", "write": "writeback", "read": "read_ahead"}]})
     assert [(step.item[-1], step.attribute) for step in steps] == [("0", "write"), ("1", "read"), ("1", "write")]
@@ -312,7 +312,7 @@ def test_of_an_entry_for_all_only_the_setting_that_is_impossible_is_left_out():
     assert notes[0].startswith("Unchanged: read of volume volume0")
 
 
-def test_a_volume_that_shall_keep_less_and_cannot_is_no_warning():
+def test_unsupported_safer_setting_of_all_is_an_error():
     tool = FakeTool(controller(volumes=(volume(0, drive_cache="unknown"), volume(1))))
     with pytest.raises(BadInput, match="does not report its drive_cache"):
         _plan(tool, {"volumes": [{"id": "all", "drive_cache": "disabled"}]})
@@ -323,7 +323,7 @@ def test_empty_selection_of_all_is_reported():
     assert notes == ["controller 0 (MODEL, storcli) has no volumes, so there is nothing to set for all of them."]
 
 
-def test_the_evidence_is_the_command_of_the_setting_that_was_not_taken():
+def test_error_output_is_that_of_the_ineffective_command():
     tool = FakeTool(controller())
     tool.deaf = {"write"}
     with pytest.raises(NotEffective) as caught:
@@ -331,7 +331,7 @@ def test_the_evidence_is_the_command_of_the_setting_that_was_not_taken():
     assert caught.value.completed.argv[-2:] == ("write", "writeback")
 
 
-def test_failure_after_a_change_does_not_claim_that_nothing_was_changed():
+def test_failure_after_a_change_does_not_claim_unchanged_state():
     tool = FakeTool(controller())
     tool.deaf = set()
     send = tool.send
@@ -347,7 +347,7 @@ def test_failure_after_a_change_does_not_claim_that_nothing_was_changed():
     assert caught.value.facts["changed"] is True
 
 
-def test_the_first_cached_volume_brings_the_ratio():
+def test_first_cached_volume_enables_cache_ratio():
     fresh = controller(cache_ratio=None)
     fresh = dataclasses.replace(fresh, cache=dataclasses.replace(fresh.cache, status="not_configured"))
     entry = {"cache_ratio": 20, "volumes": [{"id": "0", "write": "writeback"}]}
@@ -356,27 +356,27 @@ def test_the_first_cached_volume_brings_the_ratio():
         _plan(FakeTool(fresh), {"cache_ratio": 20})
 
 
-def test_write_back_in_force_although_write_through_was_asked_is_reported():
+def test_effective_writeback_despite_requested_writethrough_is_reported():
     tool = FakeTool(controller(volumes=(volume(0, write=Policy("writethrough", "writeback"), io=Policy("cached", "cached")),)))
     with pytest.raises(NotEffective, match="writeback is in effect: with io: cached, writes are cached"):
         _converge(tool, {"volumes": [{"id": "0", "write": "writethrough"}]})
 
 
-def test_an_empty_list_asks_no_tool():
+def test_empty_list_runs_no_tool():
     tool = FakeTool(controller())
     layer = RaidCacheLayer(None, [], [])
     assert not converge(layer, check_mode=False).changed
     assert tool.reads == 0
 
 
-def test_a_dead_battery_is_one_sentence_however_many_volumes_there_are():
+def test_failed_battery_is_one_warning_for_all_volumes():
     tool = FakeTool(controller(protection=DEAD, volumes=tuple(volume(number, write=Policy("writeback", "writethrough")) for number in range(64))))
     outcome = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}], "require_effective": False})
     assert len(outcome.warnings) == 1
     assert outcome.warnings[0].startswith("volume volume0, volume volume1, volume volume2 and 61 more of controller 0 (MODEL, storcli): write is set to")
 
 
-def test_check_mode_predicts_settings_that_will_not_be_in_effect():
+def test_check_mode_predicts_ineffective_settings():
     tool = FakeTool(controller(protection=DEAD, volumes=(volume(0), volume(1, write=Policy("writeback", "writethrough")))))
     requested = _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]}, check_mode=True)
     assert len(requested.steps) == 1

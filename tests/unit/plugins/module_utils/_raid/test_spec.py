@@ -28,23 +28,23 @@ def test_only_given_options_are_requested():
 
 
 @pytest.mark.parametrize("entry", [{}, {"id": "0", "name": "a"}, {"id": None}])
-def test_a_volume_has_exactly_one_name(entry):
+def test_volume_requires_exactly_one_selector(entry):
     with pytest.raises(BadInput, match="exactly one of id, name, wwn"):
         _one(volumes=[entry])
 
 
 @pytest.mark.parametrize("ratio", [-1, 101])
-def test_a_ratio_is_a_percentage(ratio):
+def test_cache_ratio_must_be_a_percentage(ratio):
     with pytest.raises(BadInput, match="must be between 0 and 100"):
         _one(cache_ratio=ratio)
 
 
-def test_a_path_without_a_language_is_refused():
+def test_tool_path_without_provider_is_rejected():
     with pytest.raises(BadInput, match="tool_path /opt/x requires provider"):
         _one(tool_path="/opt/x")
 
 
-def test_the_entry_for_one_volume_wins_setting_by_setting_and_has_its_own_permission():
+def test_volume_entry_overrides_all_per_setting_with_its_own_permission():
     requested = _one(
         volumes=[
             {"id": "all", "write": "writeback", "read": "none", "allow_unprotected": True},
@@ -62,35 +62,35 @@ _WWN = "600000000000000000000000000000"
 
 
 @pytest.mark.parametrize("text", [f"{_WWN}01", f"0x{_WWN}01", f"wwn-0x{_WWN}01", f"NAA.{_WWN}01", f"/dev/disk/by-id/wwn-0x{_WWN}01"])
-def test_a_wwn_may_be_decorated(text):
+def test_wwn_spellings_are_accepted(text):
     found = raid_spec.expand_volumes(controller(), _one(volumes=[{"wwn": text, "read": "none"}]).volumes)
     assert [one.id for one, _own in found] == ["1"]
 
 
 @pytest.mark.parametrize(("written", "there"), [("0 5", "0,5"), ("0, 5", "0,5"), ("/e252/s3", "252:3"), ("252:3", "252:3"), ("1i:1:2", "1I:1:2")])
-def test_addresses_are_read_as_people_write_them(written, there):
+def test_drive_address_spellings_are_equivalent(written, there):
     assert raid_spec.plain_address(written) == raid_spec.plain_address(there)
 
 
-def test_a_volume_that_is_not_there_is_named_with_those_that_are():
+def test_missing_volume_error_lists_existing_volumes():
     with pytest.raises(DeviceMissing, match=r"no volume with name archive; it has: 0 \(volume0\); 1 \(volume1\)"):
         raid_spec.expand_volumes(controller(), _one(volumes=[{"name": "archive"}]).volumes)
 
 
-def test_a_name_that_two_volumes_have_is_no_name():
+def test_ambiguous_volume_name_is_rejected():
     twins = controller(volumes=(volume(0, name="data"), volume(1, name="data")))
     with pytest.raises(BadInput, match="has 2 volumes with name data: name it by id"):
         raid_spec.expand_volumes(twins, _one(volumes=[{"name": "data"}]).volumes)
 
 
-def test_a_volume_is_named_once():
+def test_volume_listed_twice_is_rejected():
     with pytest.raises(BadInput, match="id 1 and name volume1 are the same volume"):
         raid_spec.expand_volumes(controller(), _one(volumes=[{"id": "1"}, {"name": "volume1"}]).volumes)
     with pytest.raises(BadInput, match="two entries are for all drives"):
         raid_spec.expand_drives(controller(), _one(drives=[{"address": "all"}, {"address": "all"}]).drives)
 
 
-def test_controllers_are_chosen_by_number_serial_or_all():
+def test_controllers_are_selected_by_number_serial_or_all():
     host = FakeTool(controller("0"), controller("1")).as_host()
     assert [one.controller.id for one in raid_spec.choose_controllers(host, _one())] == ["0", "1"]
     assert [one.controller.id for one in raid_spec.choose_controllers(host, _one(id="1"))] == ["1"]
@@ -102,7 +102,7 @@ def test_controllers_are_chosen_by_number_serial_or_all():
         raid_spec.choose_controllers(host, _one(provider="arcconf"))
 
 
-def test_a_number_that_two_tools_know_is_ambiguous():
+def test_controller_number_reported_by_two_tools_is_ambiguous():
     other = FakeTool(dataclasses.replace(controller("0"), provider="ssacli"), name="ssacli")
     first = FakeTool(controller("0"))
     sources = tuple(Source(tool, tool.read()) for tool in (first, other))
@@ -113,12 +113,12 @@ def test_a_number_that_two_tools_know_is_ambiguous():
     assert len(raid_spec.choose_controllers(host, _one())) == 2
 
 
-def test_a_host_without_a_tool_reports_it():
+def test_host_without_tool_is_reported():
     with pytest.raises(DeviceMissing, match="no RAID tool on this host"):
         raid_spec.choose_controllers(RaidState(), _one())
 
 
-def test_a_damaged_output_changes_nothing():
+def test_damaged_output_prevents_changes():
     tool = FakeTool()
     tool.reading = {"complete": False, "not_understood": ("line 3: 'x'",)}
     with pytest.raises(NotUnderstood, match=r"damaged, or it is not storcli \(line 3"):
@@ -128,7 +128,7 @@ def test_a_damaged_output_changes_nothing():
         raid_spec.choose_controllers(tool.as_host(), _one(provider="arcconf"))
 
 
-def test_an_address_that_yaml_took_for_a_number_is_explained():
+def test_address_parsed_as_number_by_yaml_is_explained():
     with pytest.raises(DeviceMissing, match=r'no drive with 15123; it has: 252:0; 252:1. Write addresses in quotes, for example "252:3"'):
         raid_spec.expand_drives(controller(), _one(drives=[{"address": 15123}]).drives)
 
@@ -139,7 +139,7 @@ def test_user_without_root_is_reported(monkeypatch):
         raid_spec.choose_controllers(FakeTool().as_host(), _one(provider="storcli"))
 
 
-def test_an_entry_that_names_its_tool_gets_that_tool():
+def test_entry_with_provider_uses_that_tool():
     """Although another one sees the same controller, and comes first."""
     twins = [FakeTool(controller("0")), FakeTool(dataclasses.replace(controller("0"), provider="perccli"), name="perccli", tool="/opt/perccli64")]
     host = read_host(twins)

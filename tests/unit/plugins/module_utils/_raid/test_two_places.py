@@ -91,9 +91,7 @@ def moved(text: str, labels: t.Sequence[str], heading: str | None) -> str:
         ("Adaptec 6805Q", {}, POOL, "Cache Properties"),
     ],
 )
-def test_lines_about_the_controller_are_read_among_the_first_and_below_a_heading(
-    model: str, options: Data, labels: t.Sequence[str], heading: str | None
-) -> None:
+def test_controller_lines_are_parsed_at_top_and_below_a_heading(model: str, options: Data, labels: t.Sequence[str], heading: str | None) -> None:
     text = config(model, **options)
     other = moved(text, labels, heading)
     assert other != text
@@ -104,14 +102,14 @@ def test_lines_about_the_controller_are_read_among_the_first_and_below_a_heading
 
 @pytest.mark.parametrize("build", ["old", "new"])
 @pytest.mark.parametrize("heading", [None, "RAID Properties"])
-def test_number_of_volumes_is_read_among_the_first_lines_and_below_a_heading(build: str, heading: str | None) -> None:
+def test_volume_count_is_parsed_at_top_and_below_a_heading(build: str, heading: str | None) -> None:
     text = moved(config("Adaptec ASR-8805", build=build), ("Logical devices/Failed/Degraded",), heading)
     assert arcconf.parse(text).lost == ()
     (lost,) = arcconf.parse(text.replace(": 1/0/0", ": 2/0/0")).lost
     assert "volumes, and 1 are reported" in lost
 
 
-def test_memory_is_that_of_the_controller_or_of_its_cache() -> None:
+def test_memory_is_parsed_from_controller_or_cache_section() -> None:
     text = config("Adaptec ASR-8805")
     other = moved(text.replace("Installed memory", "Cache memory    "), ("Cache memory",), "Cache Properties")
     assert understood(arcconf.parse(text)).cache.memory == 1 << 30
@@ -131,7 +129,7 @@ REASON = "Charge level low"
         {"Cache Status": "Temporarily Disabled", "Cache Status Details": REASON},
     ],
 )
-def test_reason_of_a_cache_that_is_off_is_read_from_its_status_and_from_its_details(lines: dict[str, str]) -> None:
+def test_reason_of_disabled_cache_is_parsed_from_status_and_details(lines: dict[str, str]) -> None:
     text = config("Adaptec SmartRAID 3154-8i")
     reported = "\n".join(f"   {label:<43}: {value}" for label, value in lines.items())
     cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: reported, text))).cache
@@ -139,7 +137,7 @@ def test_reason_of_a_cache_that_is_off_is_read_from_its_status_and_from_its_deta
 
 
 @pytest.mark.parametrize(("message", "health"), [("Ready", "healthy"), ("Not Present", "missing"), ("Charging", "charging"), ("Fatal", "failed")])
-def test_backup_unit_is_read_below_either_of_its_headings(message: str, health: str) -> None:
+def test_backup_unit_is_parsed_below_either_heading(message: str, health: str) -> None:
     text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{message}", config("Adaptec ASR-81605ZQ"))
     other = text.replace("Controller Cache Backup Unit Information", "Green Backup Information")
     found = [understood(arcconf.parse(one)).protection for one in (text, other)]
@@ -148,7 +146,7 @@ def test_backup_unit_is_read_below_either_of_its_headings(message: str, health: 
 
 @pytest.mark.parametrize("label", ["Controller Mode", "Controller Status", "Controller Model", "Controller Serial Number"])
 @pytest.mark.parametrize("model", ["Adaptec ASR-8805", "Adaptec SmartRAID 3154-8i", "Adaptec HBA 1100-16i"])
-def test_what_the_list_reports_stands_in_for_what_the_configuration_does_not(label: str, model: str) -> None:
+def test_list_output_supplies_values_missing_in_configuration(label: str, model: str) -> None:
     listed = arcconf.parse(answer(Arcconf, model, "LIST"))
     text = config(model)
     without = "\n".join(line for line in text.split("\n") if label_of(line) != label)
@@ -159,7 +157,7 @@ def test_what_the_list_reports_stands_in_for_what_the_configuration_does_not(lab
     ] * 2
 
 
-def test_members_are_found_by_serial_number_by_place_and_by_address() -> None:
+def test_members_are_found_by_serial_location_and_address() -> None:
     text = config("Adaptec ASR-8805")
     whole = understood(arcconf.parse(text))
     (volume,) = whole.volumes
@@ -187,7 +185,7 @@ def test_members_are_found_by_serial_number_by_place_and_by_address() -> None:
     ("label", "message"),
     [("LD Acceleration Method", "SSD I/O bypass"), ("SSD I/O Bypass", "Enabled"), ("SSD I/O Bypass Status", "Active")],
 )
-def test_bypass_of_the_cache_is_read_at_the_volume_and_at_its_array(label: str, message: str) -> None:
+def test_cache_bypass_is_parsed_at_volume_and_at_array(label: str, message: str) -> None:
     text = config("Adaptec SmartRAID 3154-8i", caching=False)
     shown = "SSD I/O Bypass" if label.startswith("SSD") else label
     other, count = re.subn(rf"(?m)^( +){re.escape(shown)} +: .*$", lambda found: f"{found.group(1)}{label:<43}: {message}", text)
@@ -199,7 +197,7 @@ def test_bypass_of_the_cache_is_read_at_the_volume_and_at_its_array(label: str, 
 
 
 @pytest.mark.parametrize("heading", ["MaxCache 3.0 information", "maxCache information", "maxCache Device Information"])
-def test_container_of_max_cache_is_read_below_each_of_its_headings(heading: str) -> None:
+def test_max_cache_container_is_parsed_below_each_heading(heading: str) -> None:
     text = config("Adaptec ASR-81605ZQ")
     other = re.sub("MaxCache 3.0 information", heading, text)
     assert understood(arcconf.parse(other)) == understood(arcconf.parse(text))
@@ -319,7 +317,7 @@ STORCLI_MOVES = (
 
 @pytest.mark.parametrize("model", ["MegaRAID 9361-8i", "ServeRAID M5015"])
 @pytest.mark.parametrize("move", STORCLI_MOVES, ids=lambda move: move.__name__)
-def test_storcli_is_read_the_same_wherever_a_field_is(move: t.Callable[[Answers], None], model: str) -> None:
+def test_storcli_fields_are_parsed_at_every_location(move: t.Callable[[Answers], None], model: str) -> None:
     reported = answers(simulated_storcli.StorCli, model)
     other = copy.deepcopy(reported)
     move(other)
@@ -329,7 +327,7 @@ def test_storcli_is_read_the_same_wherever_a_field_is(move: t.Callable[[Answers]
 
 @pytest.mark.parametrize("fault", ["battery_failed", "capacitor_charging", "learn_cycle"])
 @pytest.mark.parametrize("model", ["MegaRAID 9361-8i", "ServeRAID M5015"])
-def test_state_of_a_unit_is_read_from_its_row_and_from_its_properties(model: str, fault: str) -> None:
+def test_unit_state_is_parsed_from_row_and_properties(model: str, fault: str) -> None:
     reported = answers(simulated_storcli.StorCli, model, {fault: True})
     other = copy.deepcopy(reported)
     with_the_unit_as_properties(other)
@@ -406,7 +404,7 @@ STORCLI2_MOVES = (
 
 
 @pytest.mark.parametrize("move", STORCLI2_MOVES, ids=lambda move: move.__name__)
-def test_storcli2_is_read_the_same_wherever_a_field_is(move: t.Callable[[Answers], None]) -> None:
+def test_storcli2_fields_are_parsed_at_every_location(move: t.Callable[[Answers], None]) -> None:
     reported = answers(simulated_storcli2.StorCli2, "MegaRAID 9660-16i")
     other = copy.deepcopy(reported)
     move(other)
@@ -414,7 +412,7 @@ def test_storcli2_is_read_the_same_wherever_a_field_is(move: t.Callable[[Answers
     assert read(storcli2.parse, other) == read(storcli2.parse, reported)
 
 
-def test_firmware_without_a_package_is_read_from_the_section_and_from_the_top() -> None:
+def test_firmware_without_package_is_parsed_from_section_and_top() -> None:
     for parse, kind, model, labels in (
         (storcli.parse, simulated_storcli.StorCli, "MegaRAID 9361-8i", ("Firmware Package Build", "Firmware Version", "FW Version")),
         (storcli2.parse, simulated_storcli2.StorCli2, "MegaRAID 9660-16i", ("Package Version", "Firmware Version", "Firmware Version")),
@@ -456,7 +454,7 @@ P408, P440, P410 = "HPE Smart Array P408i-a SR Gen10", "Smart Array P440ar", "Sm
         (P408, r"^         Drive Type: Data Drive\n((?:         .*\n)*?)", r"\1         Drive Type: Data Drive\n"),
     ],
 )
-def test_ssacli_is_read_the_same_wherever_a_field_is(model: str, pattern: str, by: str) -> None:
+def test_ssacli_fields_are_parsed_at_every_location(model: str, pattern: str, by: str) -> None:
     text = shown(model)
     other = replaced(text, pattern, by)
     assert understood(ssacli.parse(other)) == understood(ssacli.parse(text))
@@ -466,7 +464,7 @@ def test_ssacli_is_read_the_same_wherever_a_field_is(model: str, pattern: str, b
     "message",
     ["in Slot 1 (HBA Mode)\n", "in Slot 1\n   HBA Mode Enabled: True\n", "in Slot 1\n   Controller Mode: HBA\n", "in Slot 1\n   Controller Mode: HBA Mode\n"],
 )
-def test_hba_mode_is_read_from_the_heading_and_from_either_label(message: str) -> None:
+def test_hba_mode_is_parsed_from_heading_and_either_label(message: str) -> None:
     assert ssacli.parse(f"Smart HBA H240 {message}   Controller Status: OK\n").controllers[0].mode == "hba"
 
 
@@ -478,12 +476,12 @@ def test_hba_mode_is_read_from_the_heading_and_from_either_label(message: str) -
         ("   Cache Status Details: One.\n   Cache Disable Reason: Two.\n", "One. Two."),
     ],
 )
-def test_reason_of_a_disabled_cache_is_read_from_either_label(message: str, reason: str) -> None:
+def test_reason_of_disabled_cache_is_parsed_from_either_label(message: str, reason: str) -> None:
     text = replaced(shown(P408), r"^   Cache Status: OK\n", f"   Cache Status: Temporarily Disabled\n{message}")
     assert understood(ssacli.parse(text)).cache.reason == reason
 
 
-def test_cache_of_a_volume_is_read_under_its_old_and_its_new_label() -> None:
+def test_volume_cache_is_parsed_under_old_and_new_label() -> None:
     text = shown(P408)
     other = understood(ssacli.parse(replaced(text, "^         Caching:", "         Array Accelerator:")))
     whole = understood(ssacli.parse(text))
@@ -491,7 +489,7 @@ def test_cache_of_a_volume_is_read_under_its_old_and_its_new_label() -> None:
     assert (whole.traits["volume_switch"], other.traits["volume_switch"]) == ("caching", "arrayaccelerator")
 
 
-def test_bypass_is_read_at_the_volume_and_at_its_array() -> None:
+def test_bypass_is_parsed_at_volume_and_at_array() -> None:
     text = replaced(shown(P408), "^         Caching: +Enabled", "         Caching:  Disabled")
     provider = ssacli.SsaCli(None, "ssacli")
 
@@ -505,7 +503,7 @@ def test_bypass_is_read_at_the_volume_and_at_its_array() -> None:
     assert "Smart Path is on" in objection(replaced(text, "LD Acceleration Method: .*", "LD Acceleration Method: SSD Smart Path"))
 
 
-def test_a_drive_is_read_from_its_line_and_from_its_own_section() -> None:
+def test_drive_is_parsed_from_its_line_and_from_its_section() -> None:
     whole = understood(ssacli.parse(shown(P440)))
     text = shown(P440)
     lines, kept, inside = text.split("\n"), [], 0

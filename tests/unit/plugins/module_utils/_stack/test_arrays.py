@@ -42,18 +42,18 @@ def _md(level: str, disks: int, **state: str) -> object:
         ("raid1", 2, {"degraded": "?"}, None),
     ],
 )
-def test_how_many_members_an_md_array_can_lose(level, disks, state, tolerance):
+def test_failure_tolerance_of_md_arrays(level, disks, state, tolerance):
     (group,) = _md(level, disks, **state).groups
     assert group.tolerance == tolerance
 
 
 @pytest.mark.parametrize("level", ["raid0", "linear"])
-def test_an_array_without_copies_needs_every_member(level):
+def test_array_without_redundancy_requires_every_member(level):
     facts = _md(level, 2)
     assert [group.members for group in facts.groups] == [(("sda",),), (("sdb",),)]
 
 
-def test_what_has_failed_and_what_is_spare_holds_nothing():
+def test_failed_and_spare_members_hold_no_data():
     members = {
         "sda": {"state": "in_sync", "slot": "0"},
         "sdb": {"state": "faulty", "slot": "none"},
@@ -65,7 +65,7 @@ def test_what_has_failed_and_what_is_spare_holds_nothing():
     assert facts.groups[0].members == (("sda",),)
 
 
-def test_an_array_without_members_is_no_medium_that_keeps_anything():
+def test_array_without_members_is_unknown():
     facts = _md("raid1", 0, raid_disks="2")
     assert (facts.volatile, facts.device_loss) == (None, "unknown")
 
@@ -93,7 +93,7 @@ _IMAGES = [name for number in range(3) for name in (f"vg-lv_rmeta_{number}", f"v
         ("0 8 raid raid10 2 AA 8/8 idle 0 0 -", 2, 1, 4),
     ],
 )
-def test_how_many_images_an_array_of_lvm_can_lose(words, images, tolerance, media):
+def test_failure_tolerance_of_lvm_arrays(words, images, tolerance, media):
     facts = _dm(words, _IMAGES[: 2 * images])
     assert facts.groups[0].tolerance == tolerance
     assert len(facts.media) == media
@@ -103,13 +103,13 @@ def test_how_many_images_an_array_of_lvm_can_lose(words, images, tolerance, medi
     "words",
     ["", "0 8 raid", "0 8 raid raid1", "0 8 raid raid1 x AA", "0 8 raid raid1 2 A 8/8 idle 0 0 -", "0 8 raid raid1 3 AAA 8/8 idle 0 0 -"],
 )
-def test_an_array_that_does_not_report_is_unknown_and_not_whole(words):
+def test_array_with_unreported_state_is_unknown(words):
     facts = _dm(words, _IMAGES[:4])
     assert facts.groups[0].tolerance is None
     assert "does not report whether it is whole" in facts.groups[0].why
 
 
-def test_a_stripe_of_lvm_needs_every_image():
+def test_lvm_stripe_requires_every_image():
     assert [group.tolerance for group in _dm("0 8 raid raid0 2 AA 8/8 idle 0 0 -", _IMAGES[:4]).groups] == [0, 0]
 
 
@@ -122,10 +122,10 @@ def test_a_stripe_of_lvm_needs_every_image():
         ("0 8 mirror 2 253:0 253:7 4/4 1 AA 1 core", None),
     ],
 )
-def test_a_mirror_of_device_mapper(words, tolerance):
+def test_dm_mirror_failure_tolerance(words, tolerance):
     assert _dm(words, ["vg-lv_mimage_0", "vg-lv_mimage_1", "vg-lv_mlog"]).groups[0].tolerance == tolerance
 
 
 @pytest.mark.parametrize(("degraded", "journal", "torn"), [("A", "-", False), ("D", "-", True), ("D", "A", False)])
-def test_a_torn_stripe_of_an_array_of_lvm(degraded, journal, torn):
+def test_lvm_array_with_possible_write_hole(degraded, journal, torn):
     assert _dm(f"0 8 raid raid5_ls 3 AA{degraded} 8/8 idle 0 0 {journal}", _IMAGES).loses == torn

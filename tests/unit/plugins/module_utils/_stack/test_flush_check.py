@@ -138,7 +138,7 @@ def host(tmp_path, monkeypatch):
     return made
 
 
-def test_a_flush_that_arrives_is_proved_by_two_quiet_bursts(host):
+def test_flush_delivery_is_proved_by_two_quiet_bursts(host):
     host.disk("sda")
     host.volume("dm-0", ["sda"])
     host.reaches = {"dm-0": {"sda": 1}}
@@ -153,7 +153,7 @@ def test_a_flush_that_arrives_is_proved_by_two_quiet_bursts(host):
     assert all(pause >= 0.079 for pause in host.slept[1:])
 
 
-def test_a_disk_that_got_no_flush_is_at_risk_whatever_the_queues_say(host):
+def test_disk_without_counted_flushes_is_at_risk_with_any_queue_settings(host):
     host.disk("sda")
     host.disk("sdb")
     host.files.disk("md0", "virtual", slaves=["sda", "sdb"])
@@ -168,7 +168,7 @@ def test_a_disk_that_got_no_flush_is_at_risk_whatever_the_queues_say(host):
 
 
 @pytest.mark.parametrize("requested", ["/dev/dm-0", "/dev/dm-1"])
-def test_no_flush_is_sent_to_what_is_suspended_or_lies_on_it(host, requested):
+def test_no_flush_is_sent_to_suspended_devices_or_those_above(host, requested):
     host.disk("sda")
     host.volume("dm-0", ["sda"])
     host.volume("dm-1", ["dm-0"])
@@ -189,12 +189,12 @@ def test_nothing_is_proved_behind_an_unreadable_controller(host):
 
 @pytest.mark.parametrize("state", ["proved", "not_needed", "disproved", "unproven"])
 @pytest.mark.parametrize("verdict", ["durable", "unknown", "at_risk"])
-def test_a_check_never_reports_more_than_the_verdict(state, verdict):
+def test_check_never_reports_more_than_the_verdict(state, verdict):
     expected = {"durable": state, "unknown": "unknown", "at_risk": "disproved"}[verdict] if state in ("proved", "not_needed") else state
     assert agreed(state, verdict) == expected
 
 
-def test_half_of_the_flushes_is_not_enough(host):
+def test_half_of_the_flushes_is_not_sufficient(host):
     host.disk("sda")
     host.reaches = {"sda": {"sda": 0.5}}
     assert host.check("/dev/sda")[0]["state"] == "disproved"
@@ -209,14 +209,14 @@ def test_wrong_kernel_view_is_detected(host):
     assert "believes that it has no write cache and sends it none" in result["disks"][0]["reason"]
 
 
-def test_a_layer_that_swallows_flushes_is_named(host):
+def test_layer_ignoring_flushes_is_named(host):
     host.disk("sda")
     host.volume("dm-0", ["sda"], write_cache="write through")
     (result,) = host.check("/dev/dm-0")
     assert result["disks"][0]["reason"] == "Of 8 flushes 0 arrived: vg/dm passes no flush down (its queue reports write through)."
 
 
-def test_where_nothing_is_volatile_nothing_has_to_arrive(host):
+def test_no_flush_is_required_without_volatile_caches(host):
     host.disk("sda", on=False)
     host.volume("dm-0", ["sda"], write_cache="write through")
     (result,) = host.check("/dev/dm-0")
@@ -224,13 +224,13 @@ def test_where_nothing_is_volatile_nothing_has_to_arrive(host):
     assert "has its write cache off and needs no flushes" in result["disks"][0]["reason"]
 
 
-def test_a_protected_drive_needs_no_flush(host):
+def test_protected_drive_requires_no_flush(host):
     host.disk("sda", serial="PLP1")
     (result,) = host.check("/dev/sda", protected=["PLP1"])
     assert (result["state"], result["verdict"]) == ("not_needed", "durable")
 
 
-def test_flushes_of_others_do_not_hide_that_ours_are_swallowed(host):
+def test_few_foreign_flushes_do_not_hide_ignored_flushes(host):
     host.disk("sda")
     host.reaches = {"sda": {}}
     host.noise = {"sda": [3]}
@@ -238,7 +238,7 @@ def test_flushes_of_others_do_not_hide_that_ours_are_swallowed(host):
     assert (result["state"], result["disks"][0]["counted"]) == ("disproved", [3])
 
 
-def test_many_flushes_of_others_hide_that_ours_are_swallowed(host):
+def test_many_foreign_flushes_make_the_result_unproven(host):
     host.disk("sda")
     host.reaches = {"sda": {}}
     host.noise = {"sda": [11, 9, 10, 12, 13, 9, 8, 12, 9, 10]}
@@ -249,7 +249,7 @@ def test_many_flushes_of_others_hide_that_ours_are_swallowed(host):
     assert len(result["disks"][0]["counted"]) == flush_proof.ROUNDS
 
 
-def test_flushes_that_arrive_are_proved_on_a_busy_disk_by_more_bursts(host):
+def test_flush_delivery_on_a_busy_disk_is_proved_by_more_bursts(host):
     host.disk("sda")
     host.reaches = {"sda": {"sda": 1}}
     host.noise = {"sda": [3, 4, 2, 5, 3, 3, 4, 2, 1, 4]}
@@ -257,7 +257,7 @@ def test_flushes_that_arrive_are_proved_on_a_busy_disk_by_more_bursts(host):
     assert (result["state"], len(result["disks"][0]["counted"])) == ("proved", flush_proof.ROUNDS)
 
 
-def test_one_noisy_burst_of_others_alone_proves_nothing(host):
+def test_one_burst_of_foreign_flushes_proves_nothing(host):
     host.disk("sda")
     host.reaches = {"sda": {}}
     # Others flush in the first burst only: the second burst shows that ours are swallowed.
@@ -265,7 +265,7 @@ def test_one_noisy_burst_of_others_alone_proves_nothing(host):
     assert host.check("/dev/sda")[0]["state"] == "disproved"
 
 
-def test_a_kernel_that_does_not_count_proves_nothing(host):
+def test_kernel_without_flush_counters_proves_nothing(host):
     host.disk("sda", old=True)
     host.reaches = {"sda": {"sda": 1}}
     (result,) = host.check("/dev/sda")
@@ -273,14 +273,14 @@ def test_a_kernel_that_does_not_count_proves_nothing(host):
     assert "since Linux 5.5" in result["disks"][0]["reason"]
 
 
-def test_an_error_of_the_device_is_reported_and_proves_nothing(host):
+def test_device_error_is_reported_and_proves_nothing(host):
     host.disk("sda")
     host.error = "/dev/sda answered an fsync with an error (Input/output error)."
     (result,) = host.check("/dev/sda")
     assert (result["state"], result["error"]) == ("unproven", host.error)
 
 
-def test_a_write_back_cache_needs_the_flush_on_both_sides(host):
+def test_writeback_cache_requires_the_flush_on_both_devices(host):
     host.disk("sda")
     host.disk("sdb")
     host.files.disk("bcache0", "virtual", slaves=["sda", "sdb"])
@@ -292,7 +292,7 @@ def test_a_write_back_cache_needs_the_flush_on_both_sides(host):
     assert host.check("/dev/bcache0")[0]["state"] == "disproved"
 
 
-def test_cache_device_of_a_write_through_cache_is_not_checked(host):
+def test_cache_device_of_writethrough_cache_is_not_checked(host):
     host.disk("sda")
     host.disk("sdb")
     host.files.disk("bcache0", "virtual", slaves=["sda", "sdb"])
@@ -302,7 +302,7 @@ def test_cache_device_of_a_write_through_cache_is_not_checked(host):
     assert (result["state"], [disk["disk"] for disk in result["disks"]]) == ("proved", ["sda"])
 
 
-def test_a_layer_that_flushes_only_when_something_was_written_is_not_accused(host):
+def test_layer_flushing_only_after_writes_is_unproven_not_disproved(host):
     host.disk("sda")
     host.disk("sdb")
     host.volume("dm-0", ["sda", "sdb"], target="writecache", dm_name="vg-slow")
@@ -314,7 +314,7 @@ def test_a_layer_that_flushes_only_when_something_was_written_is_not_accused(hos
     assert "only if something was written" in result["disks"][1]["reason"]
 
 
-def test_an_array_with_a_journal_is_not_accused(host):
+def test_array_with_journal_is_unproven_not_disproved(host):
     host.disk("sda")
     host.disk("sdb")
     place = host.files.disk("md0", "virtual", slaves=["sda", "sdb"])
@@ -325,7 +325,7 @@ def test_an_array_with_a_journal_is_not_accused(host):
     assert "has a journal" in result["disks"][0]["reason"]
 
 
-def test_metadata_need_no_flush_when_they_do_not_change(host):
+def test_unchanged_metadata_requires_no_flush(host):
     host.disk("sda")
     host.disk("sdb")
     host.volume("dm-0", ["sda"], dm_name="vg-tp_tdata", uuid="LVM-abc-tdata")
@@ -337,7 +337,7 @@ def test_metadata_need_no_flush_when_they_do_not_change(host):
     assert "holds metadata" in result["disks"][1]["reason"]
 
 
-def test_flushes_that_came_on_another_way_prove_nothing_for_a_way_that_passes_none(host):
+def test_flushes_on_one_path_prove_nothing_for_another_path(host):
     host.disk("sda")
     host.volume("dm-0", ["sda"])
     host.volume("dm-1", ["sda"], write_cache="write through")
@@ -348,7 +348,7 @@ def test_flushes_that_came_on_another_way_prove_nothing_for_a_way_that_passes_no
     assert "but not on every way" in result["disks"][0]["reason"]
 
 
-def test_a_thin_pool_without_the_names_of_lvm_is_not_accused_of_its_metadata(host):
+def test_thin_pool_without_lvm_names_is_unproven_not_disproved(host):
     host.disk("sda")
     host.disk("sdb")
     host.volume("dm-0", ["sda", "sdb"], dm_name="pool", uuid="", target="thin-pool")
@@ -357,7 +357,7 @@ def test_a_thin_pool_without_the_names_of_lvm_is_not_accused_of_its_metadata(hos
     assert (result["state"], [(disk["disk"], disk["reached"]) for disk in result["disks"]]) == ("unproven", [("sda", None), ("sdb", True)])
 
 
-def test_the_paths_of_a_multipath_device_share_its_flushes(host):
+def test_multipath_paths_share_flushes(host):
     for name in ("sda", "sdb"):
         host.disk(name, transport="sata")
     host.volume("dm-0", ["sda", "sdb"], uuid="mpath-1", dm_name="mpatha", target="multipath")
@@ -370,7 +370,7 @@ def test_the_paths_of_a_multipath_device_share_its_flushes(host):
     assert host.check("/dev/dm-0")[0]["state"] == "disproved"
 
 
-def test_an_nvme_drive_with_several_ports_counts_at_its_hidden_paths(host):
+def test_multiport_nvme_drive_is_counted_at_its_hidden_paths(host):
     host.disk("nvme0n1", transport="nvme")
     (host.root / "sys/class/block/nvme0c1n1").mkdir(parents=True)
     host.counter("nvme0c1n1")
@@ -380,7 +380,7 @@ def test_an_nvme_drive_with_several_ports_counts_at_its_hidden_paths(host):
     assert host.check("/dev/nvme0n1")[0]["state"] == "disproved"
 
 
-def test_a_mounted_folder_stands_for_its_device(host):
+def test_mount_point_is_resolved_to_its_device(host):
     host.disk("sda")
     host.files.partition("sda", 1)
     host.files.mount("sda1", "/srv")
@@ -390,7 +390,7 @@ def test_a_mounted_folder_stands_for_its_device(host):
     assert (result["device"], result["mount"], result["state"], result["barriers"]) == ("/dev/sda1", "/srv", "proved", True)
 
 
-def test_a_file_system_without_barriers_sends_no_flush(host):
+def test_file_system_without_barriers_sends_no_flush(host):
     host.disk("sda")
     host.files.mount("sda", "/srv")
     mounts = host.root / "proc/self/mountinfo"
@@ -405,7 +405,7 @@ def test_a_file_system_without_barriers_sends_no_flush(host):
     assert host.sent == [("sda", 1), ("sda", 8), ("sda", 8)]
 
 
-def test_a_btrfs_of_two_devices_is_both(host):
+def test_btrfs_with_two_devices_is_checked_on_both(host):
     host.disk("sda")
     host.disk("sdb")
     host.files.write("proc/self/mountinfo", "30 1 0:42 /sub /srv rw,relatime shared:1 - btrfs /dev/sda rw,ssd\n")
@@ -416,7 +416,7 @@ def test_a_btrfs_of_two_devices_is_both(host):
     assert [(result["device"], result["state"]) for result in host.check("/srv")] == [("/dev/sda", "proved"), ("/dev/sdb", "disproved")]
 
 
-def test_an_external_journal_of_xfs_is_checked_too(host):
+def test_external_xfs_journal_is_checked(host):
     host.disk("sda")
     host.disk("sdb")
     host.files.write("proc/self/mountinfo", "30 1 9:0 / /srv rw,relatime shared:1 - xfs /dev/sda rw,attr2,logdev=/dev/sdb,noquota\n")
@@ -425,7 +425,7 @@ def test_an_external_journal_of_xfs_is_checked_too(host):
     assert [result["device"] for result in host.check("/srv")] == ["/dev/sda", "/dev/sdb"]
 
 
-def test_the_nearest_mount_counts_and_the_last_of_several(host):
+def test_nearest_and_last_mount_is_used(host):
     host.disk("sda")
     host.disk("sdb")
     host.disk("sdc")
@@ -444,7 +444,7 @@ def test_the_nearest_mount_counts_and_the_last_of_several(host):
         ("", "is on no mounted file system"),
     ],
 )
-def test_a_folder_that_is_on_no_block_device_is_refused(host, mount, words):
+def test_folder_without_block_device_is_rejected(host, mount, words):
     host.disk("sda")
     host.files.write("proc/self/mountinfo", mount)
     (host.root / "srv").mkdir()
@@ -452,21 +452,21 @@ def test_a_folder_that_is_on_no_block_device_is_refused(host, mount, words):
         host.check("/srv")
 
 
-def test_a_path_that_is_not_there_is_refused(host):
+def test_missing_path_is_rejected(host):
     host.disk("sda")
     with pytest.raises(DeviceMissing, match="/dev/sdz cannot be read on this host"):
         host.check("/dev/sdz")
 
 
 @pytest.mark.parametrize(("flushes", "settle"), [(0, 0.5), (1001, 0.5), (8, -1.0)])
-def test_numbers_that_make_no_sense_are_refused_before_anything_is_sent(host, flushes, settle):
+def test_invalid_numbers_are_rejected_before_any_flush(host, flushes, settle):
     host.disk("sda")
     with pytest.raises(BadInput):
         host.check("/dev/sda", flushes=flushes, settle=settle)
     assert host.sent == []
 
 
-def test_a_device_that_vanishes_while_it_is_counted_proves_nothing(host):
+def test_device_vanishing_during_the_count_proves_nothing(host):
     host.disk("sda")
     send = host.send
 
@@ -480,7 +480,7 @@ def test_a_device_that_vanishes_while_it_is_counted_proves_nothing(host):
     assert host.check("/dev/sda")[0]["state"] == "unproven"
 
 
-def test_sending_is_an_fsync_of_a_descriptor_that_can_only_read(tmp_path, monkeypatch):
+def test_flush_is_an_fsync_on_a_read_only_descriptor(tmp_path, monkeypatch):
     seen = []
     file = tmp_path / "disk"
     file.write_text("")
@@ -491,7 +491,7 @@ def test_sending_is_an_fsync_of_a_descriptor_that_can_only_read(tmp_path, monkey
         send_flushes(BlockDevice("gone", str(tmp_path / "gone"), "8:0"), 1)
 
 
-def test_an_fsync_that_fails_is_an_error_with_a_sentence(tmp_path, monkeypatch):
+def test_failed_fsync_raises_with_one_sentence(tmp_path, monkeypatch):
     def broken(descriptor):
         raise OSError(5, "Input/output error")
 

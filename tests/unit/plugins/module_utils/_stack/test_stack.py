@@ -85,44 +85,44 @@ def _ruling(stack, name):
     return verdict.verdict, verdict.unflushed, verdict.reason
 
 
-def test_a_drive_with_its_cache_on_is_durable_only_for_flushed_writes(rack):
+def test_enabled_drive_cache_is_durable_only_for_flushed_writes(rack):
     rack.sata("sda")
     assert _ruling(rack.stack(), "sda") == ("durable", "may_be_lost", "/dev/sda has its volatile write cache on, and every flush reaches it.")
 
 
-def test_a_drive_with_its_cache_off_keeps_every_write(rack):
+def test_disabled_drive_cache_keeps_every_write(rack):
     rack.sata("sda", cache="off")
     assert _ruling(rack.stack(), "sda") == ("durable", "kept", "/dev/sda has its write cache off.")
 
 
-def test_telling_the_kernel_is_not_telling_the_drive(rack):
+def test_kernel_setting_does_not_change_the_drive_cache(rack):
     rack.sata("sda", cache="on", kernel="write through")
     verdict, unflushed, reason = _ruling(rack.stack(), "sda")
     assert (verdict, unflushed) == ("at_risk", "may_be_lost")
     assert reason == "/dev/sda has its volatile write cache on, and the kernel believes it has none, so no flush is sent to it."
 
 
-def test_a_cache_declared_protected_counts_as_safe(rack):
+def test_cache_declared_protected_is_safe(rack):
     rack.sata("sda", serial="PLP1")
     assert _ruling(rack.stack(protected=["PLP1"]), "sda") == ("durable", "kept", "/dev/sda is declared safe from power cuts.")
     assert _ruling(rack.stack(protected=["TESTDISK"]), "sda")[0:2] == ("durable", "kept")
     assert _ruling(rack.stack(protected=["OTHER"]), "sda")[1] == "may_be_lost"
 
 
-def test_a_drive_that_reports_nothing_is_unknown_where_the_kernel_sends_no_flush(rack):
+def test_unreported_drive_cache_without_kernel_flushes_is_unknown(rack):
     rack.sata("sda", cache="silent", kernel="write through")
     verdict, unflushed, reason = _ruling(rack.stack(), "sda")
     assert (verdict, unflushed) == ("unknown", "unknown")
     assert "does not report whether its write cache is on" in reason
 
 
-def test_a_flush_goes_through_a_logical_volume_to_the_drive(rack):
+def test_flush_passes_through_a_logical_volume(rack):
     rack.sata("sda")
     rack.volume("dm-0", "vg-data", ["sda"])
     assert _ruling(rack.stack(), "dm-0")[0] == "durable"
 
 
-def test_a_layer_that_swallows_flushes_over_a_volatile_cache_is_at_risk(rack):
+def test_layer_ignoring_flushes_over_volatile_cache_is_at_risk(rack):
     rack.sata("sda")
     rack.volume("dm-0", "cachedev", ["sda"], write_cache="write through", target="flashcache", uuid="")
     rack.survey = Survey((CacheState("flashcache", "cachedev", "flashcache", None, "dm-0", None, "sda", mode="writethrough", sends_flushes=False),))
@@ -131,13 +131,13 @@ def test_a_layer_that_swallows_flushes_over_a_volatile_cache_is_at_risk(rack):
     assert reason == "/dev/sda has its volatile write cache on, and /dev/dm-0 (flashcache) passes no flush down."
 
 
-def test_a_mapping_that_swallows_flushes_does_no_harm_over_drives_without_cache(rack):
+def test_layer_ignoring_flushes_over_drives_without_cache_is_durable(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"], write_cache="write through")
     assert _ruling(rack.stack(), "dm-0")[:2] == ("durable", "kept")
 
 
-def test_a_write_back_cache_is_as_good_as_the_worst_medium_under_it(rack):
+def test_writeback_cache_has_the_verdict_of_its_worst_medium(rack):
     rack.sata("sda", cache="off", rotational=True)
     rack.sata("sdb", cache="on")
     rack.volume("dm-0", "vg-data_corig", ["sda"], write_cache="write through")
@@ -153,14 +153,14 @@ def test_a_write_back_cache_is_as_good_as_the_worst_medium_under_it(rack):
     assert [cache["drive"] for layer in layers for cache in layer["caches"] if cache["layer"] == "drive"] == ["disabled", "enabled"]
 
 
-def test_a_mirror_is_at_risk_if_one_half_is(rack):
+def test_mirror_is_at_risk_if_one_half_is(rack):
     rack.sata("sda")
     rack.sata("sdb", kernel="write through")
     rack.host.disk("md0", "virtual", slaves=["sda", "sdb"])
     assert _ruling(rack.stack(), "md0")[0] == "at_risk"
 
 
-def test_a_device_that_is_suspended_is_reported_once(rack):
+def test_suspended_device_is_reported_once(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"])
     rack.host.write("sys/class/block/dm-0/dm/suspended", "1\n")
@@ -168,7 +168,7 @@ def test_a_device_that_is_suspended_is_reported_once(rack):
     assert "/dev/vg/data is suspended" in message
 
 
-def test_a_cache_that_could_not_be_read_is_unknown_and_the_others_are_reported(rack):
+def test_unreadable_cache_is_unknown_and_others_are_reported(rack):
     rack.sata("sda", cache="off")
     rack.volume("dm-0", "vg-data", ["sda"], target="cache")
     rack.survey = Survey((), ("The caches of type lvm_cache could not be read: lvs failed.",))
@@ -179,7 +179,7 @@ def test_a_cache_that_could_not_be_read_is_unknown_and_the_others_are_reported(r
     assert stack.problems == list(rack.survey.problems)
 
 
-def test_a_cache_under_a_snapshot_is_found_below_the_name(rack):
+def test_cache_below_a_snapshot_is_found(rack):
     rack.sata("sda", cache="off")
     rack.sata("sdb", cache="off")
     rack.volume("dm-0", "vg-data_corig", ["sda"], write_cache="write through")
@@ -191,7 +191,7 @@ def test_a_cache_under_a_snapshot_is_found_below_the_name(rack):
     assert "if /dev/sdb fails" in _ruling(stack, "dm-2")[2]
 
 
-def test_without_dmsetup_a_mapping_on_several_devices_may_keep_copies_or_not(rack):
+def test_redundancy_of_multi_device_mapping_is_unknown_without_dmsetup(rack):
     rack.sata("sda")
     rack.sata("sdb")
     rack.volume("dm-0", "vg-data", ["sda", "sdb"])
@@ -205,7 +205,7 @@ def test_without_dmsetup_a_mapping_on_several_devices_may_keep_copies_or_not(rac
     ("state", "dirty", "expected"),
     [("inactive", 4096, "unknown"), ("inactive", None, "unknown"), ("inactive", 0, "durable"), ("cache_missing", None, "at_risk")],
 )
-def test_an_origin_whose_cache_does_not_run_is_not_what_was_written(rack, state, dirty, expected):
+def test_origin_of_a_stopped_cache_may_be_stale(rack, state, dirty, expected):
     rack.sata("sda", cache="off")
     rack.survey = Survey(
         (CacheState("flashcache", "images", "flashcache", None, None, None, "sda", mode="writeback", dirty=dirty, state=state, problem="Load it first."),)
@@ -220,7 +220,7 @@ class _NoRaidTool:
         return "cli" in name or "arcconf" in name
 
 
-def test_a_raid_volume_is_unknown_without_the_tool_of_its_controller(rack):
+def test_raid_volume_without_controller_tool_is_unknown(rack):
     rack.host.disk("sda", "raid")
     verdict, _unflushed, reason = _ruling(rack.stack(missing=_NoRaidTool()), "sda")
     assert verdict == "unknown"
@@ -251,7 +251,7 @@ def _behind_a_controller(rack, model="MegaRAID 9361-8i", faults=(), write="WB", 
         ("WT", (), "Default", "unknown", "default"),
     ],
 )
-def test_a_raid_volume_is_worth_what_its_controller_makes_of_it(rack, write, faults, drive_cache, verdict, words):
+def test_raid_volume_verdict_depends_on_its_controller(rack, write, faults, drive_cache, verdict, words):
     stack, tools = _behind_a_controller(rack, faults=faults, write=write, drive_cache=drive_cache)
     found, _unflushed, reason = _ruling(stack, "sda")
     assert (found, words in reason) == (verdict, True), reason
@@ -260,20 +260,20 @@ def test_a_raid_volume_is_worth_what_its_controller_makes_of_it(rack, write, fau
     assert len(tools.calls) <= 4
 
 
-def test_a_raid_tool_that_prints_garbage_leaves_its_volumes_unknown_and_reports_it(rack):
+def test_invalid_raid_tool_output_makes_volumes_unknown_and_is_reported(rack):
     stack, _tools = _behind_a_controller(rack, faults=("truncated",))
     assert _ruling(stack, "sda")[0] == "unknown"
     assert len(stack.problems) == 1
 
 
-def test_no_raid_tool_runs_on_a_host_without_a_controller(rack):
+def test_no_raid_tool_runs_without_a_controller(rack):
     rack.sata("sda")
     tools = SimulatedRunner(StorCli)
     rack.stack(tools=tools)
     assert tools.calls == []
 
 
-def test_an_array_of_lvm_is_read_with_one_command(rack):
+def test_lvm_array_is_read_with_one_command(rack):
     rack.sata("sda")
     rack.sata("sdb")
     for number, disk in enumerate(("sda", "sdb")):
@@ -288,7 +288,7 @@ def test_an_array_of_lvm_is_read_with_one_command(rack):
     assert stack.verdict(stack.devices.get("dm-2")).device_loss == "unknown"
 
 
-def test_main_memory_is_at_risk_and_what_is_elsewhere_unknown(rack):
+def test_main_memory_is_at_risk_and_remote_storage_unknown(rack):
     rack.host.disk("zram0", "virtual")
     rack.host.disk("nbd0", "virtual")
     rack.host.disk("bcache0", "virtual")
@@ -296,7 +296,7 @@ def test_main_memory_is_at_risk_and_what_is_elsewhere_unknown(rack):
     assert [_ruling(stack, name)[0] for name in ("zram0", "nbd0", "bcache0")] == ["at_risk", "unknown", "unknown"]
 
 
-def test_a_missing_tool_hides_only_its_own_layer(rack):
+def test_missing_tool_affects_only_its_own_layer(rack):
     rack.sata("sda")
     rack.host.disk("zram0", "virtual")
     stack = rack.stack(missing={"hdparm"})
@@ -316,7 +316,7 @@ def test_a_missing_tool_hides_only_its_own_layer(rack):
         ("raid1", "1", "idle", "bitmap", "durable"),
     ],
 )
-def test_an_array_with_parity_that_is_not_whole_can_lose_what_was_flushed(rack, level, degraded, action, policy, expected):
+def test_degraded_parity_array_can_lose_flushed_data(rack, level, degraded, action, policy, expected):
     rack.sata("sda", cache="off")
     place = rack.host.disk("md0", "virtual", slaves=["sda"])
     for name, word in {"level": level, "degraded": degraded, "sync_action": action, "consistency_policy": policy}.items():
@@ -325,7 +325,7 @@ def test_an_array_with_parity_that_is_not_whole_can_lose_what_was_flushed(rack, 
 
 
 @pytest.mark.parametrize("name", ["zd0", "drbd0", "nullb0"])
-def test_unknown_driver_is_no_evidence(rack, name):
+def test_unknown_driver_is_unknown(rack, name):
     rack.host.disk(name, "virtual", write_cache="write back")
     stack = rack.stack(missing={"zpool"})
     verdict, _unflushed, reason = _ruling(stack, name)
@@ -334,14 +334,14 @@ def test_unknown_driver_is_no_evidence(rack, name):
     assert stack.verdict(stack.devices.get(name)).device_loss == "unknown"
 
 
-def test_a_medium_that_nothing_is_known_about_is_not_declared_safe_by_what_lies_on_it(rack):
+def test_unknown_medium_is_not_safe_through_layers_above(rack):
     rack.host.disk("dm-0", "virtual", dm_name="mpatha", dm_uuid="mpath-1")
     rack.table += "mpatha: 0 2048 multipath 0 0 0 0\n"
     rack.volume("dm-1", "vg-data", ["dm-0"])
     assert _ruling(rack.stack(), "dm-1")[0] == "unknown"
 
 
-def test_an_nvme_namespace_on_a_network_is_unknown(rack):
+def test_network_nvme_namespace_is_unknown(rack):
     place = rack.host.disk("nvme0n1", "nvme")
     (place / "device/transport").write_text("tcp\n")
     verdict, _unflushed, reason = _ruling(rack.stack(), "nvme0n1")
@@ -349,7 +349,7 @@ def test_an_nvme_namespace_on_a_network_is_unknown(rack):
     assert "on a network" in reason
 
 
-def test_layers_under_a_volume_do_not_take_its_name(rack):
+def test_lower_layers_do_not_use_the_volume_name(rack):
     rack.sata("sda")
     rack.volume("dm-0", "vg0-data", ["sda"], uuid="LVM-abc")
     rack.volume("dm-1", "vg0-data-real", ["sda"], uuid="LVM-abc-real")
@@ -358,18 +358,18 @@ def test_layers_under_a_volume_do_not_take_its_name(rack):
     assert devices["vg0/data"]["name"] == "dm-0"
 
 
-def test_a_partition_is_ruled_by_its_disk(rack):
+def test_partition_has_the_verdict_of_its_disk(rack):
     rack.sata("sda", kernel="write through")
     rack.host.partition("sda", 1)
     assert _ruling(rack.stack(), "sda1")[0] == "at_risk"
 
 
-def test_a_device_that_vanished_is_described_as_such(rack):
+def test_vanished_device_is_unknown(rack):
     rack.sata("sda")
     assert rack.stack().describe("sdz")["verdict"] == "unknown"
 
 
-def test_devices_as_plain_data_keyed_by_what_people_call_them(rack):
+def test_devices_are_keyed_by_their_common_name(rack):
     rack.sata("sda", serial="S1")
     rack.volume("dm-0", "vg-data", ["sda"])
     rack.host.disk("loop0", "virtual", size=0)
@@ -381,7 +381,7 @@ def test_devices_as_plain_data_keyed_by_what_people_call_them(rack):
     assert (disk["identity"], disk["verdict"], disk["holders"]) == ("S1", "durable", ("dm-0",))
 
 
-def test_the_number_of_commands_does_not_grow_with_the_disks(tmp_path):
+def test_command_count_is_independent_of_number_of_disks(tmp_path):
     calls = []
     for count in (2, 12):
         rack = Rack(tmp_path / str(count))

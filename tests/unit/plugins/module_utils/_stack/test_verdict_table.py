@@ -160,7 +160,7 @@ def _controller(plan: dict[str, t.Any]) -> tuple[Controller, Volume]:
 
 
 @pytest.mark.parametrize("entry", TABLE, ids=lambda entry: entry["name"])
-def test_every_stack_of_the_table_gets_its_verdict(entry: dict[str, t.Any]) -> None:
+def test_every_stack_of_the_table_has_its_verdict(entry: dict[str, t.Any]) -> None:
     stack = Builder(entry).stack()
     expected = dict(entry["expect"])
     device = stack.devices.get(entry.get("judge") or list(entry["devices"])[-1])
@@ -172,13 +172,13 @@ def test_every_stack_of_the_table_gets_its_verdict(entry: dict[str, t.Any]) -> N
     assert verdict.device_loss_reason.endswith(".")
 
 
-def test_the_table_is_large_enough_and_names_each_stack_once() -> None:
+def test_table_is_large_enough_with_unique_names() -> None:
     names = [entry["name"] for entry in TABLE]
     assert len(set(names)) == len(names) >= 40
     assert all({"verdict", "because", "unflushed", "device_loss", "loss_because"} == set(entry["expect"]) for entry in TABLE)
 
 
-def test_the_table_covers_what_there_is() -> None:
+def test_table_covers_all_cache_types_and_layers() -> None:
     caches = [cache for entry in TABLE for cache in entry.get("caches", ())]
     assert {cache["type"] for cache in caches} == {"lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio"}
     assert {cache.get("mode") for cache in caches} >= {"writeback", "writethrough", "writearound", "passthrough", "none"}

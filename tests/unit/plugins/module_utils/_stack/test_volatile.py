@@ -55,11 +55,11 @@ def stack():
         ("/dev/gone", (), []),
     ],
 )
-def test_what_is_volatile_below(stack, path, protected, clauses):
+def test_volatile_layers_below_a_path(stack, path, protected, clauses):
     assert _volatile.volatile_below(stack(*protected), path) == clauses
 
 
-def test_the_stack_is_read_once(stack, monkeypatch):
+def test_stack_is_read_once(stack, monkeypatch):
     requested = []
     monkeypatch.setattr(_volatile, "read_stack", lambda runner, root, protected: requested.append(protected) or stack(*protected))
     below = _volatile.VolatileBelow(None, ["SDA"])

@@ -84,7 +84,7 @@ errors: No known data errors
 """
 
 
-def test_pools_with_every_class_of_devices():
+def test_pools_with_every_device_class():
     backup, tank = parse_status(_TWO_POOLS)
     assert (backup.name, backup.state, tank.name, tank.state) == ("backup", "DEGRADED", "tank", "ONLINE")
     assert {word: [vdev.name for vdev in found] for word, found in tank.vdevs.items()} == {
@@ -101,12 +101,12 @@ def test_pools_with_every_class_of_devices():
 
 
 @pytest.mark.parametrize("text", ["", "no pools available\n", "garbage\n\tNAME STATE\n"])
-def test_a_host_without_pools(text):
+def test_host_without_pools(text):
     assert parse_status(text) == ()
 
 
 @pytest.mark.parametrize("cut", range(0, len(_TWO_POOLS), 37))
-def test_a_cut_output_is_no_traceback(cut):
+def test_truncated_output_raises_nothing(cut):
     for pool in parse_status(_TWO_POOLS[:cut]):
         assert all(vdev.name for found in pool.vdevs.values() for vdev in found)
 
@@ -136,7 +136,7 @@ def _member(rack: Rack, name: str, label: str = "tank") -> None:
     rack.host.disk(name, ID_FS_TYPE="zfs_member", ID_FS_USAGE="filesystem", ID_FS_LABEL=label)
 
 
-def test_a_pool_is_a_device_of_the_stack(rack):
+def test_pool_is_a_device_of_the_stack(rack):
     _member(rack, "sda")
     rack.replies["zpool", "status"] = Reply(_ONE_DISK)
     devices = rack.stack().as_devices()
@@ -147,13 +147,13 @@ def test_a_pool_is_a_device_of_the_stack(rack):
     assert ("zpool", "status", "-P", "-L") in rack.runner.calls
 
 
-def test_no_command_is_run_on_a_host_without_zfs(rack):
+def test_host_without_zfs_runs_no_commands(rack):
     rack.host.disk("sda")
     rack.stack()
     assert not any(call[0] in ("zpool", "zfs") for call in rack.runner.calls)
 
 
-def test_members_without_the_tool_are_an_unknown_pool_that_reports_it(rack):
+def test_members_without_zfs_tool_form_an_unknown_pool(rack):
     _member(rack, "sda")
     _member(rack, "sdb")
     rack.missing.add("zpool")
@@ -167,7 +167,7 @@ def test_members_without_the_tool_are_an_unknown_pool_that_reports_it(rack):
     assert stack.verdict(stack.devices.get("sda")).verdict == "durable"
 
 
-def test_a_pool_that_is_not_imported_is_unknown(rack):
+def test_exported_pool_is_unknown(rack):
     _member(rack, "sda", label="other")
     rack.replies["zpool", "status"] = Reply("no pools available\n")
     stack = rack.stack()
@@ -175,7 +175,7 @@ def test_a_pool_that_is_not_imported_is_unknown(rack):
     assert stack.problems == []
 
 
-def test_a_tool_that_fails_hides_only_the_pools(rack):
+def test_failing_tool_affects_only_the_pools(rack):
     _member(rack, "sda")
     rack.replies["zpool", "status"] = Reply("", 1, "internal error")
     stack = rack.stack()
@@ -183,7 +183,7 @@ def test_a_tool_that_fails_hides_only_the_pools(rack):
     assert "The ZFS pools could not be read" in stack.problems[0]
 
 
-def test_a_pool_on_something_that_is_no_block_device_is_unknown(rack):
+def test_pool_on_files_is_unknown(rack):
     _member(rack, "sda")
     rack.replies["zpool", "status"] = Reply(_ONE_DISK.replace("/dev/sda  ONLINE", "/var/img   ONLINE"))
     stack = rack.stack()
@@ -192,7 +192,7 @@ def test_a_pool_on_something_that_is_no_block_device_is_unknown(rack):
     assert "not block devices of this host (/var/img)" in verdict.reason
 
 
-def test_what_lies_on_a_zvol_is_worth_what_its_pool_is(rack):
+def test_zvol_has_the_verdict_of_its_pool(rack):
     _member(rack, "sda")
     rack.host.disk("zd0", "virtual", DEVLINKS="/dev/zvol/tank/vm")
     rack.replies["zpool", "status"] = Reply(_ONE_DISK)
@@ -204,7 +204,7 @@ def test_what_lies_on_a_zvol_is_worth_what_its_pool_is(rack):
     assert stack.devices.get("zd0").kind == "zvol"
 
 
-def test_a_pool_cannot_be_flushed_from_here_and_is_not_accused(rack):
+def test_pool_flush_check_is_unproven_not_disproved(rack):
     _member(rack, "sda")
     rack.host.write("sys/class/block/sda/stat", "51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0 9 3\n")
     rack.replies["zpool", "status"] = Reply(_ONE_DISK)

@@ -16,7 +16,7 @@ STATISTICS = "ansible_collections.cachefleet.storage.plugins.plugin_utils._campa
 MODULES = ("changes", "fleet", "limit", "noise", "numbers", "oscillation", "outliers", "percentiles", "segments", "series", "steady", "two_variants")
 
 
-def test_a_missing_library_is_one_sentence_with_the_command_that_installs_it():
+def test_missing_library_is_reported_with_install_command():
     missing = libraries.Library("no_such_library.part", "Drawing")
     with pytest.raises(libraries.LibraryMissing) as caught:
         missing.plot()
@@ -28,22 +28,22 @@ def test_a_missing_library_is_one_sentence_with_the_command_that_installs_it():
     }
 
 
-def test_one_command_installs_all_that_is_missing(monkeypatch):
+def test_one_command_installs_all_missing_libraries(monkeypatch):
     monkeypatch.setattr(libraries.importlib.util, "find_spec", lambda name: None if name in ("numpy", "scipy") else object())
     with pytest.raises(libraries.LibraryMissing, match="-m pip install no_such_library numpy scipy'"):
         libraries.Library("no_such_library", "Drawing").plot()
 
 
-def test_a_name_that_a_library_does_not_have_is_no_missing_library():
+def test_missing_attribute_of_a_library_is_an_attribute_error():
     with pytest.raises(AttributeError):
         libraries.numpy.no_such_function()
 
 
-def test_reading_one_imports_nothing():
+def test_introspection_imports_nothing():
     assert not hasattr(libraries.Library("no_such_library", "Drawing"), "__wrapped__")
 
 
-def test_the_whole_package_is_imported_without_any_library():
+def test_package_is_importable_without_any_library():
     """As ansible-test does, and as a controller without statistics does."""
     script = "import sys\n" + "".join(f"sys.modules[{name!r}] = None\n" for name in ("numpy", "scipy", "ruptures"))
     script += "".join(f"import {STATISTICS}.{name}\n" for name in MODULES)

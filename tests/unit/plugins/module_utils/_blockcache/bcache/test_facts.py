@@ -34,12 +34,12 @@ CACHE = "113c21e5-487f-49cf-804d-289d6fa47d4b"
         ("cache", True, CACHE, SET, None, None),
     ],
 )
-def test_superblocks_as_they_were_captured(shared_samples, capture, cache, uuid, cset, state, mode):
+def test_captured_superblocks_are_parsed(shared_samples, capture, cache, uuid, cset, state, mode):
     sb = parse_superblock((shared_samples / "cache" / f"bcache-super-show-{capture}.txt").read_text(), "x")
     assert (sb.cache, sb.uuid, sb.set, sb.state, sb.mode, sb.label, sb.block_size) == (cache, uuid, cset, state, mode, "", 512)
 
 
-def test_a_link_that_vanishes_while_it_is_followed_is_none(tmp_path, monkeypatch):
+def test_link_that_vanishes_while_read_is_treated_as_missing(tmp_path, monkeypatch):
     """The kernel removes the link to the set when it detaches; os.path.realpath raises if it goes between its lstat and its readlink."""
     (tmp_path / "set").mkdir()
     link = tmp_path / "cache"
@@ -57,19 +57,19 @@ def test_a_link_that_vanishes_while_it_is_followed_is_none(tmp_path, monkeypatch
     assert sysfs.target("cache") is None
 
 
-def test_a_superblock_with_a_label():
+def test_superblock_with_label():
     text = f"sb.version\t\t1 [backing device]\ndev.label\t\timages\ndev.uuid\t\t{BACKING}\ndev.sectors_per_block\t8\ncset.uuid\t\t{SET}\n"
     sb = parse_superblock(text, "x")
     assert (sb.label, sb.block_size, sb.state) == ("images", 4096, None)
 
 
 @pytest.mark.parametrize("text", ["", "sb.version\t7 [what]\n", f"sb.version\t1 [backing device]\ndev.uuid\t\tnone\ncset.uuid\t\t{SET}\n"])
-def test_what_is_no_superblock(text):
+def test_invalid_superblock_is_rejected(text):
     with pytest.raises(NotUnderstood, match="did not report the type of the device"):
         parse_superblock(text, "x")
 
 
-def test_a_device_without_a_superblock():
+def test_device_without_superblock():
     assert read_superblock(ScriptedRunner({("bcache-super-show",): Reply("sb.magic\t\tbad magic\n", 2)}), "/dev/sda") is None
 
 
@@ -96,7 +96,7 @@ def _tree(root, capture):
     (folder / "cache0").symlink_to(root / "sys/devices/sdb/bcache")
 
 
-def test_sysfs_as_it_was_captured_dirty(shared_samples, tmp_path):
+def test_captured_dirty_sysfs_is_parsed(shared_samples, tmp_path):
     _tree(tmp_path, shared_samples / "cache" / "bcache-sysfs.dirty.txt")
     (tmp_path / "sys/devices/sda/bcache/cache").symlink_to(tmp_path / "sys/fs/bcache" / SET)
     registered = read_registered(Sysfs(tmp_path))
@@ -112,13 +112,13 @@ def test_sysfs_as_it_was_captured_dirty(shared_samples, tmp_path):
     assert registered.set_on("sda") is None
 
 
-def test_sysfs_as_it_was_captured_detached(shared_samples, tmp_path):
+def test_captured_detached_sysfs_is_parsed(shared_samples, tmp_path):
     _tree(tmp_path, shared_samples / "cache" / "bcache-sysfs.detached.txt")
     backing = read_registered(Sysfs(tmp_path)).backings["sda"]
     assert (backing.state, backing.set, backing.dirty, backing.label) == ("no cache", None, 0, "")
 
 
-def test_a_host_without_bcache(tmp_path):
+def test_host_without_bcache(tmp_path):
     registered = read_registered(Sysfs(tmp_path))
     assert (dict(registered.backings), dict(registered.sets)) == ({}, {})
 
@@ -147,7 +147,7 @@ def test_problems_are_reported(fields, caches, state, words):
     assert words in problem
 
 
-def test_a_write_that_the_kernel_refuses(tmp_path):
+def test_write_rejected_by_kernel_is_reported(tmp_path):
     with pytest.raises(CommandFailed, match=r"images: the kernel did not take '8M' in /sys/none: No such file or directory"):
         Sysfs(tmp_path).write("sys/none", "8M", "images")
     (tmp_path / "value").write_text("old")

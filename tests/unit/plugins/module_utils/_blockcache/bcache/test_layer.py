@@ -76,13 +76,13 @@ def settled(bcache, *items):
     return outcome
 
 
-def test_an_empty_list_reads_nothing(host):
+def test_empty_list_reads_nothing(host):
     assert not run(host).changed
     assert (host.calls, facts(host)) == ([], {"problems": [], "caches": []})
 
 
 @pytest.mark.parametrize("udev_registers", [True, False])
-def test_making_one_on_empty_devices(tmp_path, udev_registers):
+def test_cache_is_created_on_empty_devices(tmp_path, udev_registers):
     bcache = FakeBcache(tmp_path, udev_registers=udev_registers)
     bcache.stubborn = 0 if udev_registers else 3
     outcome = run(bcache, ITEM)
@@ -104,7 +104,7 @@ def test_check_mode_predicts_run_and_changes_nothing(host):
     assert not host.loaded
 
 
-def test_every_setting_is_set_and_kept_over_a_reboot(host):
+def test_settings_are_applied_and_persist_across_reboot(host):
     settings = {
         "sequential_cutoff": 5000000,
         "writeback_percent": 20,
@@ -128,7 +128,7 @@ def test_every_setting_is_set_and_kept_over_a_reboot(host):
     assert host.backings["sda"].settings["writeback_percent"] == "20"
 
 
-def test_nothing_of_a_life_is_left_in_etc(host):
+def test_no_files_remain_in_etc_after_removal(host):
     before = in_etc(host.root)
     run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 5000000, "congested_read_threshold_us": 0}})
     assert len(in_etc(host.root)) > len(before)
@@ -139,7 +139,7 @@ def test_nothing_of_a_life_is_left_in_etc(host):
     assert in_etc(host.root) == before
 
 
-def test_leaving_writeback_flushes_and_puts_the_settings_back(host):
+def test_leaving_writeback_flushes_and_restores_settings(host):
     run(host, {**ITEM, **WRITEBACK, "settings": {"writeback_percent": 30}})
     host.make_dirty("sda", 300 * MIB)
     host.load = 5 * MIB
@@ -152,7 +152,7 @@ def test_leaving_writeback_flushes_and_puts_the_settings_back(host):
     settled(host, ITEM)
 
 
-def test_dirty_blocks_in_the_state_clean_are_written_back(host):
+def test_dirty_blocks_in_clean_state_are_written_back(host):
     run(host, {**ITEM, **WRITEBACK})
     host.cut_before_the_journal("sda", 30 * MIB)
     host.pass_time(3600)
@@ -164,7 +164,7 @@ def test_dirty_blocks_in_the_state_clean_are_written_back(host):
     settled(host, ITEM)
 
 
-def test_dirty_blocks_in_the_state_clean_are_written_back_for_flushed(host):
+def test_dirty_blocks_in_clean_state_are_written_back_for_flushed(host):
     flushed = {"name": "images", "origin": HDD, "state": "flushed"}
     run(host, {**ITEM, **WRITEBACK})
     host.cut_before_the_journal("sda", 30 * MIB)
@@ -173,7 +173,7 @@ def test_dirty_blocks_in_the_state_clean_are_written_back_for_flushed(host):
     settled(host, flushed)
 
 
-def test_dirty_blocks_in_the_state_clean_are_written_back_before_the_cache_goes(host):
+def test_dirty_blocks_in_clean_state_are_written_back_before_removal(host):
     run(host, {**ITEM, **WRITEBACK})
     host.cut_before_the_journal("sda", 30 * MIB)
     run(host, ABSENT)
@@ -181,7 +181,7 @@ def test_dirty_blocks_in_the_state_clean_are_written_back_before_the_cache_goes(
     assert "sdb" not in host.contents
 
 
-def test_dirty_blocks_in_the_state_clean_that_cannot_be_written_back(host):
+def test_unflushable_dirty_blocks_in_clean_state_fail(host):
     run(host, {**ITEM, **WRITEBACK})
     host.cut_before_the_journal("sda", 30 * MIB)
     host.stuck = True
@@ -194,7 +194,7 @@ def test_dirty_blocks_in_the_state_clean_that_cannot_be_written_back(host):
     assert actions(run(host, ITEM)) == [Attach]
 
 
-def test_trap_a_new_set_never_has_the_uuid_of_an_earlier_one_on_the_device(host):
+def test_new_set_never_reuses_uuid_of_earlier_set_on_device(host):
     run(host, ITEM)
     first = host.contents["sdb"].set
     run(host, ABSENT)
@@ -202,7 +202,7 @@ def test_trap_a_new_set_never_has_the_uuid_of_an_earlier_one_on_the_device(host)
     assert host.contents["sdb"].set[:18] != first[:18]
 
 
-def test_sets_made_here_are_recognized_also_those_of_version_0_4():
+def test_own_sets_are_recognized_including_version_0_4():
     namespace = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
     for found in (new_set_uuid("machine", "device", "0123456789abcdef"), str(uuid.uuid5(namespace, "machine\ndevice"))):
         assert uuid.UUID(found).variant == uuid.RFC_4122
@@ -212,7 +212,7 @@ def test_sets_made_here_are_recognized_also_those_of_version_0_4():
     assert not is_own(None, "machine", "device")
 
 
-def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(host, monkeypatch):
+def test_origin_is_synced_before_cache_is_removed(host, monkeypatch):
     run(host, {**ITEM, **WRITEBACK})
     written = []
     monkeypatch.setattr(host, "_sync", lambda words: (written.append((words, (host.root / "sys/class/block/sda/bcache/cache").exists())), (0, "", ""))[1])
@@ -220,7 +220,7 @@ def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(host, m
     assert ([HDD], True) in written
 
 
-def test_flushed_leaves_it_attached_with_nothing_dirty(host):
+def test_flushed_keeps_cache_attached_without_dirty_data(host):
     flushed = {"name": "images", "origin": HDD, "state": "flushed"}
     assert not run(host, flushed).changed
     run(host, {**ITEM, **WRITEBACK})
@@ -232,7 +232,7 @@ def test_flushed_leaves_it_attached_with_nothing_dirty(host):
     assert actions(run(host, {**ITEM, **WRITEBACK})) == [SetMode]
 
 
-def test_taking_it_away_leaves_the_backing_device_and_an_empty_ssd(host):
+def test_removal_keeps_backing_device_and_leaves_ssd_empty(host):
     run(host, {**ITEM, **WRITEBACK, "settings": {"sequential_cutoff": 0, "congested_read_threshold_us": 0}})
     host.make_dirty("sda", 100 * MIB)
     outcome = run(host, ABSENT)
@@ -248,7 +248,7 @@ def test_taking_it_away_leaves_the_backing_device_and_an_empty_ssd(host):
     assert actions(run(host, ITEM)) == [MakeSet, Attach]
 
 
-def test_another_cache_device_is_a_planned_flush_detach_and_attach(host):
+def test_changed_cache_device_plans_flush_detach_attach(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     moved = {**ITEM, **WRITEBACK, "cache_devices": [SSD2]}
@@ -258,7 +258,7 @@ def test_another_cache_device_is_a_planned_flush_detach_and_attach(host):
     settled(host, moved)
 
 
-def test_another_bucket_size_is_too(host):
+def test_changed_bucket_size_plans_flush_detach_attach(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     changed = {**ITEM, **WRITEBACK, "bucket_size": "256K"}
@@ -267,7 +267,7 @@ def test_another_bucket_size_is_too(host):
     settled(host, changed)
 
 
-def test_two_origins_share_a_set_that_goes_with_the_last(host):
+def test_shared_set_is_removed_with_its_last_origin(host):
     run(host, ITEM, OTHER)
     assert host.backings["sda"].set is not None
     assert host.backings["sda"].set == host.backings["sdd"].set
@@ -279,7 +279,7 @@ def test_two_origins_share_a_set_that_goes_with_the_last(host):
     assert "sdb" not in host.contents
 
 
-def test_a_shared_set_is_made_anew_only_for_all(host):
+def test_shared_set_is_recreated_only_for_all_origins(host):
     run(host, ITEM, OTHER)
     with pytest.raises(Refused, match="/dev/sdd is attached to it too"):
         run(host, {**ITEM, "bucket_size": "256K"})
@@ -288,7 +288,7 @@ def test_a_shared_set_is_made_anew_only_for_all(host):
     settled(host, *both)
 
 
-def test_dirty_data_of_a_backing_device_that_is_not_here_keeps_the_set(host):
+def test_dirty_data_of_absent_backing_device_keeps_the_set(host):
     run(host, {**ITEM, **WRITEBACK})
     host.contents["sdb"].dirty["of a disk that was pulled"] = 4096
     with pytest.raises(Refused, match="holds data of a backing device that is not attached now"):
@@ -308,7 +308,7 @@ def test_dirty_data_of_a_backing_device_that_is_not_here_keeps_the_set(host):
 MIRRORED = {**ITEM, "cache_devices": [SSD, SSD2], "mirror": True, "mode": "writeback"}
 
 
-def test_on_a_mirror_that_is_made_for_it(host):
+def test_cache_on_newly_created_mirror(host):
     outcome = run(host, MIRRORED)
     assert actions(outcome) == [MakeBacking, CreateMirror, MakeSet, Attach, SetLabel, SetMode]
     assert {known.device for known in host.sets.values()} == {"md127"}
@@ -323,14 +323,14 @@ def test_on_a_mirror_that_is_made_for_it(host):
     assert set(host.contents) == {"sda"}
 
 
-def test_from_one_ssd_to_a_mirror_with_it(host):
+def test_single_ssd_is_converted_to_mirror(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     assert actions(run(host, MIRRORED)) == [Flush, Detach, UnregisterSet, Wipe, CreateMirror, MakeSet, Attach, SetMode]
     settled(host, MIRRORED)
 
 
-def test_a_degraded_mirror_is_reported_and_continues(host):
+def test_degraded_mirror_is_reported_and_stays_in_use(host):
     run(host, MIRRORED)
     host.degraded = True
     host.render()
@@ -343,7 +343,7 @@ def test_a_degraded_mirror_is_reported_and_continues(host):
         run(host, MIRRORED)
 
 
-def test_trap_the_set_on_a_mirror_that_is_made_again_is_of_the_new_mirror(host):
+def test_recreated_mirror_gets_a_new_set(host):
     (spec,) = read_items([MIRRORED])
     ground = BcacheLayer(host, [spec], host.root, sysfs=FakeSysfs(host), clock=host.clock, sleep=host.sleep).read().ground
     members = [ground.devices.resolve(path) for path in spec.cache_devices]
@@ -358,7 +358,7 @@ def test_trap_the_set_on_a_mirror_that_is_made_again_is_of_the_new_mirror(host):
 # -- what is refused
 
 
-def test_trap_what_is_made_empty_is_what_was_examined(host):
+def test_only_the_examined_device_is_wiped(host):
     run(host, ITEM, {**OTHER, "cache_devices": [SSD2]})
     wanted = read_items([ABSENT])
     layer = BcacheLayer(host, wanted, host.root, sysfs=FakeSysfs(host), clock=host.clock, sleep=host.sleep)
@@ -372,31 +372,31 @@ def test_trap_what_is_made_empty_is_what_was_examined(host):
     assert not [call for call in host.calls if call.startswith("wipefs --all")]
 
 
-def test_an_origin_with_content_is_refused(host):
+def test_origin_with_content_is_refused(host):
     host.contents["sda"] = Content("ext4", "1234")
     with pytest.raises(Refused, match=r"carries a signature \(ext4 \(1234\)\).*cannot be kept in place"):
         run(host, ITEM)
 
 
-def test_a_cache_device_with_content_is_refused(host):
+def test_cache_device_with_content_is_refused(host):
     host.contents["sdb"] = Content("xfs", "1234")
     with pytest.raises(Refused, match="xfs"):
         run(host, ITEM)
     assert "sda" not in host.contents
 
 
-def test_a_cache_of_somebody_else_is_refused(host):
+def test_foreign_cache_device_is_refused(host):
     host.contents["sdb"] = Content("cache", "b0000000-0000-0000-0000-0000000000ff", set="c0000000-0000-0000-0000-0000000000ff")
     with pytest.raises(Refused, match="carries the cache of another bcache set"):
         run(host, ITEM)
 
 
-def test_a_cache_device_that_is_too_small(host):
+def test_too_small_cache_device_is_rejected(host):
     with pytest.raises(BadInput, match="room for 512 buckets of 1 MiB, and the kernel takes no cache with less than 513"):
         run(host, {**ITEM, "bucket_size": "1M"})
 
 
-def test_writeback_needs_a_mirror_or_a_permission(host):
+def test_writeback_requires_mirror_or_explicit_permission(host):
     with pytest.raises(Refused, match="allow_unmirrored_writeback"):
         run(host, {**ITEM, "mode": "writeback"})
     run(host, ITEM)
@@ -404,7 +404,7 @@ def test_writeback_needs_a_mirror_or_a_permission(host):
         run(host, {**ITEM, "mode": "writeback"})
 
 
-def test_block_sizes(host):
+def test_block_size_is_applied_and_cannot_be_changed(host):
     run(host, {**ITEM, "block_size": "4K"})
     assert host.contents["sda"].block == 4096
     settled(host, {**ITEM, "block_size": "4K"})
@@ -412,7 +412,7 @@ def test_block_sizes(host):
         run(host, {**ITEM, "block_size": "1K"})
 
 
-def test_a_missing_cache_device_while_dirty_is_reported_and_nothing_forced(host):
+def test_missing_dirty_cache_device_is_reported_and_nothing_is_forced(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 10 * MIB)
     pulled = host.contents.pop("sdb")
@@ -430,7 +430,7 @@ def test_a_missing_cache_device_while_dirty_is_reported_and_nothing_forced(host)
     settled(host, {**ITEM, **WRITEBACK})
 
 
-def test_a_missing_cache_device_in_writethrough_is_replaced(host):
+def test_missing_writethrough_cache_device_is_replaced(host):
     run(host, ITEM)
     host.contents.pop("sdb")
     host.reboot()
@@ -443,7 +443,7 @@ def test_a_missing_cache_device_in_writethrough_is_replaced(host):
     settled(host, replaced)
 
 
-def test_a_cache_that_failed_is_not_attached_again_when_it_is_back(host):
+def test_returning_failed_cache_is_not_reattached(host):
     run(host, ITEM)
     # What Linux 6.1 leaves behind when a cache device is pulled in writethrough: running, clean, and its superblock names the lost set.
     host.sets.clear()
@@ -459,7 +459,7 @@ def test_a_cache_that_failed_is_not_attached_again_when_it_is_back(host):
     settled(host, replaced)
 
 
-def test_a_cache_device_that_does_not_start_changes_nothing_else(host):
+def test_cache_device_that_does_not_start_changes_nothing_else(host):
     run(host, {**ITEM, "cache_devices": [SSD2]}, {**OTHER, "cache_devices": [SSD]})
     cset = host.backings["sdd"].set
     run(host, {**OTHER, "state": "absent", "cache_devices": []})
@@ -470,7 +470,7 @@ def test_a_cache_device_that_does_not_start_changes_nothing_else(host):
     assert host.sets[host.backings["sda"].set].device == "sdc"
 
 
-def test_a_setting_that_the_kernel_does_not_have(host):
+def test_setting_missing_in_kernel_is_refused(host):
     run(host, ITEM)
     del host.backings["sda"].settings["writeback_delay"]
     host.render()
@@ -478,7 +478,7 @@ def test_a_setting_that_the_kernel_does_not_have(host):
         run(host, {**ITEM, "settings": {"writeback_delay": 10}})
 
 
-def test_what_was_used_without_its_cache_is_reported(host):
+def test_use_without_cache_is_reported(host):
     run(host, ITEM)
     host.contents["sda"].state, host.contents["sda"].set = "inconsistent", "c0000000-0000-0000-0000-0000000000ff"
     host.contents.pop("sdb")
@@ -490,7 +490,7 @@ def test_what_was_used_without_its_cache_is_reported(host):
     settled(host, ITEM)
 
 
-def test_a_flush_that_stands_still_and_one_that_takes_too_long(host):
+def test_stalled_and_slow_flushes_fail(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     host.stuck = True
@@ -512,7 +512,7 @@ def test_missing_devices_and_tools(tmp_path):
     assert not run(bcache, {**ABSENT, "origin": "/dev/disk/by-id/ata-NONE"}).changed
 
 
-def test_facts_cost_no_command(host):
+def test_facts_run_no_commands(host):
     devices = read_devices(host, host.root)
     host.calls.clear()
     assert read_caches(devices, host, host.root) == ()
@@ -524,7 +524,7 @@ def test_facts_cost_no_command(host):
     assert host.calls == []
 
 
-def test_a_converged_host_costs_one_command(host):
+def test_converged_host_runs_one_command(host):
     run(host, ITEM, OTHER)
     host.calls.clear()
     settled(host, ITEM, OTHER)
@@ -585,7 +585,7 @@ CASES = [(life, True) for life in sorted(LIVES)] + [(life, False) for life in ("
 
 
 @pytest.mark.parametrize(("life", "udev_registers"), CASES)
-def test_killed_at_every_step_and_run_again(tmp_path, monkeypatch, life, udev_registers):
+def test_run_killed_at_every_step_converges_on_rerun(tmp_path, monkeypatch, life, udev_registers):
     before, after = LIVES[life]
     bcache = FakeBcache(tmp_path, udev_registers=udev_registers)
     if before:
@@ -613,7 +613,7 @@ def test_killed_at_every_step_and_run_again(tmp_path, monkeypatch, life, udev_re
         assert not run(bcache, *after).changed, what
 
 
-def test_a_disk_of_the_network_is_registered_by_its_node(tmp_path):
+def test_network_disk_is_registered_by_device_node(tmp_path):
     written = []
 
     class Sysfs:

@@ -27,18 +27,18 @@ MIB = 1024**2
     # Written to sequential_cutoff and read back on Linux 6.1, and sizes seen in captures.
     [(5000000, "4.7M"), (4294967295, "3.9G"), (4 * MIB, "4.0M"), (0, "0.0k"), (512, "0.5k"), (512 * 1024, "512.0k"), (1000 * 1024, "0.9M"), (1024**4, "1.0T")],
 )
-def test_sizes_as_the_kernel_prints_them(count, text):
+def test_sizes_in_kernel_format(count, text):
     assert printed(count) == text
     assert parse_printed(text) <= count <= parse_printed(text) + 1024 ** ("kMGT".index(text[-1]) + 1) // 10
     assert printed(parse_printed(text)) == text
 
 
 @pytest.mark.parametrize(("text", "count"), [("-2.0M", -2 * MIB), ("512", 512), ("", None), (None, None), ("4M", None), ("four", None)])
-def test_other_texts(text, count):
+def test_other_and_invalid_sizes(text, count):
     assert parse_printed(text) == count
 
 
-def test_choices():
+def test_selected_choice_is_read():
     assert chosen("writethrough [writeback] writearound none") == "writeback"
     assert chosen("") is None
     assert chosen(None) is None
@@ -57,11 +57,11 @@ def test_choices():
         ("discard", None, 1, False),
     ],
 )
-def test_comparing_with_what_is_printed(key, text, requested, same):
+def test_requested_values_are_compared_with_printed_values(key, text, requested, same):
     assert has_value(key, text, requested) is same
 
 
-def test_every_default_is_what_default_means():
+def test_default_keyword_resolves_to_default_of_each_setting():
     assert read_settings(dict.fromkeys(SETTINGS, "default"), "x") == {key: known.default for key, known in SETTINGS.items()}
 
 
@@ -75,7 +75,7 @@ def test_every_default_is_what_default_means():
         ("readahead_cache_policy", "meta-only", "meta-only"),
     ],
 )
-def test_values(key, value, read):
+def test_setting_values_are_parsed(key, value, read):
     assert read_settings({key: value}, "x") == {key: read}
 
 
@@ -96,12 +96,12 @@ def test_values(key, value, read):
         ("running", 1),
     ],
 )
-def test_values_that_the_kernel_would_bend(key, value):
+def test_values_the_kernel_would_alter_are_rejected(key, value):
     with pytest.raises(BadInput):
         read_settings({key: value}, "x")
 
 
-def test_what_the_kernel_prints_as_a_user_writes_it():
+def test_printed_kernel_values_are_parsed():
     assert parse_value("sequential_cutoff", "4.0M") == 4 * MIB
     assert parse_value("stop_when_cache_set_failed", "auto [always]") == "always"
     assert parse_value("writeback_delay", "30") == 30
@@ -113,7 +113,7 @@ def test_what_the_kernel_prints_as_a_user_writes_it():
 ONE, TWO = "b608ddc5-a95d-4405-9906-04c5cb56b7ef", "113c21e5-487f-49cf-804d-289d6fa47d4b"
 
 
-def test_rules_there_and_back():
+def test_rules_round_trip():
     rules = {ONE: {"sequential_cutoff": "0", "readahead_cache_policy": "meta-only"}, TWO: {"congested_read_threshold_us": "0"}}
     text = bcache_rules.render(rules)
     assert bcache_rules.parse(text) == rules
@@ -125,12 +125,12 @@ def test_rules_there_and_back():
 
 
 @pytest.mark.parametrize("rules", [{"$(reboot)": {"sequential_cutoff": "0"}}, {ONE: {"sequential_cutoff": "0; reboot"}}, {ONE: {"label": "0"}}])
-def test_nothing_but_harmless_words_goes_into_a_rule(rules):
+def test_unsafe_words_in_rule_are_rejected(rules):
     with pytest.raises(BadInput, match="cannot be written into a udev rule"):
         bcache_rules.render(rules)
 
 
-def test_expected_content_of_a_line():
+def test_expected_values_in_rule():
     requested = {"sequential_cutoff": 0, "writeback_percent": 10, "congested_read_threshold_us": 5, "discard": 1}
     assert bcache_rules.kept(requested, "backing", {"writeback_percent": "20", "writeback_delay": "5"}) == {"sequential_cutoff": "0", "writeback_delay": "5"}
     assert bcache_rules.kept(requested, "set", {}) == {"congested_read_threshold_us": "5"}
@@ -141,7 +141,7 @@ def test_expected_content_of_a_line():
 ITEM = {"name": "images", "origin": "/dev/disk/by-id/ata-HDD0", "cache_devices": ["/dev/disk/by-id/ata-SSD0"]}
 
 
-def test_the_least_one_can_write():
+def test_minimal_item():
     (cache,) = read_items([ITEM])
     assert (cache.mode, cache.kind, cache.label, cache.bucket_size, cache.block_size, cache.present) == ("writethrough", "bcache", "images", None, None, True)
 
@@ -175,7 +175,7 @@ def test_invalid_options_are_rejected(fields, words):
         ({"cache_devices": ["/dev/disk/by-id/ata-SSD1", "/dev/disk/by-id/ata-SSD0"]}, "set mirror: true"),
     ],
 )
-def test_who_shares_a_cache_device_has_to_agree(fields, words):
+def test_conflicting_specs_for_shared_cache_device_are_rejected(fields, words):
     first = {**ITEM, "bucket_size": "512K", "settings": {"congested_read_threshold_us": 0, "sequential_cutoff": 0}}
     other = {**ITEM, "name": "archive", "origin": "/dev/disk/by-id/ata-HDD1"}
     read_items([first, {**other, "settings": {"sequential_cutoff": 5, "congested_read_threshold_us": 0}}])
@@ -183,6 +183,6 @@ def test_who_shares_a_cache_device_has_to_agree(fields, words):
         read_items([first, {**other, **fields}])
 
 
-def test_labels_that_would_be_the_same():
+def test_labels_that_collide_after_truncation_are_rejected():
     with pytest.raises(BadInput, match="bcache keeps no more of a name"):
         read_items([{**ITEM, "name": "x" * 33}, {**ITEM, "name": "x" * 34, "origin": "/dev/disk/by-id/ata-HDD1"}])

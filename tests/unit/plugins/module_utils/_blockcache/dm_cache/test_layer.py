@@ -90,7 +90,7 @@ def head(host, disk="sdb"):
 # -- one step after the other
 
 
-def test_attaching_to_an_empty_device_and_again(tmp_path):
+def test_cache_is_attached_to_empty_device_without_change_on_second_run(tmp_path):
     host = FakeDm(tmp_path)
     outcome = run(host, **WRITEBACK, settings={"migration_threshold": 4096})
     assert host.changes == [
@@ -116,14 +116,14 @@ def test_check_mode_predicts_run(tmp_path):
     assert run(host, **WRITEBACK).to_dict() == predicted
 
 
-def test_a_converged_host_with_24_caches_costs_as_many_commands_as_with_one(tmp_path):
+def test_command_count_is_independent_of_number_of_caches(tmp_path):
     host = made(tmp_path, mounted=False)
     host.calls.clear()
     run(host)
     assert [words[:2] for words in host.calls] == [("dmsetup", "info"), ("dmsetup", "table"), ("dmsetup", "status")]
 
 
-def test_the_result_holds_the_caches_as_they_were_read_back(tmp_path):
+def test_result_contains_reread_caches(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     host.mounted.clear()
     host.write("images", 1, 1)
@@ -133,7 +133,7 @@ def test_the_result_holds_the_caches_as_they_were_read_back(tmp_path):
     assert cache["origin"] == HDD
 
 
-def test_a_mode_is_left_clean_and_the_unit_follows(tmp_path):
+def test_mode_change_flushes_and_updates_unit(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     for _turn in range(6):
         host.work()
@@ -164,7 +164,7 @@ def test_passthrough_is_entered_clean(tmp_path):
 
 
 @pytest.mark.parametrize("fields", [{}, WRITEBACK])
-def test_passthrough_in_use_after_a_crash_is_refused_and_nothing_is_left_suspended(tmp_path, fields):
+def test_passthrough_in_use_after_crash_is_refused_without_suspension(tmp_path, fields):
     host = crashed(tmp_path, **fields)
     with pytest.raises(Refused, match=r"unmount it, run systemctl stop cachefleet-dm_cache-images\.service and systemctl start"):
         run(host, mode="passthrough")
@@ -182,7 +182,7 @@ def test_passthrough_in_use_after_a_crash_is_refused_and_nothing_is_left_suspend
 
 
 @pytest.mark.parametrize(("fields", "state"), [({"mode": "passthrough"}, "present"), ({}, "present"), (WRITEBACK, "present"), ({}, "absent")])
-def test_passthrough_does_not_start_after_a_crash_and_the_cache_is_recreated(tmp_path, fields, state):
+def test_passthrough_cache_does_not_start_after_crash_and_is_recreated(tmp_path, fields, state):
     """The unit must not map the origin without the cache: writes would bypass cached blocks that a later start serves again."""
     host = made(tmp_path)
     host.work()
@@ -204,7 +204,7 @@ def test_passthrough_does_not_start_after_a_crash_and_the_cache_is_recreated(tmp
 
 @pytest.mark.parametrize("fields", [{}, WRITEBACK])
 @pytest.mark.parametrize("state", ["flushed", "absent"])
-def test_trap_after_a_crash_it_is_proven_clean_by_the_cleaner(tmp_path, fields, state):
+def test_cleaner_proves_cache_clean_after_crash(tmp_path, fields, state):
     host = crashed(tmp_path, **fields)
     assert run(host, state=state).changed
     assert not host.stood_still
@@ -215,7 +215,7 @@ def test_trap_after_a_crash_it_is_proven_clean_by_the_cleaner(tmp_path, fields, 
         assert not run(host, **fields).changed
 
 
-def test_what_was_written_back_before_anybody_looked_is_refused_by_the_kernel_and_mended_at_once(tmp_path, monkeypatch):
+def test_passthrough_rejected_by_kernel_is_reported_and_recovered(tmp_path, monkeypatch):
     host = crashed(tmp_path)
     dirty = DmCacheLayer._dirty
     monkeypatch.setattr(DmCacheLayer, "_dirty", lambda self, name: dirty(self, name) if "cleaner" in host.mapped[name].live else 0)
@@ -227,7 +227,7 @@ def test_what_was_written_back_before_anybody_looked_is_refused_by_the_kernel_an
     assert mode(host) == "writethrough"
 
 
-def test_after_a_crash_what_counts_as_dirty_is_reported_where_the_cache_writes_through(tmp_path):
+def test_dirty_count_of_writethrough_cache_after_crash_is_reported(tmp_path):
     host = crashed(tmp_path, **WRITEBACK)
     (message,) = run(host).warnings
     assert "blocks of the cache as dirty all the same" in message
@@ -235,7 +235,7 @@ def test_after_a_crash_what_counts_as_dirty_is_reported_where_the_cache_writes_t
     assert not run(host).changed
 
 
-def test_nothing_of_a_life_is_left_in_etc(tmp_path):
+def test_no_files_remain_in_etc_after_removal(tmp_path):
     host = FakeDm(tmp_path)
     before = in_etc(host.root)
     run(host, **WRITEBACK)
@@ -244,7 +244,7 @@ def test_nothing_of_a_life_is_left_in_etc(tmp_path):
     assert in_etc(host.root) == before
 
 
-def test_the_rule_stays_while_another_cache_needs_it(tmp_path):
+def test_udev_rule_stays_while_another_cache_needs_it(tmp_path):
     host = made(tmp_path, mounted=False)
     unit(host)
     other = host.root / "etc/systemd/system/cachefleet-dm_cache-other.service"
@@ -254,7 +254,7 @@ def test_the_rule_stays_while_another_cache_needs_it(tmp_path):
     assert (host.root / "etc/udev/rules.d/09-cachefleet-dm-cache.rules").exists()
 
 
-def test_settings_are_set_left_alone_and_removed(tmp_path):
+def test_settings_are_set_kept_and_removed(tmp_path):
     host = made(tmp_path, **WRITECACHE, settings={"high_watermark": 60, "low_watermark": 30, "metadata_only": True})
     assert host.mapped["images"].live[-6:] == ["5", "high_watermark", "60", "low_watermark", "30", "metadata_only"]
     assert not run(host, **WRITECACHE).changed
@@ -263,7 +263,7 @@ def test_settings_are_set_left_alone_and_removed(tmp_path):
     assert host.mapped["images"].live[-3:] == ["2", "writeback_jobs", "8"]
 
 
-def test_what_is_not_named_counts_for_watermarks_that_contradict(tmp_path):
+def test_unspecified_watermarks_are_included_in_validation(tmp_path):
     host = FakeDm(tmp_path)
     refused(host, "low_watermark would be 45 and high_watermark 40: set both", BadInput, **WRITECACHE, settings={"high_watermark": 40})
     assert "images" not in host.mapped
@@ -272,7 +272,7 @@ def test_what_is_not_named_counts_for_watermarks_that_contradict(tmp_path):
     refused(host, "low_watermark would be 41 and high_watermark 40: set both", BadInput, **WRITECACHE, settings={"low_watermark": 41})
 
 
-def test_the_block_size_is_a_setting_and_is_read_as_one(tmp_path):
+def test_block_size_is_read_as_a_setting(tmp_path):
     host = made(tmp_path, **WRITECACHE, settings={"block_size": 512})
     assert host.mapped["images"].live[4] == "512"
     assert not run(host, **WRITECACHE, settings={"block_size": "512"}).changed
@@ -281,7 +281,7 @@ def test_the_block_size_is_a_setting_and_is_read_as_one(tmp_path):
     assert facts(host, **WRITECACHE)["caches"][0]["settings"] == {"block_size": 512}
 
 
-def test_a_large_block_gets_a_threshold_that_lets_it_move(tmp_path):
+def test_large_blocks_get_sufficient_migration_threshold(tmp_path):
     host = made(tmp_path, chunk_size="1M")
     assert host.mapped["images"].live[-3:] == ["2", "migration_threshold", "16384"]
     assert not run(host, chunk_size="1M").changed
@@ -289,7 +289,7 @@ def test_a_large_block_gets_a_threshold_that_lets_it_move(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [WRITEBACK, WRITECACHE])
-def test_flushed_keeps_service_and_nothing_can_become_dirty(tmp_path, kind):
+def test_flushed_keeps_cache_in_service_without_dirty_blocks(tmp_path, kind):
     host = made(tmp_path, **kind)
     for _turn in range(6):
         host.work()
@@ -307,7 +307,7 @@ def test_flushed_keeps_service_and_nothing_can_become_dirty(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["cache", "writecache"])
-def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(tmp_path, monkeypatch, kind):
+def test_origin_is_synced_before_cache_is_removed(tmp_path, monkeypatch, kind):
     host = made(tmp_path, **WRITEBACK, kind=kind)
     host.work()
     written = []
@@ -317,7 +317,7 @@ def test_trap_the_disk_writes_out_what_it_was_given_before_the_copy_goes(tmp_pat
 
 
 @pytest.mark.parametrize("requested", [{"state": "absent"}, {"state": "absent", "release_devices": True}, {"state": "present"}])
-def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp_path, requested):
+def test_dirty_cache_of_another_origin_in_old_record_is_not_touched(tmp_path, requested):
     host = made(tmp_path, mounted=False, **WRITEBACK)
     known = dm_cache_record.parse_record(unit(host))
     host.write("images", 1, 1)
@@ -339,11 +339,11 @@ def test_trap_what_an_old_record_remembers_may_be_the_dirty_cache_of_another(tmp
     assert host.read("images", 1) == 1
 
 
-def test_flushed_of_a_cache_that_is_not_there_is_no_change(tmp_path):
+def test_flushed_of_missing_cache_is_no_change(tmp_path):
     assert not run(FakeDm(tmp_path), state="flushed").changed
 
 
-def test_absence_while_in_use_keeps_a_way_to_the_origin_until_it_is_not(tmp_path):
+def test_removal_while_in_use_keeps_linear_mapping_until_unused(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     for _turn in range(6):
         host.work()
@@ -365,7 +365,7 @@ def test_absence_while_in_use_keeps_a_way_to_the_origin_until_it_is_not(tmp_path
     assert facts(host, **ABSENT)["problems"] == []
 
 
-def test_a_cache_comes_back_under_what_is_in_use(tmp_path):
+def test_cache_is_reattached_while_in_use(tmp_path):
     host = made(tmp_path)
     run(host, **ABSENT)
     for _turn in range(6):
@@ -377,7 +377,7 @@ def test_a_cache_comes_back_under_what_is_in_use(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"size": "500M"}, {"chunk_size": "256k"}, {"cache_devices": [SSD1]}, WRITECACHE])
-def test_what_cannot_be_changed_in_place_is_made_anew_in_use(tmp_path, change):
+def test_immutable_fields_are_changed_by_recreation_while_in_use(tmp_path, change):
     host = made(tmp_path, **WRITEBACK)
     for _turn in range(6):
         host.work()
@@ -390,7 +390,7 @@ def test_what_cannot_be_changed_in_place_is_made_anew_in_use(tmp_path, change):
         assert head(host) == bytes(4096)
 
 
-def test_a_mirror_is_made_and_given_back(tmp_path):
+def test_mirror_is_created_and_released(tmp_path):
     host = made(tmp_path, **MIRRORED, mode="writeback")
     assert mode(host) == "writeback"
     assert not run(host, **MIRRORED, mode="writeback").changed
@@ -406,7 +406,7 @@ def test_a_mirror_is_made_and_given_back(tmp_path):
 # -- refusals
 
 
-def test_degraded_mirror_under_write_back_is_reported_with_the_effect_of_a_boot(tmp_path):
+def test_degraded_writeback_mirror_is_reported_with_effect_of_reboot(tmp_path):
     host = made(tmp_path, mode="writeback", **MIRRORED)
     assert facts(host, mode="writeback", **MIRRORED)["problems"] == []
     (host.root / "sys/class/block/md127/md/degraded").write_text("1\n")
@@ -415,7 +415,7 @@ def test_degraded_mirror_under_write_back_is_reported_with_the_effect_of_a_boot(
     assert "Take the failed member out of the machine before the next boot" in problem
 
 
-def test_trap_a_line_of_fstab_that_mounts_the_bare_origin_is_a_warning_and_no_more(tmp_path):
+def test_fstab_line_mounting_origin_without_cache_is_a_warning(tmp_path):
     host = FakeDm(tmp_path)
     (tmp_path / "etc/fstab").write_text(f"/dev/mapper/images /srv xfs\n{HDD} /srv2 xfs nofail 0 2\n")
     warnings = [run(host, check_mode=True).warnings, run(host).warnings, run(host).warnings]
@@ -435,14 +435,14 @@ def refused(host, text, error=Refused, **fields):
         run(host, **fields)
 
 
-def test_write_back_without_a_mirror_is_refused_before_anything_is_touched(tmp_path):
+def test_unmirrored_writeback_is_refused_before_any_change(tmp_path):
     host = FakeDm(tmp_path)
     refused(host, "allow_unmirrored_writeback: true", mode="writeback")
     refused(host, "allow_unmirrored_writeback: true", kind="writecache")
     assert host.changes == []
 
 
-def test_a_device_that_is_not_empty_is_refused(tmp_path):
+def test_non_empty_device_is_refused(tmp_path):
     host = FakeDm(tmp_path)
     host.signatures["sdb"] = "ext4"
     refused(host, "carries a signature .ext4.")
@@ -452,7 +452,7 @@ def test_a_device_that_is_not_empty_is_refused(tmp_path):
     assert host.changes == []
 
 
-def test_trap_a_device_that_somebody_took_since_it_was_examined_is_refused(tmp_path):
+def test_device_used_since_examination_is_refused(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [ITEM])
     prepare = next(step for step in layer.plan(layer.read()) if isinstance(step.operation, PrepareDevice))
@@ -465,14 +465,14 @@ def test_trap_a_device_that_somebody_took_since_it_was_examined_is_refused(tmp_p
     assert host.mapped == {}
 
 
-def test_a_device_on_which_this_cache_lies_is_prepared_again(tmp_path):
+def test_device_already_holding_this_cache_is_prepared_again(tmp_path):
     host = made(tmp_path)
     layer = layer_of(host, [{**ITEM, "size": "512M"}])
     steps = layer.plan(layer.read())
     assert [step.operation.new for step in steps if isinstance(step.operation, PrepareDevice)] == [False]
 
 
-def test_an_origin_that_is_used_is_refused_and_one_with_a_file_system_is_not(tmp_path, monkeypatch):
+def test_origin_in_use_is_refused_but_file_system_is_accepted(tmp_path, monkeypatch):
     host = FakeDm(tmp_path)
     host.signatures["sda"] = "ext4"
     assert run(host, check_mode=True).changed
@@ -483,24 +483,24 @@ def test_an_origin_that_is_used_is_refused_and_one_with_a_file_system_is_not(tmp
     assert host.changes == []
 
 
-def test_a_mapping_of_somebody_else_is_refused(tmp_path):
+def test_foreign_mapping_is_refused(tmp_path):
     host = FakeDm(tmp_path)
     host.run(["dmsetup", "create", "images", "--uuid", "OTHER-TOP-images", "--table", f"0 8388608 linear {HDD} 0"])
     refused(host, "another device-mapper device has that name")
     refused(host, "another device-mapper device has that name", **ABSENT)
 
 
-def test_another_origin_under_the_same_name_is_refused(tmp_path):
+def test_changed_origin_of_existing_name_is_refused(tmp_path):
     host = made(tmp_path)
     refused(host, "is not what /dev/mapper/images caches, which is /dev/disk/by-id/ata-HDD0", origin=SSD1)
 
 
-def test_without_cache_check_no_cache_is_attached(tmp_path):
+def test_missing_cache_check_prevents_attaching(tmp_path):
     refused(FakeDm(tmp_path, missing=("cache_check",)), "cache_check is missing", ToolMissing)
     assert run(FakeDm(tmp_path / "x", missing=("cache_check",)), **WRITECACHE).changed
 
 
-def test_a_cache_that_needs_a_check_is_refused_and_let_go_if_it_wrote_through(tmp_path):
+def test_cache_needing_check_is_refused_and_detached_if_writethrough(tmp_path):
     host = made(tmp_path)
     host.needs_check = True
     refused(host, "state needs_check.*run with state: absent")
@@ -512,7 +512,7 @@ def test_a_cache_that_needs_a_check_is_refused_and_let_go_if_it_wrote_through(tm
         refused(host, "state needs_check.*decide manually", **fields)
 
 
-def test_a_cache_device_that_is_pulled_costs_no_data_in_write_through(tmp_path):
+def test_removed_cache_device_loses_no_data_in_writethrough(tmp_path):
     host = made(tmp_path)
     for _turn in range(6):
         host.work()
@@ -532,7 +532,7 @@ def test_a_cache_device_that_is_pulled_costs_no_data_in_write_through(tmp_path):
     assert mode(host) == "writethrough"
 
 
-def test_a_cache_device_that_is_pulled_in_use_goes_by_way_of_the_origin(tmp_path):
+def test_cache_device_removed_in_use_falls_back_to_origin(tmp_path):
     host = made(tmp_path)
     host.work()
     host.mounted.clear()
@@ -544,7 +544,7 @@ def test_a_cache_device_that_is_pulled_in_use_goes_by_way_of_the_origin(tmp_path
     assert set(host.mapped) == {"images", "above"}
 
 
-def test_cache_device_removed_in_write_back_needs_a_manual_decision(tmp_path):
+def test_cache_device_removed_in_writeback_requires_manual_decision(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     host.work()
     host.mounted.clear()
@@ -553,7 +553,7 @@ def test_cache_device_removed_in_write_back_needs_a_manual_decision(tmp_path):
         refused(host, "what it had not written back is only there", **fields)
 
 
-def test_a_cache_that_is_not_up_after_a_boot(tmp_path):
+def test_cache_not_running_after_reboot_is_refused(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     for _turn in range(6):
         host.work()
@@ -569,7 +569,7 @@ def test_a_cache_that_is_not_up_after_a_boot(tmp_path):
     assert not run(host, **WRITEBACK).changed
 
 
-def test_trap_what_wrote_through_and_was_not_up_is_made_anew_because_the_origin_may_have_been_used(tmp_path):
+def test_writethrough_cache_not_running_after_reboot_is_recreated(tmp_path):
     host = made(tmp_path)
     for _turn in range(6):
         host.work()
@@ -582,7 +582,7 @@ def test_trap_what_wrote_through_and_was_not_up_is_made_anew_because_the_origin_
     host.check("images")
 
 
-def test_trap_a_flush_that_makes_no_progress_is_given_up_and_the_cache_stays(tmp_path):
+def test_stalled_flush_fails_and_cache_stays(tmp_path):
     host = made(tmp_path, **WRITEBACK)
     host.work()
     host.mounted.clear()
@@ -591,7 +591,7 @@ def test_trap_a_flush_that_makes_no_progress_is_given_up_and_the_cache_stays(tmp
     assert host.mapped["images"].live[0] == "cache"
 
 
-def test_trap_a_mapping_that_stands_still_goes_on_with_the_table_it_has(tmp_path):
+def test_suspended_mapping_is_resumed_with_active_table(tmp_path):
     host = made(tmp_path, mounted=False)
     mapping = host.mapped["images"]
     mapping.suspended, mapping.waiting = True, ["linear", "8:0", "0"]
@@ -607,14 +607,14 @@ def test_manually_loaded_table_is_corrected(tmp_path):
     assert "smq" in host.mapped["images"].live
 
 
-def test_two_caches_do_not_share_a_device(tmp_path):
+def test_two_caches_cannot_share_a_device(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": SSD1}])
     with pytest.raises(BadInput, match="is taken by a cache before it"):
         layer.plan(layer.read())
 
 
-def test_one_origin_by_two_paths_is_cached_once(tmp_path):
+def test_origin_named_by_two_paths_is_cached_once(tmp_path):
     host = FakeDm(tmp_path)
     (tmp_path / "dev/disk/by-id/wwn-1").symlink_to(tmp_path / "dev/sda")
     layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": "/dev/disk/by-id/wwn-1", "cache_devices": [SSD1]}])
@@ -622,12 +622,12 @@ def test_one_origin_by_two_paths_is_cached_once(tmp_path):
         layer.plan(layer.read())
 
 
-def test_a_device_that_is_not_there(tmp_path):
+def test_missing_device_is_reported(tmp_path):
     refused(FakeDm(tmp_path), "does not exist", DeviceMissing, cache_devices=["/dev/disk/by-id/ata-NONE"])
     refused(FakeDm(tmp_path / "x"), "does not exist", DeviceMissing, origin="/dev/disk/by-id/ata-NONE")
 
 
-def test_a_command_that_fails_reports_where_the_reason_is(tmp_path):
+def test_failed_command_reports_the_reason(tmp_path):
     host = FakeDm(tmp_path)
     host.lies["dmsetup create images"] = 1
     refused(host, "images: .*; see dmesg for the reason", CommandFailed)
@@ -636,7 +636,7 @@ def test_a_command_that_fails_reports_where_the_reason_is(tmp_path):
     assert mode(host) == "writethrough"
 
 
-def test_blocks_of_a_writecache_do_not_break_what_is_on_the_origin(tmp_path):
+def test_writecache_block_size_matches_content_on_origin(tmp_path):
     host = FakeDm(tmp_path)
     host.signatures["sda"], host.content_block = "xfs", "512"
     run(host, **WRITECACHE)
@@ -707,12 +707,12 @@ def killed_everywhere(tmp_path, stages, then, *, used=True):
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_a_kill_at_any_command_and_the_same_again(tmp_path, life):
+def test_rerun_after_kill_at_any_command_converges(tmp_path, life):
     killed_everywhere(tmp_path, LIVES[life], lambda host: None)
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_a_power_cut_at_any_command_and_the_same_again(tmp_path, life):
+def test_rerun_after_power_cut_at_any_command_converges(tmp_path, life):
     def power_cut(host):
         host.cut_power()
         host.boot()
@@ -724,5 +724,5 @@ def test_a_power_cut_at_any_command_and_the_same_again(tmp_path, life):
 
 
 @pytest.mark.parametrize("life", ["write-through", "mirrored"])
-def test_kill_while_it_is_unused(tmp_path, life):
+def test_rerun_after_kill_while_unused_converges(tmp_path, life):
     killed_everywhere(tmp_path, LIVES[life], lambda host: None, used=False)

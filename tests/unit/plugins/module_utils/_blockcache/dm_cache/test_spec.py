@@ -15,14 +15,14 @@ from ansible_collections.cachefleet.storage.plugins.modules.dm_cache import CACH
 ITEM = {"name": "images", "origin": "/dev/disk/by-id/a", "cache_devices": ["/dev/disk/by-id/b"]}
 
 
-def test_an_item_and_its_defaults():
+def test_item_and_defaults():
     (cache,) = read_items([ITEM])
     assert (cache.kind, cache.mode, cache.state, cache.path) == ("cache", "writethrough", "present", "/dev/mapper/images")
     (cache,) = read_items([{**ITEM, "kind": "writecache", "mode": None}])
     assert cache.mode == "writeback"
 
 
-def test_settings_are_numbers_and_default_takes_one_away():
+def test_settings_are_numbers_and_default_removes_one():
     (cache,) = read_items([{**ITEM, "settings": {"migration_threshold": "4096"}}])
     assert cache.settings == {"migration_threshold": 4096}
     (cache,) = read_items([{**ITEM, "kind": "writecache", "settings": {"metadata_only": False, "max_age": "default", "pause_writeback": 0}}])
@@ -62,10 +62,10 @@ def test_invalid_options_are_rejected(fields, text):
         read_items([{**ITEM, **fields}])
 
 
-def test_every_name_and_origin_once():
+def test_duplicate_origins_are_rejected():
     with pytest.raises(BadInput, match="Two caches have the origin"):
         read_items([ITEM, {**ITEM, "name": "mail"}])
 
 
-def test_the_module_takes_every_common_option():
+def test_module_accepts_all_common_options():
     assert {"name", "origin", "cache_devices", "mirror", "size", "chunk_size", "settings", "state", "release_devices", "flush_timeout"} < set(CACHE_OPTIONS)

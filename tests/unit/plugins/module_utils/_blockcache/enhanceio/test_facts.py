@@ -34,7 +34,7 @@ def states(eio):
     return found
 
 
-def test_a_cache_in_the_words_of_every_type(eio):
+def test_cache_state_in_type_independent_model(eio):
     for number in range(3):
         eio.driver.write(HDD, number, "v")
     eio.driver.read(HDD, 0)
@@ -54,21 +54,21 @@ def test_a_cache_in_the_words_of_every_type(eio):
 
 
 @pytest.mark.parametrize("mode", ["wt", "ro"])
-def test_flushes_reach_the_origin_in_every_other_mode(eio, mode):
+def test_flushes_reach_origin_in_writethrough_and_readonly(eio, mode):
     eio.run(["eio_cli", "edit", "-c", "images", "-m", mode])
     (state,) = states(eio)
     assert state.sends_flushes is True
     assert state.settings == {"mem_limit_pct": 75}
 
 
-def test_names_of_the_kernel_are_reported_as_paths_that_stay(eio):
+def test_kernel_names_are_reported_as_persistent_paths(eio):
     eio.run(["eio_cli", "delete", "-c", "images"])
     eio.run(["eio_cli", "create", "-d", "/dev/sda", "-s", "/dev/sdc", "-c", "by_hand"])
     (state,) = states(eio)
     assert (state.device, state.cache_devices) == (HDD, (SSD2,))
 
 
-def test_a_write_back_cache_without_its_device_has_failed(eio):
+def test_writeback_cache_without_cache_device_has_failed(eio):
     eio.driver.write(HDD, 1, "v")
     eio.lose(SSD)
     (state,) = states(eio)
@@ -77,7 +77,7 @@ def test_a_write_back_cache_without_its_device_has_failed(eio):
     assert "Up to 4096 bytes are only on the cache device." in state.problem
 
 
-def test_another_cache_works_without_it(eio):
+def test_writethrough_cache_works_without_cache_device(eio):
     eio.run(["eio_cli", "edit", "-c", "images", "-m", "wt"])
     eio.lose(SSD)
     (state,) = states(eio)
@@ -85,26 +85,26 @@ def test_another_cache_works_without_it(eio):
     assert "works without it" in state.problem
 
 
-def test_a_cache_without_its_origin_has_failed(eio):
+def test_cache_without_origin_has_failed(eio):
     eio.lose(HDD)
     (state,) = states(eio)
     assert (state.state, state.device, state.device_name) == ("failed", HDD, None)
     assert f"because its origin {HDD} is gone" in state.problem
 
 
-def test_a_host_without_the_driver(tmp_path):
+def test_host_without_driver(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path, module="absent")
     assert states(eio) == ()
 
 
-def test_a_cache_that_goes_while_it_is_examined_is_none(eio, monkeypatch):
+def test_cache_removed_during_read_is_ignored(eio, monkeypatch):
     folder = eio.root / "proc/enhanceio/images"
     (folder / "stats").unlink()
     assert enhanceio_facts.read_one("images", eio.root) is None
     assert states(eio) == ()
 
 
-def test_files_that_cannot_be_read_or_understood_are_reported(eio):
+def test_unreadable_or_invalid_files_are_reported(eio):
     (eio.root / "proc/enhanceio/images/stats").write_text("nothing\n")
     with pytest.raises(NotUnderstood, match="/proc/enhanceio/images/stats"):
         states(eio)
@@ -121,7 +121,7 @@ def install_unit(eio, mode="writeback", fast=SSD, **settings):
 
 
 @pytest.mark.parametrize(("mode", "held"), [("writeback", True), ("writethrough", False)])
-def test_a_cache_that_should_run_and_does_not(eio, mode, held):
+def test_enabled_cache_that_is_not_running_is_inactive(eio, mode, held):
     install_unit(eio, mode)
     assert len(states(eio)) == 1
     eio.driver.shut_down()
@@ -133,7 +133,7 @@ def test_a_cache_that_should_run_and_does_not(eio, mode, held):
     assert states(eio)[0].state == "cache_missing"
 
 
-def test_the_unit_of_a_write_back_cache_waits_for_its_origin_without_systemd_and_lets_it_be_seen(eio):
+def test_writeback_unit_hides_origin_until_cache_runs(eio):
     files = install_unit(eio, dirty_high_threshold=60)
     lines = files.unit.splitlines()
     assert [line for line in lines if line.startswith("Exec")] == [
@@ -155,7 +155,7 @@ def test_the_unit_of_a_write_back_cache_waits_for_its_origin_without_systemd_and
     assert (files.fast, files.start["m"]) == (SSD, "wb")
 
 
-def test_the_unit_of_another_cache_begins_empty_and_hides_nothing(eio):
+def test_non_writeback_unit_starts_empty_and_hides_nothing(eio):
     files = install_unit(eio, "writearound")
     starts = [line.partition("=")[2] for line in files.unit.splitlines() if line.startswith("ExecStart=")]
     enable = f"/sbin/eio_cli enable -d {HDD} -s {SSD} -m ro -p fifo -b 4096 -c images"
@@ -170,7 +170,7 @@ def test_the_unit_of_another_cache_begins_empty_and_hides_nothing(eio):
     assert files.rule == ""
 
 
-def test_a_unit_that_is_not_enabled_brings_nothing_back(eio):
+def test_disabled_unit_is_ignored(eio):
     install_unit(eio)
     os.unlink(eio.root / boot_unit.FOLDER / "sysinit.target.wants" / enhanceio_boot.unit_name("images"))
     assert enhanceio_boot.read_units(eio.root) == {}

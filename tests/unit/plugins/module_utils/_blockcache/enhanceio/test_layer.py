@@ -104,7 +104,7 @@ def is_empty(eio, path):
 # -- a life
 
 
-def test_a_new_cache_writes_through_and_comes_back_empty_at_boot(eio):
+def test_new_cache_is_writethrough_and_starts_empty_at_boot(eio):
     outcome = run(eio)
     assert actions(outcome) == [CreateCache, WriteBootFiles]
     assert [words for words in eio.calls if words[0] == "eio_cli"] == [
@@ -120,7 +120,7 @@ def test_a_new_cache_writes_through_and_comes_back_empty_at_boot(eio):
     assert not run(eio).changed
 
 
-def test_what_changed_without_the_cache_is_not_read_from_it(eio):
+def test_blocks_changed_without_cache_are_not_read_from_it(eio):
     run(eio)
     fill(eio)
     eio.driver.shut_down()
@@ -129,7 +129,7 @@ def test_what_changed_without_the_cache_is_not_read_from_it(eio):
     assert eio.driver.read(HDD, 2) == "newer"
 
 
-def test_the_rule_of_eio_cli_is_removed(eio):
+def test_udev_rule_of_eio_cli_is_removed(eio):
     run(eio)
     rule = eio.root / "etc/udev/rules.d/94-enhanceio-images.rules"
     assert not rule.exists()
@@ -138,7 +138,7 @@ def test_the_rule_of_eio_cli_is_removed(eio):
     assert not rule.exists()
 
 
-def test_into_writeback_and_out_of_it(eio):
+def test_switch_to_writeback_and_back(eio):
     run(eio)
     outcome = run(eio, **WRITEBACK)
     assert actions(outcome) == [WriteBootFiles, SetMode]
@@ -155,7 +155,7 @@ def test_into_writeback_and_out_of_it(eio):
 
 
 @pytest.mark.parametrize("orderly", [True, False])
-def test_a_writeback_cache_survives_a_boot_and_hides_its_origin_until_it_runs(eio, orderly):
+def test_writeback_cache_survives_reboot_and_hides_origin_until_running(eio, orderly):
     run(eio, **WRITEBACK)
     fill(eio)
     eio.driver.shut_down() if orderly else eio.driver.power_cut()
@@ -166,7 +166,7 @@ def test_a_writeback_cache_survives_a_boot_and_hides_its_origin_until_it_runs(ei
     assert not run(eio, **WRITEBACK).changed
 
 
-def test_a_writeback_cache_whose_device_is_gone_at_boot_keeps_its_origin_hidden(eio):
+def test_origin_stays_hidden_if_writeback_device_is_missing_at_boot(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     eio.driver.shut_down()
@@ -181,7 +181,7 @@ def test_a_writeback_cache_whose_device_is_gone_at_boot_keeps_its_origin_hidden(
         run(eio, cache_devices=[SSD2], **GONE)
 
 
-def test_flushed_and_back(eio):
+def test_flushed_and_back_to_present(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     assert actions(run(eio, state="flushed", **WRITEBACK)) == [FlushCache, SetMode, WriteBootFiles]
@@ -194,7 +194,7 @@ def test_flushed_and_back(eio):
     assert eio.caches["images"]["mode"] == 1
 
 
-def test_a_cache_that_is_not_there_needs_no_flush(eio):
+def test_missing_cache_needs_no_flush(eio):
     assert not run(eio, state="flushed").changed
     assert not run(eio, **GONE).changed
     assert not run(eio, cache_devices=[], **GONE).changed
@@ -202,7 +202,7 @@ def test_a_cache_that_is_not_there_needs_no_flush(eio):
 
 
 @pytest.mark.parametrize("before", [{}, {"mode": "writearound"}, WRITEBACK])
-def test_absent_flushes_proves_and_leaves_the_device_empty(eio, before):
+def test_absent_flushes_verifies_and_empties_cache_device(eio, before):
     run(eio, **before)
     fill(eio)
     outcome = run(eio, **GONE)
@@ -213,7 +213,7 @@ def test_absent_flushes_proves_and_leaves_the_device_empty(eio, before):
     assert actions(run(eio)) == [CreateCache, WriteBootFiles]
 
 
-def test_dirty_blocks_in_a_mode_that_writes_through_are_named(eio):
+def test_dirty_blocks_in_writethrough_are_reported(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     assert not run(eio, **WRITEBACK).warnings
@@ -224,7 +224,7 @@ def test_dirty_blocks_in_a_mode_that_writes_through_are_named(eio):
     assert reported.startswith("images: mode writethrough and still 20 KiB dirty")
 
 
-def test_nothing_of_a_life_is_left_in_etc(eio):
+def test_no_files_remain_in_etc_after_removal(eio):
     before = in_etc(eio.root)
     run(eio)
     assert len(in_etc(eio.root)) > len(before)
@@ -234,7 +234,7 @@ def test_nothing_of_a_life_is_left_in_etc(eio):
     assert in_etc(eio.root) == before
 
 
-def test_absent_without_naming_the_device(eio):
+def test_absent_works_without_cache_devices(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     run(eio, cache_devices=[], **GONE)
@@ -242,7 +242,7 @@ def test_absent_without_naming_the_device(eio):
     assert is_empty(eio, SSD)
 
 
-def test_readers_and_writers_go_on_while_the_cache_is_changed(eio):
+def test_io_continues_while_cache_is_changed(eio):
     run(eio)
     for mode, again in itertools.product(("writeback", "writearound", "writethrough", "writeback", "writethrough"), (1, 2)):
         fill(eio, value=f"{mode}{again}")
@@ -251,13 +251,13 @@ def test_readers_and_writers_go_on_while_the_cache_is_changed(eio):
 
 
 @pytest.mark.parametrize(("mode", "word"), [("writearound", 2), ("writethrough", 3)])
-def test_other_modes(eio, mode, word):
+def test_writearound_and_readonly_modes(eio, mode, word):
     run(eio, mode=mode)
     assert eio.caches["images"]["mode"] == word
     assert not run(eio, mode=mode).changed
 
 
-def test_policy(eio):
+def test_policy_is_changed(eio):
     run(eio, policy="fifo")
     assert eio.caches["images"]["policy"] == 1
     assert not run(eio).changed
@@ -267,7 +267,7 @@ def test_policy(eio):
     assert eio.caches["images"]["policy"] == 3
 
 
-def test_settings_are_set_in_an_order_that_the_driver_takes_and_again_at_boot(eio):
+def test_settings_are_applied_in_valid_order_and_at_boot(eio):
     first = {"dirty_low_threshold": 70, "dirty_high_threshold": 80, "mem_limit_pct": 50}
     run(eio, settings=first, **WRITEBACK)
     assert {key: eio.caches["images"]["sysctls"][key] for key in first} == first
@@ -282,7 +282,7 @@ def test_settings_are_set_in_an_order_that_the_driver_takes_and_again_at_boot(ei
     assert {key: eio.caches["images"]["sysctls"][key] for key in first} == {"dirty_low_threshold": 10, "dirty_high_threshold": 30, "mem_limit_pct": 75}
 
 
-def test_a_setting_that_would_contradict_the_other_of_its_pair_is_refused_before_anything_is_changed(eio):
+def test_contradicting_threshold_pair_is_rejected_before_any_change(eio):
     run(eio, **WRITEBACK)
     before = eio.changes
     with pytest.raises(BadInput, match="dirty_low_threshold would be 40 and dirty_high_threshold 30: set both"):
@@ -290,13 +290,13 @@ def test_a_setting_that_would_contradict_the_other_of_its_pair_is_refused_before
     assert eio.changes == before
 
 
-def test_a_setting_that_this_driver_does_not_have(eio):
+def test_setting_missing_in_driver_is_rejected(eio):
     run(eio, **WRITEBACK)
     with pytest.raises(BadInput, match="has no setting cache_wronly"):
         run(eio, settings={"cache_wronly": 1}, **WRITEBACK)
 
 
-def test_another_device_means_flush_proof_and_a_new_cache(eio):
+def test_changed_device_flushes_verifies_and_recreates_cache(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     predicted = run(eio, check_mode=True, **MIRRORED).to_dict()
@@ -316,7 +316,7 @@ def test_another_device_means_flush_proof_and_a_new_cache(eio):
     assert actions(run(eio, cache_devices=[SSD2])) == [CreateCache, WriteBootFiles]
 
 
-def test_a_size_of_blocks_that_the_driver_does_not_follow_is_reported_and_not_tried_again(eio):
+def test_ignored_block_size_is_reported_and_not_retried(eio):
     with pytest.raises(NotEffective, match="made blocks of 4096 bytes where 8192 were requested: leave chunk_size out"):
         run(eio, chunk_size="8k")
     before = eio.changes
@@ -348,7 +348,7 @@ LIVES = {
 
 @pytest.mark.parametrize(("works", "what_then"), [(False, "nothing"), (True, "nothing"), (True, "boot"), (True, "power cut")])
 @pytest.mark.parametrize("life", LIVES)
-def test_kill_at_every_change_converges_and_loses_nothing(tmp_path, monkeypatch, life, works, what_then):
+def test_kill_at_every_change_converges_without_data_loss(tmp_path, monkeypatch, life, works, what_then):
     """Around every command that changes something, every file that is written or removed, and the wiping of a superblock."""
     before, requested, may_be_dirty = LIVES[life]
     eio = SimulatedEnhanceIO(tmp_path, drain=2)
@@ -384,7 +384,7 @@ def test_kill_at_every_change_converges_and_loses_nothing(tmp_path, monkeypatch,
         assert all_there(eio, value=value)
 
 
-def test_a_flush_that_was_broken_off_does_not_keep_a_writeback_cache_from_writing_back(eio):
+def test_interrupted_flush_does_not_disable_writeback(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     eio.driver.write_sysctl("images", "do_clean", 3)
@@ -395,7 +395,7 @@ def test_a_flush_that_was_broken_off_does_not_keep_a_writeback_cache_from_writin
     assert not on_disk(eio, value="w")
 
 
-def test_a_writeback_cache_that_does_not_run_is_started_before_anything_else(eio):
+def test_stopped_writeback_cache_is_started_first(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     eio.driver.shut_down()
@@ -407,7 +407,7 @@ def test_a_writeback_cache_that_does_not_run_is_started_before_anything_else(eio
     assert on_disk(eio)
 
 
-def test_a_writeback_cache_is_not_started_behind_the_back_of_who_uses_its_origin(eio):
+def test_writeback_cache_is_not_started_while_origin_is_in_use(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     eio.driver.shut_down()
@@ -418,7 +418,7 @@ def test_a_writeback_cache_is_not_started_behind_the_back_of_who_uses_its_origin
     assert not eio.caches
 
 
-def test_a_clean_cache_that_does_not_run_is_recreated(eio):
+def test_clean_stopped_cache_is_recreated(eio):
     run(eio)
     fill(eio)
     eio.driver.shut_down()
@@ -433,7 +433,7 @@ def test_a_clean_cache_that_does_not_run_is_recreated(eio):
 # -- flushing
 
 
-def test_a_flush_has_a_limit_when_one_was_given(tmp_path):
+def test_flush_timeout_is_applied(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path, drain=1)
     run(eio, **WRITEBACK)
     fill(eio, 20)
@@ -444,7 +444,7 @@ def test_a_flush_has_a_limit_when_one_was_given(tmp_path):
     assert on_disk(eio, 20)
 
 
-def test_a_flush_that_stands_still_is_given_up_and_the_cache_stays(eio):
+def test_stalled_flush_fails_and_cache_stays(eio):
     run(eio, **WRITEBACK)
     fill(eio)
     eio.state["faults"]["write_errors"] = True
@@ -457,7 +457,7 @@ def test_a_flush_that_stands_still_is_given_up_and_the_cache_stays(eio):
     assert on_disk(eio)
 
 
-def test_a_cache_that_fails_while_it_is_flushed_is_left_alone(tmp_path):
+def test_cache_failing_during_flush_is_not_touched(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path, drain=1)
     run(eio, **WRITEBACK)
     fill(eio)
@@ -489,14 +489,14 @@ def test_a_cache_that_fails_while_it_is_flushed_is_left_alone(tmp_path):
         ({"origin": "/dev/disk/by-id/gone"}, DeviceMissing, "/dev/disk/by-id/gone does not exist"),
     ],
 )
-def test_refused_before_anything_is_changed(eio, fields, kind, message):
+def test_invalid_requests_are_refused_before_any_change(eio, fields, kind, message):
     with pytest.raises(kind, match=message):
         run(eio, **fields)
     assert eio.changes == 0
 
 
 @pytest.mark.parametrize("place", [HDD, SSD])
-def test_writeback_over_a_volatile_cache_is_refused_unless_it_is_allowed(eio, place):
+def test_writeback_over_volatile_cache_is_refused_unless_allowed(eio, place):
     volatile = {place: [f"{place} has its volatile write cache on"]}
     with pytest.raises(Refused, match=f"does not pass every flush down, and {place} has its volatile write cache on: .* allow_ignored_flushes: true"):
         run(eio, volatile=volatile, **WRITEBACK)
@@ -509,7 +509,7 @@ def test_writeback_over_a_volatile_cache_is_refused_unless_it_is_allowed(eio, pl
     assert not run(eio, volatile=volatile, **WRITEBACK).changed
 
 
-def test_a_device_that_is_not_empty_is_no_cache_device(eio):
+def test_non_empty_cache_device_is_refused(eio):
     with open(eio.root / "dev/sdb", "r+b") as device:
         device.seek(16)
         device.write((0xFACECAFE).to_bytes(4, "little"))
@@ -518,7 +518,7 @@ def test_a_device_that_is_not_empty_is_no_cache_device(eio):
     assert eio.changes == 0
 
 
-def test_the_cache_device_of_another_is_never_taken(eio):
+def test_cache_device_of_another_cache_is_refused(eio):
     run(eio)
     other = [{**ITEM, "name": "other", "origin": SSD2}]
     requested = read_items(other)
@@ -531,14 +531,14 @@ def test_the_cache_device_of_another_is_never_taken(eio):
         converge(EnhanceIOLayer(eio, requested, root=eio.root, sleep=eio.sleep), check_mode=False)
 
 
-def test_two_items_do_not_share_a_device(eio):
+def test_two_items_cannot_share_a_device(eio):
     requested = read_items([ITEM, {"name": "other", "origin": SSD2, "cache_devices": [SSD]}])
     with pytest.raises(BadInput, match="is taken by a cache before it in the list"):
         converge(EnhanceIOLayer(eio, requested, root=eio.root), check_mode=False)
 
 
 @pytest.mark.parametrize("running", [False, True], ids=["new", "running"])
-def test_an_origin_is_cached_once_whatever_it_is_called(eio, running):
+def test_origin_is_cached_once_under_any_path(eio, running):
     link = "/dev/disk/by-id/wwn-0x5000c500000000aa"
     eio.host.link(link, (eio.root / HDD.lstrip("/")).resolve().name)
     if running:
@@ -551,7 +551,7 @@ def test_an_origin_is_cached_once_whatever_it_is_called(eio, running):
     assert eio.changes == before
 
 
-def test_a_cache_of_that_name_on_another_origin(eio):
+def test_existing_cache_name_on_another_origin_is_refused(eio):
     run(eio)
     with pytest.raises(Refused, match=f"the EnhanceIO cache images that runs is that of {HDD}"):
         run(eio, origin=SSD2)
@@ -559,14 +559,14 @@ def test_a_cache_of_that_name_on_another_origin(eio):
         run(eio, origin=SSD2, **GONE)
 
 
-def test_the_system_itself_is_not_put_into_writeback(eio):
+def test_writeback_is_refused_for_system_disk(eio):
     eio.host.mount("sda", "/")
     run(eio)
     with pytest.raises(Refused, match="carries the system itself"):
         run(eio, **WRITEBACK)
 
 
-def test_without_the_driver_the_sentence_names_the_alternatives(tmp_path):
+def test_missing_driver_error_names_alternatives(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path, module="absent")
     with pytest.raises(ToolMissing) as caught:
         run(eio)
@@ -578,7 +578,7 @@ def test_without_the_driver_the_sentence_names_the_alternatives(tmp_path):
     assert not run(eio, state="flushed").changed
 
 
-def test_a_driver_that_is_not_loaded_is_loaded(tmp_path):
+def test_unloaded_driver_is_loaded(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path, module="available")
     run(eio)
     assert ("modprobe", "enhanceio") in eio.calls
@@ -586,14 +586,14 @@ def test_a_driver_that_is_not_loaded_is_loaded(tmp_path):
 
 
 @pytest.mark.parametrize(("tool", "message"), [("eio_cli", "name its folder in tool_dirs"), ("systemctl", "could not be started at boot")])
-def test_a_tool_that_is_missing(eio, tool, message):
+def test_missing_tool_is_reported(eio, tool, message):
     eio.missing.add(tool)
     with pytest.raises(ToolMissing, match=message):
         run(eio)
     assert eio.changes == 0
 
 
-def test_a_cache_that_somebody_else_is_changing_is_waited_for_and_then_refused(eio):
+def test_cache_busy_with_another_command_is_awaited_then_refused(eio):
     run(eio)
     eio.caches["images"]["flags"] |= 1 << 9
     eio.driver.publish()
@@ -612,7 +612,7 @@ def test_a_cache_that_somebody_else_is_changing_is_waited_for_and_then_refused(e
     assert len(waited) == 3
 
 
-def test_fast_removal_of_somebody_else_keeps_a_cache_out_of_writeback(eio):
+def test_foreign_fast_removal_setting_prevents_writeback(eio):
     run(eio)
     eio.driver.write_sysctl("images", "control", 6)
     with pytest.raises(Refused, match=r"set dev.enhanceio.images.control=7 first"):
@@ -622,7 +622,7 @@ def test_fast_removal_of_somebody_else_keeps_a_cache_out_of_writeback(eio):
 # -- devices that go
 
 
-def test_a_cache_device_that_is_gone_leaves_the_origin_working_and_comes_back_empty(eio):
+def test_lost_cache_device_keeps_origin_working_and_cache_starts_empty(eio):
     run(eio)
     fill(eio)
     eio.driver.lose(SSD)
@@ -637,7 +637,7 @@ def test_a_cache_device_that_is_gone_leaves_the_origin_working_and_comes_back_em
     assert not run(eio).changed
 
 
-def test_a_cache_device_that_is_gone_for_good_is_replaced(eio):
+def test_permanently_lost_cache_device_is_replaced(eio):
     run(eio)
     fill(eio)
     eio.lose(SSD)
@@ -648,7 +648,7 @@ def test_a_cache_device_that_is_gone_for_good_is_replaced(eio):
     assert not run(eio, cache_devices=[SSD2]).changed
 
 
-def test_a_degraded_cache_is_not_given_a_device_that_holds_something(eio):
+def test_degraded_cache_is_not_given_a_non_empty_device(eio):
     run(eio)
     eio.driver.lose(SSD)
     eio.driver.state["gone"].clear()
@@ -660,7 +660,7 @@ def test_a_degraded_cache_is_not_given_a_device_that_holds_something(eio):
         run(eio)
 
 
-def test_a_mirror_that_degraded_under_a_writeback_cache_is_a_problem_and_no_failure(eio):
+def test_degraded_mirror_under_writeback_is_a_problem_not_a_failure(eio):
     run(eio, **MIRRORED)
     (eio.root / "sys/class/block/md127/md/degraded").write_text("1\n")
     assert not run(eio, **MIRRORED).changed
@@ -701,7 +701,7 @@ def test_acknowledged_command_without_effect_is_detected(eio, verb, requested, m
 # -- what it costs
 
 
-def test_a_converged_host_with_many_caches_costs_as_many_commands_as_with_one(tmp_path):
+def test_command_count_is_independent_of_number_of_caches(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path)
     items = []
     for number in range(24):

@@ -54,7 +54,7 @@ def superblock(**fields):
     return bytes(block)
 
 
-def test_config():
+def test_config_is_parsed():
     assert output.parse_config(CONFIG, "images") == Config(
         source="/dev/disk/by-id/ata-HDD_1",
         fast="/dev/disk/by-id/ata-SSD_1",
@@ -83,7 +83,7 @@ def test_config():
         ("metadata        small", "???", "the line '???' is not a name and a value"),
     ],
 )
-def test_a_config_that_reports_something_else(was, instead, what):
+def test_invalid_config_is_rejected(was, instead, what):
     assert was in CONFIG
     with pytest.raises(NotUnderstood) as caught:
         output.parse_config(CONFIG.replace(was, instead), "images")
@@ -91,12 +91,12 @@ def test_a_config_that_reports_something_else(was, instead, what):
     assert "/proc/enhanceio/images/config" in str(caught.value)
 
 
-def test_a_policy_of_a_fork_is_reported_as_it_is():
+def test_unknown_policy_is_reported_unchanged():
     assert output.parse_config(CONFIG.replace("eviction            2", "eviction            4"), "images").policy == "lifo"
     assert output.parse_config(CONFIG.replace("eviction            2", "eviction            9"), "images").policy == "9"
 
 
-def test_stats():
+def test_stats_are_parsed():
     stats = output.parse_stats(STATS, "images")
     assert (stats["reads"], stats["nr_dirty"], stats["do_clean"], stats["cached_blocks"]) == (800, 12, 2, -1)
 
@@ -109,14 +109,14 @@ def test_stats():
         ("nr_dirty                             12", "nr_dirty                             many", "nr_dirty is 'many'"),
     ],
 )
-def test_stats_that_could_be_taken_for_a_proof_are_read_strictly(was, instead, what):
+def test_stats_used_as_proof_are_parsed_strictly(was, instead, what):
     assert was in STATS
     with pytest.raises(NotUnderstood) as caught:
         output.parse_stats(STATS.replace(was, instead), "images")
     assert what in str(caught.value)
 
 
-def test_errors_and_histogram():
+def test_errors_and_histogram_are_parsed():
     assert output.parse_errors(ERRORS, "images") == {
         "disk_read_errors": 0,
         "disk_write_errors": 0,
@@ -129,7 +129,7 @@ def test_errors_and_histogram():
 
 
 @pytest.mark.parametrize("line", ["512", "512 7 9", "500 7", "0 7", "512 -7", "x 7", "512 \uff17"])
-def test_a_histogram_line_that_is_none(line):
+def test_invalid_histogram_line_is_rejected(line):
     with pytest.raises(NotUnderstood, match="is not a size and a count"):
         output.parse_histogram(HISTOGRAM + line + "\n", "images")
 
@@ -145,18 +145,18 @@ def test_a_histogram_line_that_is_none(line):
         (0x55DADDEE, 2, "running", False),
     ],
 )
-def test_superblock(state, mode, word, dirty):
+def test_superblock_is_parsed(state, mode, word, dirty):
     found = output.parse_superblock(superblock(state=state, mode=mode))
     assert found == EnhanceIOSuperblock("images", "/dev/sda", "/dev/sdb", output.MODES[mode], "lru", 4096, word)
     assert found.may_be_dirty is dirty
 
 
 @pytest.mark.parametrize("fields", [{"magic": 0xBADCAC6E}, {"magic": 0}, {"state": 0}, {"mode": 9}])
-def test_what_the_driver_would_not_load_is_no_cache(fields):
+def test_superblock_the_driver_rejects_is_none(fields):
     assert output.parse_superblock(superblock(**fields)) is None
 
 
-def test_a_short_read_is_no_cache():
+def test_short_superblock_is_none():
     assert output.parse_superblock(superblock()[:443]) is None
     assert output.parse_superblock(b"") is None
 
@@ -176,30 +176,30 @@ def only_not_understood(parse, text):
 
 
 @given(mutated(CONFIG))
-def test_no_config_breaks_the_parser(text):
+def test_mutated_config_raises_only_not_understood(text):
     found = only_not_understood(output.parse_config, text)
     assert found is None or (found.mode in output.MODE_WORDS and found.block_size > 0 and found.state in ("normal", "degraded", "failed"))
 
 
 @given(mutated(STATS))
-def test_no_stats_break_the_parser(text):
+def test_mutated_stats_raise_only_not_understood(text):
     found = only_not_understood(output.parse_stats, text)
     assert found is None or found["nr_dirty"] >= 0
 
 
 @given(mutated(ERRORS))
-def test_no_errors_break_the_parser(text):
+def test_mutated_errors_raise_only_not_understood(text):
     only_not_understood(output.parse_errors, text)
 
 
 @given(mutated(HISTOGRAM))
-def test_no_histogram_breaks_the_parser(text):
+def test_mutated_histogram_raises_only_not_understood(text):
     found = only_not_understood(output.parse_histogram, text)
     assert found is None or all(size > 0 and size % 512 == 0 for size in found)
 
 
 @given(st.binary(max_size=4096), st.integers(0, 500))
-def test_no_superblock_breaks_the_parser(data, place):
+def test_mutated_superblock_raises_nothing(data, place):
     block = superblock()
     output.parse_superblock(block[:place] + data + block[place + len(data) :])
     output.parse_superblock(data)

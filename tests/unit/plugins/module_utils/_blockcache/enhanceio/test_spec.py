@@ -21,14 +21,14 @@ def read(**fields):
     return read_items([{**ITEM, **fields}])[0]
 
 
-def test_what_is_not_said():
+def test_defaults():
     expected = read()
     assert (expected.mode, expected.policy, expected.chunk_size, expected.state, expected.settings) == ("writethrough", None, None, "present", {})
     assert not expected.allow_ignored_flushes
     assert not expected.allow_unmirrored_writeback
 
 
-def test_everything():
+def test_all_options_are_parsed():
     expected = read(
         mode="writeback",
         policy="fifo",
@@ -76,7 +76,7 @@ def test_invalid_options_are_rejected(fields, message):
         read(**fields)
 
 
-def test_the_longest_path_and_name():
+def test_maximum_path_and_name_length():
     assert read(name="a" * 31, origin="/dev/disk/by-id/" + "a" * 111).name == "a" * 31
 
 
@@ -85,21 +85,21 @@ def test_writeback_settings_are_accepted_for_absent_and_flushed():
         assert read(state=state, settings={"dirty_high_threshold": 50}).settings == {"dirty_high_threshold": 50}
 
 
-def test_two_caches_of_one_name_or_origin():
+def test_duplicate_names_or_origins_are_rejected():
     with pytest.raises(BadInput, match="Two caches have the name images"):
         read_items([ITEM, {**ITEM, "origin": "/dev/disk/by-id/x"}])
     with pytest.raises(BadInput, match="Two caches have the origin"):
         read_items([ITEM, {**ITEM, "name": "other"}])
 
 
-def test_values_in_numbers():
+def test_setting_values_are_converted_to_numbers():
     requested = {"time_based_clean_interval": None, "dirty_high_threshold": None, "mem_limit_pct": 5}
     assert enhanceio_settings.values(requested, "writeback", 400 << 30) == {"time_based_clean_interval": 25, "dirty_high_threshold": 30, "mem_limit_pct": 5}
     assert enhanceio_settings.values(requested, "writeback", 1 << 30)["time_based_clean_interval"] == 1
     assert enhanceio_settings.values(requested, "writethrough", 1 << 30) == {"mem_limit_pct": 5}
 
 
-def test_what_still_holds_in_a_mode():
+def test_settings_existing_in_a_mode():
     known = {"mem_limit_pct": 75, "dirty_high_threshold": 30}
     assert enhanceio_settings.existing("writeback", known) == known
     assert enhanceio_settings.existing("writearound", known) == {"mem_limit_pct": 75}
@@ -115,7 +115,7 @@ THRESHOLDS = [key for pair in PAIRS for key in pair]
     st.fixed_dictionaries({}, optional=dict.fromkeys(THRESHOLDS, PERCENT)),
     st.permutations(THRESHOLDS),
 )
-def test_every_order_of_changes_is_one_that_the_driver_takes(known, values, order):
+def test_every_intermediate_setting_is_accepted_by_the_driver(known, values, order):
     known = {key: value for pair, both in zip(PAIRS, known) for key, value in zip(pair, both)}
     requested = {key: values[key] for key in order if key in values}
     final = {**known, **requested}
@@ -132,7 +132,7 @@ def test_every_order_of_changes_is_one_that_the_driver_takes(known, values, orde
     assert now == final
 
 
-def test_a_cache_that_was_just_made_has_the_usual_values():
+def test_new_cache_is_assumed_to_have_default_values():
     """Nothing is known of it, and a low threshold above the usual high one goes after that."""
     changes = enhanceio_settings.changes({"dirty_low_threshold": 50, "dirty_high_threshold": 60}, {}, "images")
     assert changes == [("dirty_high_threshold", None, 60), ("dirty_low_threshold", None, 50)]
@@ -142,6 +142,6 @@ def test_a_cache_that_was_just_made_has_the_usual_values():
         enhanceio_settings.changes({"dirty_low_threshold": 31}, {}, "images")
 
 
-def test_limits_are_those_of_the_driver():
+def test_limits_match_the_driver():
     assert all(limits.low <= (limits.default or 0) <= limits.high for limits in SETTINGS.values())
     assert all(SETTINGS[low].default <= SETTINGS[high].default for low, high in PAIRS)

@@ -27,12 +27,12 @@ def read(host):
     return flashcache_facts.read_caches(devices, host, host.root)
 
 
-def test_a_host_without_a_cache_costs_no_command(host):
+def test_host_without_cache_runs_no_commands(host):
     assert read(host) == ()
     assert host.calls == []
 
 
-def test_a_cache_in_the_words_of_every_type(host):
+def test_cache_state_in_type_independent_model(host):
     host.run_layer(**BACK, settings={"dirty_thresh_pct": 40})
     host.kernel.write("fc0", 100)
     host.kernel.send("fc0", {512: 30, 4096: 10})
@@ -53,7 +53,7 @@ def test_a_cache_in_the_words_of_every_type(host):
     json.dumps(state.to_dict())
 
 
-def test_write_around_counts_no_hits_of_writes(host):
+def test_writearound_does_not_count_write_hits(host):
     host.run_layer(mode="writearound")
     host.kernel.write("fc0", 100)
     (state,) = read(host)
@@ -62,7 +62,7 @@ def test_write_around_counts_no_hits_of_writes(host):
 
 
 @pytest.mark.parametrize("mode", ["writethrough", "writearound"])
-def test_an_ssd_that_failed_is_bypassed_for_ever_and_that_is_no_cache(host, mode):
+def test_failed_ssd_is_bypassed_permanently_and_reported(host, mode):
     host.run_layer(mode=mode)
     host.cache["errors"] = {"ssd_read_errors": 2}
     (state,) = read(host)
@@ -71,14 +71,14 @@ def test_an_ssd_that_failed_is_bypassed_for_ever_and_that_is_no_cache(host, mode
     assert state.counters["cache_errors"] == 2
 
 
-def test_an_ssd_that_has_gone(host):
+def test_missing_ssd_is_reported(host):
     host.run_layer(**BACK)
     (host.root / SSD.lstrip("/")).unlink()
     (state,) = read(host)
     assert (state.state, state.cache_devices, state.cache_device_names) == ("cache_missing", (SSD,), ())
 
 
-def test_a_cache_that_waits_to_be_loaded_is_reported_with_what_it_may_hold(host):
+def test_unloaded_cache_is_reported_with_possible_dirty_data(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 10)
     host.crash()
@@ -88,7 +88,7 @@ def test_a_cache_that_waits_to_be_loaded_is_reported_with_what_it_may_hold(host)
     assert host.calls == []
 
 
-def test_a_clean_and_an_unstable_one(host):
+def test_clean_and_unstable_unloaded_caches(host):
     host.run_layer(**BACK)
     host.kernel.begin_removal("fc0")
     (state,) = read(host)
@@ -101,7 +101,7 @@ def test_a_clean_and_an_unstable_one(host):
     assert state.state == "read_only"
 
 
-def test_an_origin_that_lvm_sees_is_reported(host):
+def test_origin_visible_to_lvm_is_reported(host):
     host.run_layer()
     host.fake.records = [record + ("\nE: ID_FS_TYPE=LVM2_member\nE: ID_FS_USAGE=raid" if "N: sda" in record else "") for record in host.fake.records]
     layer = host.layer([{"name": "fc0", "origin": DISK, "cache_devices": [SSD]}])

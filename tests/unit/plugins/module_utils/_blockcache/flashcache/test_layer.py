@@ -50,7 +50,7 @@ def host(tmp_path):
 # -- the whole life
 
 
-def test_made_and_again(host):
+def test_cache_is_created_without_change_on_second_run(host):
     outcome = host.run_layer()
     assert host.changes == [
         f"systemctl enable {UNIT}",
@@ -61,7 +61,7 @@ def test_made_and_again(host):
     assert not host.run_layer().changed
 
 
-def test_write_back_with_all_details(host):
+def test_writeback_with_all_options(host):
     fields = {**BACK, "write_only": True, "chunk_size": "8k", "metadata_block_size": "8k", "associativity": 1024, "disk_associativity": "128k", "size": "50%"}
     host.run_layer(**fields, settings={"dirty_thresh_pct": 60, "reclaim_policy": True, "fallow_delay": "default"})
     assert f"flashcache_create -p back -w -b 16 -m 16 -s 131072 -a 1024 -d 256 fc0 {SSD} {DISK}" in host.changes
@@ -79,7 +79,7 @@ def test_check_mode_predicts_run(host):
     assert host.run_layer(**BACK, settings={"dirty_thresh_pct": 30}).to_dict() == predicted
 
 
-def test_sysctls_change_while_it_is_in_use_and_come_back_after_a_reboot(host):
+def test_sysctls_change_while_in_use_and_persist_across_reboot(host):
     host.run_layer(**BACK)
     host.mount()
     host.run_layer(**BACK, settings={"dirty_thresh_pct": 30, "skip_seq_thresh_kb": 64})
@@ -95,7 +95,7 @@ def test_sysctls_change_while_it_is_in_use_and_come_back_after_a_reboot(host):
 
 
 @pytest.mark.parametrize("mode", ["writethrough", "writearound"])
-def test_what_keeps_nothing_over_a_reboot_is_made_again_by_its_unit(host, mode):
+def test_non_persistent_cache_is_recreated_by_its_unit(host, mode):
     host.run_layer(mode=mode, size="64M", settings={"reclaim_policy": 1})
     host.crash()
     assert host.start(UNIT).rc == 0
@@ -103,7 +103,7 @@ def test_what_keeps_nothing_over_a_reboot_is_made_again_by_its_unit(host, mode):
     assert not host.run_layer(mode=mode, size="64M", settings={"reclaim_policy": 1}).changed
 
 
-def test_a_write_back_cache_that_no_unit_has_loaded_is_loaded(host):
+def test_unloaded_writeback_cache_is_loaded(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 700)
     host.crash()
@@ -113,7 +113,7 @@ def test_a_write_back_cache_that_no_unit_has_loaded_is_loaded(host):
     assert host.cache["dirty"] == 700
 
 
-def test_flushed_while_it_is_in_use_and_nothing_becomes_dirty_after(host):
+def test_flush_while_in_use_leaves_no_dirty_blocks(host):
     host.run_layer(**BACK)
     host.mount()
     host.kernel.write("fc0", 5000)
@@ -128,7 +128,7 @@ def test_flushed_while_it_is_in_use_and_nothing_becomes_dirty_after(host):
     assert host.sysctl("cache_all") == 1
 
 
-def test_flushed_does_not_outlive_a_reboot(host):
+def test_flushed_does_not_survive_reboot(host):
     host.run_layer(**BACK)
     host.run_layer(state="flushed")
     host.crash()
@@ -138,14 +138,14 @@ def test_flushed_does_not_outlive_a_reboot(host):
     assert host.sysctl("cache_all") == 0
 
 
-def test_a_cache_that_keeps_nothing_is_always_flushed(host):
+def test_non_writeback_cache_is_always_flushed(host):
     host.run_layer()
     host.kernel.write("fc0", 50)
     assert not host.run_layer(state="flushed").changed
     assert not FlashcacheHost.run_layer(host, name="other", origin=DISK, state="flushed").changed
 
 
-def test_removed_with_proof_and_the_ssd_is_empty(host):
+def test_removal_is_verified_and_leaves_ssd_empty(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 5000)
     host.calls.clear()
@@ -163,7 +163,7 @@ def test_removed_with_proof_and_the_ssd_is_empty(host):
     host.run_layer(mode="writearound")
 
 
-def test_nothing_of_a_life_is_left_in_etc(host):
+def test_no_files_remain_in_etc_after_removal(host):
     before = in_etc(host.root)
     host.run_layer(**BACK)
     assert len(in_etc(host.root)) > len(before)
@@ -172,13 +172,13 @@ def test_nothing_of_a_life_is_left_in_etc(host):
     assert in_etc(host.root) == before
 
 
-def test_removed_without_naming_the_ssd(host):
+def test_removal_works_without_cache_devices(host):
     host.run_layer(**BACK)
     host.run_layer(state="absent", cache_devices=[])
     assert host.kernel.superblock(SSD) is None
 
 
-def test_the_copy_of_the_first_block_of_the_disk_does_not_stay_on_the_ssd(host):
+def test_copy_of_first_disk_block_is_wiped_from_ssd(host):
     host.state["faults"]["first_block"] = "XFSB"
     host.run_layer()
     host.run_layer(state="absent")
@@ -200,7 +200,7 @@ def test_the_copy_of_the_first_block_of_the_disk_does_not_stay_on_the_ssd(host):
         (BACK, {**BACK, "cache_devices": [SSD2]}, "cache device"),
     ],
 )
-def test_what_does_not_change_while_it_runs_is_made_again_unless_it_is_in_use(host, first, then, message):
+def test_immutable_fields_recreate_cache_unless_in_use(host, first, then, message):
     host.run_layer(**first)
     host.kernel.write("fc0", 3000)
     host.mount()
@@ -217,7 +217,7 @@ def test_what_does_not_change_while_it_runs_is_made_again_unless_it_is_in_use(ho
         assert host.cache["ssd"] == SSD2
 
 
-def test_an_open_device_is_not_taken_down(host):
+def test_open_device_is_not_stopped(host):
     host.run_layer()
     host.cache["opened"] = 2
     with pytest.raises(Refused, match=r"/dev/mapper/fc0 is open \(2 times\)"):
@@ -227,7 +227,7 @@ def test_an_open_device_is_not_taken_down(host):
 # -- traps
 
 
-def test_trap_the_page_cache_has_no_superblock_of_a_cache_that_runs(host):
+def test_page_cache_has_no_superblock_of_running_cache(host):
     flashcache.FlashcacheCreate(host.state).answer(["-p", "back", "fc0", SSD, DISK], "")
     stale = flashcache.FlashcacheDestroy(host.state).answer([SSD], "")
     assert (stale.rc, stale.stderr) == (1, f"flashcache_destroy: No valid Flashcache found on {SSD}\n")
@@ -235,7 +235,7 @@ def test_trap_the_page_cache_has_no_superblock_of_a_cache_that_runs(host):
     assert host.kernel.superblock(SSD) is None
 
 
-def test_trap_the_tool_would_destroy_a_clean_cache_that_runs(host):
+def test_running_clean_cache_is_not_destroyed(host):
     host.run_layer(**BACK)
     layer = host.layer([{**ITEM, "state": "absent"}])
     clear = next(step for step in layer.plan(layer.read()) if isinstance(step.operation, ClearDevice))
@@ -244,7 +244,7 @@ def test_trap_the_tool_would_destroy_a_clean_cache_that_runs(host):
     assert host.kernel.superblock(SSD) is not None
 
 
-def test_trap_do_sync_reads_1_for_ever_and_one_pass_leaves_busy_blocks(host):
+def test_do_sync_is_repeated_until_busy_blocks_are_clean(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 1500)
     host.cache["busy"] = 40
@@ -256,7 +256,7 @@ def test_trap_do_sync_reads_1_for_ever_and_one_pass_leaves_busy_blocks(host):
     assert (host.cache["dirty"], host.sysctl("do_sync")) == (0, 0)
 
 
-def test_trap_fast_remove_that_somebody_set_is_taken_back_before_the_removal(host):
+def test_foreign_fast_remove_setting_is_reset_before_removal(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 100)
     flashcache_host.write_sysctl(host.root, "ata-SSD_S1+ata-HDD_H1", "fast_remove", 1)
@@ -267,7 +267,7 @@ def test_trap_fast_remove_that_somebody_set_is_taken_back_before_the_removal(hos
     assert host.machine["lost"] == 0
 
 
-def test_trap_metadata_that_could_not_be_written_is_no_proof(host):
+def test_unwritten_metadata_is_not_accepted_as_clean(host):
     host.run_layer(**BACK)
     host.state["faults"]["metadata_fails"] = True
     with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 reports 'unstable'") as caught:
@@ -279,7 +279,7 @@ def test_trap_metadata_that_could_not_be_written_is_no_proof(host):
             host.run_layer(**state)
 
 
-def test_trap_a_removal_that_goes_on_after_its_process_was_killed_is_waited_for(host):
+def test_removal_continuing_after_kill_is_awaited(host):
     host.run_layer(**BACK)
     host.run_layer(state="flushed")
     host.kernel.begin_removal("fc0", ticks=30)
@@ -288,7 +288,7 @@ def test_trap_a_removal_that_goes_on_after_its_process_was_killed_is_waited_for(
     assert host.machine["lost"] == 0
 
 
-def test_trap_a_removal_that_does_not_end_is_not_crossed(host):
+def test_unfinished_removal_is_not_interrupted(host):
     host.run_layer(**BACK)
     host.kernel.begin_removal("fc0", ticks=10**6)
     for state in ({"state": "absent"}, BACK):
@@ -296,18 +296,18 @@ def test_trap_a_removal_that_does_not_end_is_not_crossed(host):
             host.run_layer(**state)
 
 
-def test_trap_a_tool_that_reports_nothing_and_did_nothing_is_a_failure(host):
+def test_tool_success_without_effect_is_a_failure(host):
     host.state["faults"]["deaf"] = "flashcache_create"
     with pytest.raises(CommandFailed, match="ended with exit status 0 and without an effect"):
         host.run_layer()
 
 
-def test_trap_a_tool_that_fails_and_has_done_its_work_is_a_success(host):
+def test_tool_failure_with_effect_is_a_success(host):
     host.state["faults"]["silent"] = "flashcache_create"
     assert host.run_layer().changed
 
 
-def test_trap_a_sysctl_that_the_kernel_clamps_is_a_failure_by_itself(host, monkeypatch):
+def test_sysctl_clamped_by_kernel_is_a_failure(host, monkeypatch):
     host.run_layer(**BACK)
     folder = "ata-SSD_S1+ata-HDD_H1"
     flashcache_host.write_sysctl(host.root, folder, "dirty_thresh_pct", 99)
@@ -318,7 +318,7 @@ def test_trap_a_sysctl_that_the_kernel_clamps_is_a_failure_by_itself(host, monke
         host.run_layer(**BACK, settings={"dirty_thresh_pct": 60})
 
 
-def test_a_flush_against_writers_ends_because_nothing_is_cached_any_more(host):
+def test_flush_under_writes_ends_because_caching_is_disabled(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 3000)
     host.state["faults"]["writers"] = {"fc0": 500}
@@ -326,7 +326,7 @@ def test_a_flush_against_writers_ends_because_nothing_is_cached_any_more(host):
     assert host.cache["dirty"] == 0
 
 
-def test_a_process_on_the_whitelist_is_taken_off_before_anything_counts_as_flushed(host):
+def test_whitelisted_process_is_removed_before_flush_is_accepted(host):
     host.run_layer(**BACK)
     host.cache["whitelist"] = [4711]
     host.kernel.write("fc0", 10)
@@ -339,7 +339,7 @@ def test_a_process_on_the_whitelist_is_taken_off_before_anything_counts_as_flush
     assert "fc0" in host.machine["caches"]
 
 
-def test_a_release_without_sysctls_for_each_cache_is_distinguished_from_one_with_another_setting(host):
+def test_missing_per_cache_sysctls_are_distinguished_from_missing_setting(host):
     host.run_layer(**BACK)
     folder = host.root / "proc/sys/dev/flashcache/ata-SSD_S1+ata-HDD_H1"
     (folder / "new_style_write_merge").unlink()
@@ -352,7 +352,7 @@ def test_a_release_without_sysctls_for_each_cache_is_distinguished_from_one_with
         layer.plan(dataclasses.replace(present, running={"fc0": old}))
 
 
-def test_a_disk_that_takes_nothing_ends_the_flush_and_the_cache_stays(host):
+def test_failing_disk_ends_flush_and_cache_stays(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 3000)
     host.state["faults"]["disk_fails"] = True
@@ -363,7 +363,7 @@ def test_a_disk_that_takes_nothing_ends_the_flush_and_the_cache_stays(host):
     assert host.cache["dirty"] == 3000
 
 
-def test_errors_that_a_cache_has_counted_are_reported(host):
+def test_counted_cache_errors_are_reported(host):
     host.run_layer(**BACK)
     host.cache["errors"] = {"ssd_read_errors": 3}
     layer = host.layer([{**ITEM, **BACK}])
@@ -376,7 +376,7 @@ def test_errors_that_a_cache_has_counted_are_reported(host):
 # -- refusals
 
 
-def test_drives_with_a_volatile_cache_are_refused_in_every_mode_unless_allowed(host):
+def test_volatile_drive_caches_are_refused_in_every_mode_unless_allowed(host):
     host.volatile = {DISK: ["/dev/sda has its volatile write cache on"]}
     for fields in ({}, BACK, {"mode": "writearound"}):
         with pytest.raises(
@@ -386,7 +386,7 @@ def test_drives_with_a_volatile_cache_are_refused_in_every_mode_unless_allowed(h
     host.run_layer(allow_ignored_flushes=True)
 
 
-def test_a_cache_whose_drive_was_turned_volatile_is_reported_and_can_still_be_flushed(host):
+def test_drive_turned_volatile_is_reported_and_flush_still_works(host):
     host.run_layer(**BACK)
     host.volatile = {SSD: ["/dev/sdb has its volatile write cache on"]}
     outcome = host.run_layer(**BACK)
@@ -395,12 +395,12 @@ def test_a_cache_whose_drive_was_turned_volatile_is_reported_and_can_still_be_fl
     host.run_layer(state="absent")
 
 
-def test_write_back_on_one_ssd_needs_a_permission(host):
+def test_writeback_on_single_ssd_requires_permission(host):
     with pytest.raises(Refused, match="allow_unmirrored_writeback: true"):
         host.run_layer(mode="writeback")
 
 
-def test_a_kernel_without_flashcache_is_one_sentence(tmp_path):
+def test_missing_kernel_module_is_reported_in_one_sentence(tmp_path):
     host = FlashcacheHost(tmp_path, module="missing")
     host.volatile = {DISK: ["is not what has to be said first"]}
     with pytest.raises(Refused) as caught:
@@ -413,13 +413,13 @@ def test_a_kernel_without_flashcache_is_one_sentence(tmp_path):
     assert not host.run_layer(state="flushed").changed
 
 
-def test_a_module_that_is_not_loaded_is_loaded(tmp_path):
+def test_unloaded_module_is_loaded(tmp_path):
     host = FlashcacheHost(tmp_path, module="installed")
     host.run_layer()
     assert "modprobe flashcache" in host.changes
 
 
-def test_tools_that_are_missing_are_named_before_anything_is_changed(host):
+def test_missing_tools_are_reported_before_any_change(host):
     host.missing.add("flashcache_create")
     with pytest.raises(
         ToolMissing, match="the command flashcache_create is missing on this host: install the tools of flashcache, or name their folder in tool_dirs"
@@ -428,7 +428,7 @@ def test_tools_that_are_missing_are_named_before_anything_is_changed(host):
     assert host.changes == []
 
 
-def test_a_cache_larger_than_its_disk_is_refused_so_that_no_tool_asks(tmp_path):
+def test_cache_larger_than_disk_is_refused(tmp_path):
     host = FlashcacheHost(tmp_path, ssd=1024 * MIB, disk=256 * MIB)
     with pytest.raises(Refused, match=r"would have 1 GiB, more than its origin .* with 256 MiB: use a smaller size"):
         host.run_layer()
@@ -437,21 +437,21 @@ def test_a_cache_larger_than_its_disk_is_refused_so_that_no_tool_asks(tmp_path):
     assert f"flashcache_create -p thru -f -b 8 -s 262144 -a 512 fc0 {SSD} {DISK}" in host.changes
 
 
-def test_a_cache_that_takes_a_quarter_of_the_memory_is_refused(tmp_path):
+def test_cache_using_a_quarter_of_memory_is_refused(tmp_path):
     host = FlashcacheHost(tmp_path, memory=2 * MIB)
     with pytest.raises(Refused, match=r"would take 704 KiB of the 2 MiB of main memory .*: use a smaller size or a larger chunk_size"):
         host.run_layer()
     host.run_layer(chunk_size="8k")
 
 
-def test_a_question_of_the_tool_that_was_not_foreseen_gets_no_answer(host):
+def test_unexpected_tool_prompt_is_not_answered(host):
     host.machine["memory"] = MIB
     with pytest.raises(CommandFailed, match="Exiting FlashCache creation"):
         host.run_layer()
     assert host.machine["caches"] == {}
 
 
-def test_a_device_that_changed_its_size_makes_the_cache_unloadable(host):
+def test_device_with_changed_size_makes_cache_unloadable(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 10)
     host.crash()
@@ -462,7 +462,7 @@ def test_a_device_that_changed_its_size_makes_the_cache_unloadable(host):
             host.run_layer(**state)
 
 
-def test_a_disk_that_is_used_without_its_dirty_cache_is_an_alarm(host):
+def test_disk_used_without_its_dirty_cache_is_refused(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 10)
     host.crash()
@@ -471,7 +471,7 @@ def test_a_disk_that_is_used_without_its_dirty_cache_is_an_alarm(host):
         host.run_layer(**BACK)
 
 
-def test_the_cache_of_somebody_else_on_the_ssd_is_not_touched(host):
+def test_foreign_cache_on_ssd_is_not_touched(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 10)
     host.crash()
@@ -482,13 +482,13 @@ def test_the_cache_of_somebody_else_on_the_ssd_is_not_touched(host):
     assert host.machine["lost"] == 0
 
 
-def test_an_ssd_with_a_file_system_is_refused(host):
+def test_ssd_with_file_system_is_refused(host):
     host.signatures["sdb"] = [{"type": "ext4", "uuid": "u"}]
     with pytest.raises(Refused, match=r"carries a signature \(ext4"):
         host.run_layer()
 
 
-def test_an_ssd_that_was_taken_between_looking_and_doing_is_refused(host):
+def test_ssd_used_since_examination_is_refused(host):
     def take(words):
         if words[:2] == ("systemctl", "enable"):
             host.signatures["sdb"] = [{"type": "ext4", "uuid": "u"}]
@@ -498,13 +498,13 @@ def test_an_ssd_that_was_taken_between_looking_and_doing_is_refused(host):
         host.run_layer()
 
 
-def test_an_origin_that_is_in_use_is_refused(host):
+def test_origin_in_use_is_refused(host):
     host.fake.mount("sda", "/srv")
     with pytest.raises(Refused, match=f"cannot cache {DISK}, which is mounted on /srv: unmount or deactivate it first, and use /dev/mapper/fc0 instead"):
         host.run_layer()
 
 
-def test_one_origin_has_one_cache_and_a_cache_keeps_its_origin(host):
+def test_origin_has_one_cache_and_cache_keeps_its_origin(host):
     host.run_layer()
     items = [{**ITEM, "name": "other", "cache_devices": [SSD2]}]
     with pytest.raises(Refused, match=r"would be a second cache of .*, which the flashcache device fc0 caches"):
@@ -513,21 +513,21 @@ def test_one_origin_has_one_cache_and_a_cache_keeps_its_origin(host):
         host.run_layer(origin=SSD2)
 
 
-def test_a_cache_device_that_is_too_small_for_a_set_is_refused(host):
+def test_cache_device_too_small_for_one_set_is_rejected(host):
     with pytest.raises(BadInput, match="is not enough for one set of 512 blocks"):
         host.run_layer(size="1M")
     with pytest.raises(BadInput, match=r"size is 1 GiB, and .* has 128 MiB"):
         host.run_layer(size="1G")
 
 
-def test_a_cache_made_by_hand_with_a_path_that_may_change_is_reported(host):
+def test_manual_cache_with_unstable_path_is_reported(host):
     flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/sdb", "/dev/sda"], "")
     host.run_layer()
     layer = host.layer([ITEM])
     assert any("was made with the path /dev/sdb, which may be another device after the next reboot" in text for text in layer.facts(layer.read())["problems"])
 
 
-def test_twenty_four_caches_cost_as_many_commands_as_one(host):
+def test_command_count_is_independent_of_number_of_caches(host):
     items = []
     for number in range(24):
         ssd, disk = f"/dev/disk/by-id/ata-SSD_X{number}", f"/dev/disk/by-id/ata-HDD_X{number}"
@@ -541,7 +541,7 @@ def test_twenty_four_caches_cost_as_many_commands_as_one(host):
     assert [words[:2] for words in host.calls] == [("udevadm", "info"), ("dmsetup", "table"), ("dmsetup", "table"), ("dmsetup", "info"), ("systemctl", "show")]
 
 
-def test_trap_a_line_of_fstab_that_mounts_the_bare_disk_is_a_warning_and_no_more(host):
+def test_fstab_line_mounting_disk_without_cache_is_a_warning(host):
     host.fake.write("etc/fstab", f"{DISK} /srv xfs nofail 0 2\n")
     warnings = [host.run_layer(check_mode=True).warnings, host.run_layer().warnings, host.run_layer().warnings]
     assert [len(message) for message in warnings] == [1, 1, 1]
@@ -552,7 +552,7 @@ def test_trap_a_line_of_fstab_that_mounts_the_bare_disk_is_a_warning_and_no_more
     assert host.run_layer().warnings == ()
 
 
-def test_a_mirror_is_made_for_write_back_and_given_back(host):
+def test_mirror_is_created_for_writeback_and_released(host):
     fields = {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}
     host.run_layer(**fields)
     assert host.changes[0].startswith("mdadm --create /dev/md/cachefleet-")
@@ -575,7 +575,7 @@ def test_a_mirror_is_made_for_write_back_and_given_back(host):
     assert not (host.root / "dev/md127").exists()
 
 
-def test_a_second_ssd_makes_a_mirror_of_the_first(host):
+def test_second_ssd_creates_mirror_with_the_first(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 50)
     fields = {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}
@@ -585,7 +585,7 @@ def test_a_second_ssd_makes_a_mirror_of_the_first(host):
     assert not host.run_layer(**fields).changed
 
 
-def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_is_not_waited_for(host):
+def test_missing_dirty_ssd_is_refused_and_missing_clean_ssd_is_not(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 7)
     (host.root / SSD.lstrip("/")).unlink()
@@ -605,7 +605,7 @@ def test_an_ssd_that_has_gone_with_dirty_blocks_is_refused_and_without_them_it_i
         {"cache_devices": [SSD2], "mode": "writethrough"},
     ],
 )
-def test_an_ssd_that_did_not_come_back_after_a_boot_is_no_clean_one(host, requested):
+def test_ssd_missing_after_reboot_is_not_treated_as_clean(host, requested):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 700)
     host.crash()
@@ -618,7 +618,7 @@ def test_an_ssd_that_did_not_come_back_after_a_boot_is_no_clean_one(host, reques
 
 
 @pytest.mark.parametrize("requested", [{"state": "flushed"}, {"state": "absent"}])
-def test_an_ssd_that_wrote_through_is_not_waited_for(host, requested):
+def test_missing_writethrough_ssd_is_not_required(host, requested):
     host.run_layer()
     host.crash()
     host.pull("sdb")
@@ -627,7 +627,7 @@ def test_an_ssd_that_wrote_through_is_not_waited_for(host, requested):
 
 
 @pytest.mark.parametrize("mirror", [False, True])
-def test_a_disk_is_cached_once_whatever_it_is_called(host, mirror):
+def test_disk_is_cached_once_under_any_path(host, mirror):
     host.fake.link("/dev/disk/by-id/wwn-0x52", "sda")
     first = {**ITEM, "mirror": True, "cache_devices": [SSD, SSD2]} if mirror else ITEM
     layer = host.layer([first, {**ITEM, "name": "fc1", "origin": "/dev/disk/by-id/wwn-0x52", "cache_devices": [SSD2]}])
@@ -636,7 +636,7 @@ def test_a_disk_is_cached_once_whatever_it_is_called(host, mirror):
     assert host.changes == []
 
 
-def test_a_mirror_that_was_not_assembled_after_a_boot_is_not_made_empty(host):
+def test_unassembled_mirror_after_reboot_is_not_wiped(host):
     fields = {"mode": "writeback", "cache_devices": [SSD, SSD2], "mirror": True}
     host.run_layer(**fields)
     host.kernel.write("fc0", 700)
@@ -648,7 +648,7 @@ def test_a_mirror_that_was_not_assembled_after_a_boot_is_not_made_empty(host):
     assert host.changes == []
 
 
-def test_a_cache_that_was_made_by_hand_with_another_link_keeps_it_in_its_unit(host):
+def test_manual_cache_keeps_its_device_links_in_unit(host):
     for link, name in (("/dev/disk/by-id/wwn-0x51", "sdb"), ("/dev/disk/by-id/wwn-0x52", "sda")):
         host.fake.link(link, name)
     flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/disk/by-id/wwn-0x51", "/dev/disk/by-id/wwn-0x52"], "")
@@ -820,7 +820,7 @@ def test_ssd_with_a_foreign_flashcache_is_not_touched(host):
     assert host.kernel.superblock(SSD) is not None
 
 
-def test_the_signature_of_a_file_system_beside_our_superblock_is_not_wiped(host):
+def test_file_system_signature_beside_own_superblock_is_not_wiped(host):
     host.run_layer(**BACK)
     host.kernel.begin_removal("fc0")
     host.signatures["sdb"] = [{"type": "ext4", "uuid": "person"}]
@@ -830,14 +830,14 @@ def test_the_signature_of_a_file_system_beside_our_superblock_is_not_wiped(host)
     assert host.signatures["sdb"]
 
 
-def test_the_unit_that_would_make_a_cache_anew_goes_before_its_ssd_is_free(host):
+def test_unit_is_disabled_before_ssd_is_released(host):
     host.run_layer()
     host.calls.clear()
     host.run_layer(state="absent")
     assert host.changes == ["dmsetup remove --retry fc0", f"systemctl disable {UNIT}", f"wipefs --all {SSD}"]
 
 
-def test_the_unit_of_a_cache_that_moves_does_not_make_it_on_its_old_ssd_at_boot(host):
+def test_unit_of_moving_cache_does_not_use_old_ssd_at_boot(host):
     host.run_layer()
     host.after = lambda words: changes(words) and points.append((" ".join(words[:2]), host.unit))
     points, before = [], host.unit
@@ -849,7 +849,7 @@ def test_the_unit_of_a_cache_that_moves_does_not_make_it_on_its_old_ssd_at_boot(
     assert not host.run_layer(cache_devices=[SSD2]).changed
 
 
-def test_a_cache_made_by_hand_is_noted_by_a_path_that_stays(host):
+def test_manual_cache_is_recorded_by_persistent_path(host):
     flashcache.FlashcacheCreate(host.state).answer(["-p", "thru", "fc0", "/dev/sdb", "/dev/sda"], "")
     killed(host, "dmsetup remove", state="absent")
     assert flashcache_remains.read_remains("fc0", host.root).device == SSD
@@ -857,7 +857,7 @@ def test_a_cache_made_by_hand_is_noted_by_a_path_that_stays(host):
     assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
 
 
-def test_an_emptying_that_was_broken_off_is_forgotten_when_the_cache_is_requested_again(host):
+def test_interrupted_removal_record_is_dropped_if_cache_is_requested_again(host):
     host.run_layer(**BACK)
     killed(host, "dmsetup remove", state="absent")
     host.run_layer(**BACK)
@@ -865,7 +865,7 @@ def test_an_emptying_that_was_broken_off_is_forgotten_when_the_cache_is_requeste
     assert not host.run_layer(**BACK).changed
 
 
-def test_an_ssd_that_went_before_it_was_emptied_is_not_waited_for(host):
+def test_ssd_missing_before_it_was_wiped_is_not_required(host):
     host.run_layer()
     killed(host, "systemctl disable", state="absent")
     host.pull("sdb")
@@ -875,7 +875,7 @@ def test_an_ssd_that_went_before_it_was_emptied_is_not_waited_for(host):
     assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
 
 
-def test_a_note_that_is_damaged_is_none(tmp_path):
+def test_damaged_record_is_ignored(tmp_path):
     place = flashcache_remains.place_of("fc0", tmp_path)
     place.parent.mkdir(parents=True)
     for text in ("{", "[]", ""):
@@ -883,7 +883,7 @@ def test_a_note_that_is_damaged_is_none(tmp_path):
         assert flashcache_remains.read_remains("fc0", tmp_path) == flashcache_remains.Remains()
 
 
-def test_the_digest_sees_both_ends_of_a_device_and_not_the_state_of_a_superblock(tmp_path):
+def test_digest_covers_both_device_ends_and_ignores_superblock_state(tmp_path):
     device = tmp_path / "sdx"
     content = bytearray(3 * MIB)
     device.write_bytes(content)
@@ -899,7 +899,7 @@ def test_the_digest_sees_both_ends_of_a_device_and_not_the_state_of_a_superblock
 # -- processes
 
 
-def test_the_installed_simulators_as_processes(tmp_path, monkeypatch):
+def test_simulators_run_as_processes(tmp_path, monkeypatch):
     monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path / "states"))
     simulators.install(tmp_path / "machine")
     simulators.add("flashcache_create", "machine", {"root": str(tmp_path / "root")})
@@ -914,7 +914,7 @@ def test_the_installed_simulators_as_processes(tmp_path, monkeypatch):
         assert flashcache_kernel.Kernel(state["controllers"][0], {}).superblock(SSD) is None
 
 
-def test_a_sysctl_that_cannot_be_written_is_one_sentence(host, monkeypatch):
+def test_unwritable_sysctl_is_reported_in_one_sentence(host, monkeypatch):
     host.run_layer(**BACK)
 
     def fail(root, folder, key, value):

@@ -41,7 +41,7 @@ STATUS = (
 )
 
 
-def test_a_table_of_one_cache():
+def test_single_cache_table():
     table = output.parse_table(BACK)
     assert (table.size, table.mode, table.write_only, table.block_size, table.metadata_block_size) == (2 << 30, "writeback", True, 4096, 4096)
     assert (table.disk_associativity, table.total, table.cached, table.dirty) == (128 * 1024, 32256, 900, 77)
@@ -49,7 +49,7 @@ def test_a_table_of_one_cache():
     assert table.folder == "ata-S.1+wwn-0x5000"
 
 
-def test_tables_of_many_devices_and_of_other_targets():
+def test_tables_of_multiple_devices_and_other_targets():
     linear = "vg-lv: 0 8192 linear 8:0 2048\nvg-lv: 8192 8192 linear 8:16 2048\n"
     text = f"{linear}fc 1: {BACK}images: {BACK.replace('WRITE_CACHE', 'WRITE_BACK')}crypt: 0 8 crypt aes 0\n"
     tables = output.parse_tables(text)
@@ -59,23 +59,23 @@ def test_tables_of_many_devices_and_of_other_targets():
     assert output.parse_tables("") == {}
 
 
-def test_a_table_without_the_dirty_blocks_of_write_back_is_no_clean_one():
+def test_writeback_table_without_dirty_blocks_is_not_clean():
     with pytest.raises(NotUnderstood):
         output.parse_table(BACK.replace("dirty blocks", "blocks that are dirty"))
 
 
 @pytest.mark.parametrize("spoil", ["cache mode(WRITE_CACHE)", "total blocks(32256)", "ssd dev (/dev/disk/by-id/ata-S.1)"])
-def test_a_table_without_what_must_be_there_is_not_understood(spoil):
+def test_table_without_mandatory_fields_is_rejected(spoil):
     with pytest.raises(NotUnderstood, match="dmsetup table of a flashcache device is not understood"):
         output.parse_table(BACK.replace(spoil, ""))
 
 
-def test_a_release_that_prints_less():
+def test_older_release_with_fewer_fields():
     table = output.parse_table(OLD)
     assert (table.dirty, table.disk_associativity, table.metadata_block_size) == (36601, None, None)
 
 
-def test_status_takes_every_number_by_its_words():
+def test_status_numbers_are_parsed_by_label():
     status = output.parse_status(STATUS)
     assert status["disk write errors"] == 2
     assert status["read hit percent"] == 40
@@ -83,13 +83,13 @@ def test_status_takes_every_number_by_its_words():
         output.parse_status("0 8 linear 8:0 0\n")
 
 
-def test_the_lists_of_processes():
+def test_pid_lists():
     assert output.parse_pid_lists("Blacklist: 1 2 \nWhitelist: 30 \n") == ((1, 2), (30,))
     assert output.parse_pid_lists("") == ((), ())
 
 
 @pytest.mark.parametrize("mode", ["back", "thru", "around"])
-def test_captures_are_read_to_the_last_number(shared_samples, mode):
+def test_captured_output_is_parsed_completely(shared_samples, mode):
     folder = shared_samples / "cache"
     table = output.parse_table((folder / f"flashcache-dmsetup-table.{mode}.txt").read_text())
     status = output.parse_status((folder / f"flashcache-dmsetup-status.{mode}.txt").read_text())
@@ -111,7 +111,7 @@ def superblock(state=output.CLEAN, version=4):
     return output._SUPERBLOCK.pack(32256, 8, 512, state, b"fc0", 262144, b"/dev/disk/by-id/wwn-0x5000", 2097152, version, 16, 256, 1)
 
 
-def test_a_superblock_and_its_older_formats():
+def test_superblock_and_older_formats():
     found = output.parse_superblock(superblock().ljust(4096, b"\0"))
     assert (found.name, found.disk, found.blocks, found.block_size, found.ssd_size, found.disk_size) == (
         "fc0",
@@ -134,11 +134,11 @@ def test_a_superblock_and_its_older_formats():
     ("size", "block", "associativity", "metadata", "blocks"),
     [(128 * MIB, 4096, 512, None, 32768), (128 * MIB, 4096, 512, 4096, 32256), (MIB, 4096, 512, 4096, 0), (0, 4096, 512, 4096, 0)],
 )
-def test_blocks(size, block, associativity, metadata, blocks):
+def test_block_count(size, block, associativity, metadata, blocks):
     assert blocks_of(size, block, associativity, metadata) == blocks
 
 
-def test_memory_is_about_five_and_a_half_megabytes_for_a_gigabyte():
+def test_memory_usage_is_5_5_mib_per_gib():
     assert memory_of(1 << 30, 4096) == 5767168
 
 
@@ -148,13 +148,13 @@ CHARACTERS = "0123456789()=:, \n\t-flashcacheKMbWRITE_BACK\u0664\x00"
 
 @given(st.text(alphabet=CHARACTERS, max_size=300), st.sampled_from(PARSERS))
 @example("0 1 flashcache conf:\n\ttotal blocks(\u0664)", output.parse_table)
-def test_no_text_breaks_a_parser(text, parse):
+def test_arbitrary_text_raises_only_not_understood(text, parse):
     with contextlib.suppress(NotUnderstood):
         parse(text)
 
 
 @given(st.sampled_from([BACK, OLD, STATUS, f"fc0: {BACK}fc1: {BACK}"]), st.integers(0, 2**32), st.sampled_from(PARSERS))
-def test_no_spoiled_output_breaks_a_parser(text, seed, parse):
+def test_corrupted_output_raises_only_not_understood(text, seed, parse):
     dice = random.Random(seed)
     characters = list(text)
     for _change in range(dice.randint(1, 12)):
@@ -172,12 +172,12 @@ def test_no_spoiled_output_breaks_a_parser(text, seed, parse):
 
 
 @given(st.binary(max_size=400))
-def test_no_bytes_break_the_superblock(head):
+def test_arbitrary_superblock_bytes_raise_nothing(head):
     output.parse_superblock(head)
 
 
 @given(st.binary(min_size=312, max_size=312), st.sampled_from(sorted(output.STATES)))
-def test_any_superblock_with_a_state_is_read(head, state):
+def test_any_superblock_with_valid_state_is_parsed(head, state):
     found = output.parse_superblock(head[:16] + state.to_bytes(4, "little") + head[20:])
     assert found is not None
     assert found.state_name

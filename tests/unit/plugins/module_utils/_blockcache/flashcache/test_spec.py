@@ -18,7 +18,7 @@ def read(**fields):
     return read_items([{**ITEM, **fields}])[0]
 
 
-def test_what_is_left_out():
+def test_defaults():
     requested = read()
     assert (requested.mode, requested.block_size, requested.metadata_block_size, requested.associativity, requested.disk_associativity) == (
         "writethrough",
@@ -30,7 +30,7 @@ def test_what_is_left_out():
     assert requested.numbers == {"cache_all": 1}
 
 
-def test_a_logical_volume_may_be_named_as_lvm_does():
+def test_logical_volume_may_be_given_in_lvm_notation():
     assert read(origin="vg0/images").origin == "/dev/vg0/images"
 
 
@@ -63,7 +63,7 @@ def test_a_logical_volume_may_be_named_as_lvm_does():
         ({"settings": {"max_pids": 1.5}}, "max_pids is '1.5'"),
     ],
 )
-def test_what_cannot_be(fields, message):
+def test_invalid_options_are_rejected(fields, message):
     with pytest.raises(BadInput) as caught:
         read(**fields)
     assert message in str(caught.value)
@@ -71,7 +71,7 @@ def test_what_cannot_be(fields, message):
 
 
 @pytest.mark.parametrize("key", sorted(SETTINGS))
-def test_every_setting_has_its_bounds_and_its_default(key):
+def test_every_setting_has_bounds_and_default(key):
     setting = SETTINGS[key]
     for value in (setting.low, setting.high, str(setting.high)):
         assert read_numbers({key: value}, "writeback", "fc0")[key] == int(value)
@@ -83,16 +83,16 @@ def test_every_setting_has_its_bounds_and_its_default(key):
     assert setting.low <= setting.default <= setting.high
 
 
-def test_a_cache_of_writes_alone_is_made_without_cleaning_idle_blocks():
+def test_write_only_cache_disables_cleaning_of_idle_blocks():
     assert read(mode="writeback", write_only=True, settings={"fallow_delay": "default"}).numbers["fallow_delay"] == 0
 
 
 @pytest.mark.parametrize(("value", "number"), [(True, 1), (False, 0), ("yes", 1), ("no", 0), ("1", 1), (0, 0)])
-def test_switches_may_be_written_as_words(value, number):
+def test_switches_accept_words(value, number):
     assert read_numbers({"reclaim_policy": value}, "writethrough", "fc0")["reclaim_policy"] == number
 
 
-def test_the_settings_are_the_sysctls_of_the_captures(shared_samples):
+def test_settings_match_captured_sysctls(shared_samples):
     refused = set(VOCABULARY.refused)
     for mode in ("back", "thru", "around"):
         shown = {}
@@ -103,7 +103,7 @@ def test_the_settings_are_the_sysctls_of_the_captures(shared_samples):
         assert {key: value for key, value in shown.items() if key not in refused} == known
 
 
-def test_two_caches_that_would_have_one_folder_below_proc_are_refused():
+def test_caches_with_the_same_proc_folder_are_rejected():
     items = [{**ITEM, "origin": f"/dev/vg{number}/data", "name": f"c{number}", "cache_devices": [f"/dev/ssd{number}/fast"]} for number in (0, 1)]
     with pytest.raises(BadInput, match=r"c1: flashcache would show it below /proc as fast\+data, like c0"):
         read_items(items)

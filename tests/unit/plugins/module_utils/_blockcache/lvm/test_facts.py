@@ -31,24 +31,24 @@ def caches(lvm, *more):
     return read_caches(NamedDevices(there), lvm)
 
 
-def test_no_command_is_run_on_a_host_without_lvm():
+def test_host_without_lvm_runs_no_commands():
     lvm = FakeLvm()
     assert read_caches(NamedDevices([HDD, SSD]), lvm) == ()
     assert lvm.calls == []
 
 
-def test_a_host_that_has_volumes_and_no_command_to_ask():
+def test_host_with_volumes_but_without_lvm_command():
     lvm = FakeLvm(missing=["lvm"])
     assert read_caches(NamedDevices([LVM_HDD]), lvm) == ()
 
 
-def test_a_host_without_a_cache_costs_one_report():
+def test_host_without_cache_runs_one_report():
     lvm = FakeLvm(extended=True)
     assert caches(lvm) == ()
     assert [words[:2] for words in lvm.calls] == [("lvm", "fullreport")]
 
 
-def test_a_cachepool():
+def test_cachepool():
     (state,) = caches(FakeLvm(fast="cachepool", mirror=True, mode="writeback", dirty=3, settings="migration_threshold=16384"))
     assert (state.type, state.name, state.kind, state.state, state.problem) == ("lvm_cache", "vg/data", "cachepool", "ok", "")
     assert (state.device, state.device_name, state.origin, state.origin_name) == ("/dev/vg/data", "dm-0", "/dev/mapper/vg-data_corig", "dm-3")
@@ -60,14 +60,14 @@ def test_a_cachepool():
     assert json.dumps(state.to_dict())
 
 
-def test_a_writecache():
+def test_writecache():
     (state,) = caches(FakeLvm(fast="writecache", dirty=5, settings="high_watermark=60,cleaner=1"))
     assert (state.kind, state.mode, state.policy, state.block_size) == ("writecache", "writeback", None, 4096)
     assert (state.used, state.dirty, state.redundancy) == (5 * 4096, 5 * 4096, "none")
     assert state.settings == {"high_watermark": 60, "block_size": 4096}
 
 
-def test_one_that_is_not_active_is_known_to_lvm_alone():
+def test_inactive_cache_is_reported_from_lvm_only():
     lvm = FakeLvm(fast="cachevol", mode="writeback")
     lvm.origin["attr"] = "-wi-------"
     (state,) = read_caches(NamedDevices([LVM_HDD, SSD]), lvm)
@@ -94,7 +94,7 @@ def broken(**changes):
     ],
 )
 @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
-def test_what_is_wrong_is_a_state_and_a_sentence(harm, expected, mode):
+def test_problem_sets_state_and_message(harm, expected, mode):
     lvm = FakeLvm(fast="cachepool", mode=mode)
     harm(lvm)
     if "/dev/sda" in lvm.gone:
@@ -109,7 +109,7 @@ def test_what_is_wrong_is_a_state_and_a_sentence(harm, expected, mode):
     assert (state.dirty is None) == (expected in ("failed", "cache_missing") and "/dev/sda" not in lvm.gone)
 
 
-def test_of_one_that_has_failed_the_kernel_still_knows_the_mode():
+def test_mode_of_failed_cache_is_read_from_kernel():
     lvm = FakeLvm(fast="cachepool", mode="writethrough", dirty=None)
     lvm.cache["kernel_mode"] = "writeback"
     (state,) = caches(lvm)
@@ -117,7 +117,7 @@ def test_of_one_that_has_failed_the_kernel_still_knows_the_mode():
     assert "decide manually" in state.problem
 
 
-def test_a_report_that_failed_is_an_error_with_its_status():
+def test_failed_report_raises_with_exit_status():
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["lvm fullreport"] = (5, False)
     with pytest.raises(CommandFailed, match="exit status 5"):
@@ -164,13 +164,13 @@ class TestTwentyFour:
                 found.append(dataclasses.replace(device, name=path[5:], path=path, number=f"{number}:{device.number[2:]}", by_id=links))
         return NamedDevices(found)
 
-    def test_reading_them_costs_two_commands(self, devices):
+    def test_read_runs_two_commands(self, devices):
         runner = self.Many(self.COUNT)
         states = read_caches(devices, runner)
         assert [(state.redundancy, state.state, len(state.cache_devices)) for state in states] == [("mirrored", "ok", 2)] * self.COUNT
         assert [words[:2] for words in runner.calls] == [("lvm", "fullreport"), ("dmsetup", "status")]
 
-    def test_a_converged_host_costs_two_commands_and_less_than_a_second(self, devices, monkeypatch, tmp_path):
+    def test_converged_host_runs_two_commands_in_under_one_second(self, devices, monkeypatch, tmp_path):
         monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: devices)
         items = [
             {
@@ -206,7 +206,7 @@ class Flushing(FakeLvm):
         return super().run(argv, **how)
 
 
-def test_a_cache_that_is_being_flushed_is_examined_without_the_lock_of_lvm():
+def test_cache_being_flushed_is_read_without_lvm_lock():
     lvm = Flushing()
     assert caches(lvm) == ()
     assert [("--nolocking" in call) for call in lvm.calls if call[0] == "lvm"] == [False, True]

@@ -50,7 +50,7 @@ def run(layer_of):
     return converged
 
 
-def test_attaching_to_an_empty_device_and_again(run):
+def test_cache_is_attached_to_empty_device_without_change_on_second_run(run):
     lvm = FakeLvm()
     outcome = run(lvm, settings={"migration_threshold": 16384}, **WRITEBACK)
     assert lvm.changes == [
@@ -64,7 +64,7 @@ def test_attaching_to_an_empty_device_and_again(run):
     assert not run(lvm, settings={"migration_threshold": 16384}, **WRITEBACK).changed
 
 
-def test_a_cachevol_is_given_its_chunk_size_and_always_its_mode(run):
+def test_cachevol_gets_chunk_size_and_explicit_mode(run):
     lvm = FakeLvm(extended=True)
     run(lvm, kind="cachevol", size="200M")
     assert lvm.changes == [
@@ -81,13 +81,13 @@ def test_check_mode_predicts_run(run):
 
 
 @pytest.mark.parametrize(("kind", "more"), [("cachepool", []), ("cachevol", []), ("writecache", [("dmsetup", "table")])])
-def test_a_converged_host_costs_one_report_and_one_dmsetup_or_two(run, kind, more):
+def test_converged_host_runs_one_report_and_one_or_two_dmsetup(run, kind, more):
     lvm = FakeLvm(fast=kind)
     run(lvm, kind=kind, allow_unmirrored_writeback=True)
     assert [words[:2] for words in lvm.calls] == [("lvm", "fullreport"), ("dmsetup", "status"), *more]
 
 
-def test_a_change_of_mode_and_setting_while_in_use(run):
+def test_mode_and_setting_change_while_in_use(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     run(lvm, settings={"migration_threshold": 100})
     assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachesettings migration_threshold=100 vg/data"]
@@ -95,7 +95,7 @@ def test_a_change_of_mode_and_setting_while_in_use(run):
     assert lvm.cache["settings"] == ""
 
 
-def test_detaching_flushes_first_and_removes_the_volume(run):
+def test_detach_flushes_first_and_removes_cache_volume(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     run(lvm, state="absent")
     assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data", "lvconvert --yes --uncache vg/data"]
@@ -103,7 +103,7 @@ def test_detaching_flushes_first_and_removes_the_volume(run):
     assert not run(lvm, state="absent").changed
 
 
-def test_trap_the_disks_write_out_what_they_were_given_before_the_copy_goes(run, monkeypatch):
+def test_origin_is_synced_before_cache_is_removed(run, monkeypatch):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     written = []
     monkeypatch.setattr(lvm, "_sync", lambda words: written.append((words, len(lvm.changes), lvm.cache["dirty"])))
@@ -114,7 +114,7 @@ def test_trap_the_disks_write_out_what_they_were_given_before_the_copy_goes(run,
     assert dirty == 0
 
 
-def test_trap_flushed_is_not_said_of_a_kernel_that_still_writes_back_under_the_cleaner(run, monkeypatch):
+def test_writeback_by_kernel_under_cleaner_is_not_reported_as_flushed(run, monkeypatch):
     lvm = FakeLvm(fast="cachepool", kernel_policy="cleaner")
     monkeypatch.setattr(FakeLvm, "kernel_mode", "writeback")
     with pytest.raises(NotEffective, match="could not be verified"):
@@ -122,7 +122,7 @@ def test_trap_flushed_is_not_said_of_a_kernel_that_still_writes_back_under_the_c
     assert lvm.cache is not None
 
 
-def test_trap_a_disk_that_cannot_write_out_keeps_its_cache(run):
+def test_cache_is_kept_if_origin_cannot_be_synced(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["sync /dev/vg/data"] = (1, False)
     with pytest.raises(CommandFailed, match=r"images: /dev/vg/data could not write back what it keeps in memory .*; its cache stays"):
@@ -136,14 +136,14 @@ class TestAfterACrash:
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
     @pytest.mark.parametrize("state", ["flushed", "absent"])
-    def test_trap_it_is_proven_clean_without_passthrough(self, run, kind, mode, state):
+    def test_cache_is_proven_clean_without_passthrough(self, run, kind, mode, state):
         lvm = FakeLvm(fast=kind, mode=mode, dirty=942, unclean=True)
         run(lvm, kind=kind, state=state)
         assert not lvm.stood_still
         assert lvm.cache is None if state == "absent" else (lvm.cache["dirty"], lvm.kernel_mode, lvm.cache["mode"]) == (0, "writethrough", "writethrough")
         assert not run(lvm, kind=kind, state=state).changed
 
-    def test_a_flushed_one_fills_again(self, run):
+    def test_flushed_cache_is_filled_again(self, run):
         lvm = FakeLvm(fast="cachepool", dirty=942, unclean=True)
         run(lvm, state="flushed")
         assert lvm.cache["kernel_policy"] == "cleaner"
@@ -152,7 +152,7 @@ class TestAfterACrash:
         assert not run(lvm).changed
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
-    def test_leaving_write_back_is_done_in_one_run_and_what_still_counts_as_dirty_is_reported(self, run, kind):
+    def test_leaving_writeback_takes_one_run_and_reports_dirty_blocks(self, run, kind):
         lvm = FakeLvm(fast=kind, mode="writeback", dirty=942, unclean=True)
         assert run(lvm, kind=kind).changed
         assert lvm.changes == [*FLUSH, "lvchange --yes --cachemode writethrough vg/data"]
@@ -166,7 +166,7 @@ class TestAfterACrash:
         assert run(lvm, kind=kind).warnings == ()
 
     @pytest.mark.parametrize("mode", ["writethrough", "writeback"])
-    def test_passthrough_in_use_is_refused_with_what_to_do(self, run, mode):
+    def test_passthrough_in_use_is_refused_with_advice(self, run, mode):
         lvm = FakeLvm(fast="cachepool", mode=mode, dirty=942, unclean=True)
         with pytest.raises(Refused, match=r"not closed cleanly .* unmount it, run lvchange -an vg/data and lvchange -ay vg/data, and run again"):
             run(lvm, mode="passthrough")
@@ -177,7 +177,7 @@ class TestAfterACrash:
         run(lvm, mode="passthrough")
         assert lvm.kernel_mode == "passthrough"
 
-    def test_a_small_cache_that_is_clean_again_at_once_is_refused_too(self, run):
+    def test_passthrough_for_immediately_clean_small_cache_is_refused(self, run):
         """It is clean before its status can be read, and the kernel refuses the next load all the same: that load is not tried."""
         lvm = FakeLvm(fast="cachepool", dirty=0, unclean=True)
         lvm.looks_clean = True
@@ -186,7 +186,7 @@ class TestAfterACrash:
         assert not lvm.stood_still
         assert (lvm.cache["mode"], lvm.kernel_mode, lvm.cache["kernel_policy"]) == ("writethrough", "writethrough", "smq")
 
-    def test_a_load_that_the_kernel_refuses_all_the_same_is_mended_and_reported(self, run):
+    def test_load_rejected_by_kernel_is_recovered_and_reported(self, run):
         lvm = FakeLvm(fast="cachepool", dirty=0)
         lvm.looks_clean = lvm.dirty_at_passthrough = True
         with pytest.raises(Refused, match="cannot be changed to mode passthrough while it is in use"):
@@ -196,7 +196,7 @@ class TestAfterACrash:
         assert (lvm.cache["mode"], lvm.kernel_mode) == ("writethrough", "writethrough")
 
     @pytest.mark.parametrize("fields", [{}, {"state": "flushed"}, {"state": "absent"}, WRITEBACK])
-    def test_a_volume_that_was_left_suspended_continues(self, run, fields):
+    def test_suspended_volume_is_resumed(self, run, fields):
         lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
         lvm.suspended = True
         outcome = run(lvm, check_mode=True, **fields)
@@ -206,7 +206,7 @@ class TestAfterACrash:
         assert not lvm.suspended
         assert not run(lvm, **fields).changed
 
-    def test_one_that_somebody_is_at_work_with_is_left_to_him(self, layer_of):
+    def test_volume_suspended_by_another_process_is_not_touched(self, layer_of):
         lvm = FakeLvm(fast="cachepool")
         lvm.suspended = True
         requested = read_items([ITEM])
@@ -215,7 +215,7 @@ class TestAfterACrash:
         converge(layer, check_mode=False)
         assert lvm.changes == []
 
-    def test_table_that_the_kernel_rejects_in_every_form_needs_a_manual_decision(self, run, monkeypatch):
+    def test_table_rejected_by_kernel_requires_manual_decision(self, run, monkeypatch):
         lvm = FakeLvm(fast="cachepool", mode="passthrough", dirty=942, unclean=True)
         lvm.suspended = True
         monkeypatch.setattr(FakeLvm, "_dmsetup_resume", lambda self, cache, words: "! Invalid argument")
@@ -223,7 +223,7 @@ class TestAfterACrash:
             run(lvm)
 
 
-def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure(run):
+def test_uncache_with_exit_status_5_after_success_message_is_a_failure(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["lvconvert --yes --uncache"] = (5, False)
     with pytest.raises(CommandFailed, match="images: lvconvert --yes --uncache vg/data failed with exit status 5: Conversion aborted") as caught:
@@ -234,7 +234,7 @@ def test_trap_uncache_that_fails_with_5_after_printing_success_is_a_failure(run)
     assert result["broke_off"] == "Detach the cache from vg/data and remove cachepool vg/data_cache"
 
 
-def test_trap_a_command_that_fails_and_has_done_its_work_is_a_success(run):
+def test_failed_command_with_effect_is_a_success(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies["lvconvert --yes --uncache"] = (5, True)
     assert run(lvm, state="absent").changed
@@ -248,14 +248,14 @@ def test_trap_a_command_that_fails_and_has_done_its_work_is_a_success(run):
         ("lvchange --yes --cachesettings", {"settings": {"migration_threshold": 16384}}),
     ],
 )
-def test_trap_status_0_without_an_effect_is_a_failure(run, command, fields):
+def test_exit_status_0_without_effect_is_a_failure(run, command, fields):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies[command] = (0, False)
     with pytest.raises(NotEffective, match="the host did not take what was set: images: "):
         run(lvm, **fields)
 
 
-def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean(run):
+def test_cache_failing_during_flush_is_not_treated_as_clean(run):
     class Failing(FakeLvm):
         def _lvchange(self, words):
             super()._lvchange(words)
@@ -267,7 +267,7 @@ def test_trap_a_cache_that_fails_while_it_is_flushed_is_not_taken_for_clean(run)
     assert not [change for change in lvm.changes if "--uncache" in change]
 
 
-def test_a_flush_that_left_blocks_dirty_is_not_followed_by_detaching(run):
+def test_incomplete_flush_prevents_detach(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     lvm.lies["dmsetup resume"] = (0, False)
     with pytest.raises(NotEffective, match="839 dirty blocks"):
@@ -275,7 +275,7 @@ def test_a_flush_that_left_blocks_dirty_is_not_followed_by_detaching(run):
     assert lvm.cache is not None
 
 
-def test_a_flush_that_stands_still_is_given_up_and_nothing_is_lost(run):
+def test_stalled_flush_fails_without_data_loss(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     lvm.stuck = True
     with pytest.raises(NotEffective, match="has not come below 839 dirty blocks for 10 minutes; the cache stays attached and nothing is lost") as caught:
@@ -284,7 +284,7 @@ def test_a_flush_that_stands_still_is_given_up_and_nothing_is_lost(run):
     assert lvm.cache is not None
 
 
-def test_a_flush_that_makes_progress_has_no_deadline(run):
+def test_progressing_flush_has_no_timeout(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     slow = iter(range(838, -1, -1))
 
@@ -302,14 +302,14 @@ def test_a_flush_that_makes_progress_has_no_deadline(run):
     assert len([words for words in lvm.calls if words[:2] == ("dmsetup", "status")]) == 839 + 3
 
 
-def test_a_flush_may_be_given_a_deadline(run):
+def test_flush_timeout_is_applied(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=839)
     lvm.stuck = True
     with pytest.raises(TimedOut, match=r"was not flushed within flush_timeout \(60 seconds\), 839 blocks were still dirty"):
         run(lvm, state="absent", flush_timeout=60)
 
 
-def test_the_cleaner_that_a_killed_flush_left_is_replaced(run):
+def test_cleaner_left_by_killed_flush_is_replaced(run):
     lvm = FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner")
     run(lvm, **WRITEBACK)
     ways = ["lvchange --yes --cachemode writethrough vg/data", "lvchange --yes --cachemode writeback vg/data"]
@@ -317,7 +317,7 @@ def test_the_cleaner_that_a_killed_flush_left_is_replaced(run):
     assert not run(lvm, **WRITEBACK).changed
 
 
-def test_a_mode_that_was_stored_and_not_loaded_is_loaded(run):
+def test_stored_but_not_loaded_mode_is_loaded(run):
     lvm = FakeLvm(fast="cachepool")
     lvm.cache["kernel_mode"] = "writeback"
     run(lvm)
@@ -325,7 +325,7 @@ def test_a_mode_that_was_stored_and_not_loaded_is_loaded(run):
 
 
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(run, check_mode):
+def test_signature_missing_in_udev_is_read_from_device(run, check_mode):
     lvm = FakeLvm()
     lvm.signatures[SSD_PATH] = "ext4"
     with pytest.raises(Refused, match=r"carries a signature \(ext4\)"):
@@ -333,7 +333,7 @@ def test_trap_a_signature_that_udev_has_missed_is_found_on_the_device_itself(run
     assert lvm.changes == []
 
 
-def test_trap_udev_remembers_what_is_no_longer_there(run, monkeypatch):
+def test_stale_udev_signature_is_ignored(run, monkeypatch):
     """A change event that was missed: the device itself is empty."""
     stale = dataclasses.replace(SSD, signature=Signature("raid", "LVM2_member"))
     monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, stale, SSD1]))
@@ -342,7 +342,7 @@ def test_trap_udev_remembers_what_is_no_longer_there(run, monkeypatch):
     assert lvm.cache is not None
 
 
-def test_udev_looks_again_at_a_device_that_was_given_back(run):
+def test_released_device_triggers_udev_change_event(run):
     lvm = FakeLvm(fast="cachepool")
     run(lvm, state="absent", release_devices=True)
     assert ("udevadm", "trigger", "--action=change", "--settle", SSD_PATH) in lvm.calls
@@ -383,7 +383,7 @@ TAKEN = pytest.mark.parametrize(
 
 @TAKEN
 @pytest.mark.parametrize("check_mode", [True, False])
-def test_a_device_that_holds_or_serves_something_is_not_taken(run, tmp_path, taken, message, check_mode):
+def test_device_in_use_is_refused(run, tmp_path, taken, message, check_mode):
     lvm = FakeLvm()
     taken(lvm, tmp_path)
     with pytest.raises(Refused, match=re.escape(message)):
@@ -392,7 +392,7 @@ def test_a_device_that_holds_or_serves_something_is_not_taken(run, tmp_path, tak
 
 
 @TAKEN
-def test_what_appears_after_the_plan_stops_pvcreate(layer_of, tmp_path, taken, message):
+def test_use_since_the_plan_prevents_pvcreate(layer_of, tmp_path, taken, message):
     lvm = FakeLvm()
     layer = layer_of(lvm)
     step = layer.plan(layer.read())[0]
@@ -419,7 +419,7 @@ def kernel_use(monkeypatch, tmp_path):
     return use
 
 
-def test_a_device_that_the_kernel_uses_is_not_taken(run, kernel_use):
+def test_device_used_by_kernel_is_refused(run, kernel_use):
     kernel_use["times"] = 1000
     lvm = FakeLvm()
     with pytest.raises(Refused, match=r"cannot be opened exclusively \(Device or resource busy\)"):
@@ -427,7 +427,7 @@ def test_a_device_that_the_kernel_uses_is_not_taken(run, kernel_use):
     assert lvm.changes == []
 
 
-def test_a_device_that_the_kernel_begins_to_use_stops_pvcreate(layer_of, kernel_use):
+def test_kernel_use_since_the_plan_prevents_pvcreate(layer_of, kernel_use):
     lvm = FakeLvm()
     layer = layer_of(lvm)
     step = layer.plan(layer.read())[0]
@@ -437,13 +437,13 @@ def test_a_device_that_the_kernel_begins_to_use_stops_pvcreate(layer_of, kernel_
     assert lvm.changes == []
 
 
-def test_briefly_opened_device_is_tried_again(run, kernel_use):
+def test_briefly_opened_device_is_retried(run, kernel_use):
     kernel_use["times"] = 1
     assert run(FakeLvm(), check_mode=True).changed
     assert kernel_use["asked"] == 2
 
 
-def test_where_wipefs_is_not_understood_blkid_is_queried(run, monkeypatch):
+def test_blkid_is_used_if_wipefs_output_is_not_understood(run, monkeypatch):
     lvm = FakeLvm()
     lvm.signatures[SSD_PATH] = "ext4"
     monkeypatch.setattr(lvm, "_wipefs", lambda words: "offset type")
@@ -452,14 +452,14 @@ def test_where_wipefs_is_not_understood_blkid_is_queried(run, monkeypatch):
     assert lvm.changes == []
 
 
-def test_without_wipefs_and_blkid_nothing_is_taken(run):
+def test_missing_wipefs_and_blkid_prevents_use_of_device(run):
     lvm = FakeLvm(missing=["wipefs", "blkid"])
     with pytest.raises(ToolMissing, match="nothing can show that a device is empty"):
         run(lvm)
     assert lvm.changes == []
 
 
-def test_the_device_of_a_cache_that_is_there_is_not_opened(run, tmp_path):
+def test_device_of_existing_cache_is_not_opened(run, tmp_path):
     lvm = FakeLvm(fast="cachepool")
     for taken in (flashcache, looped):
         taken(lvm, tmp_path)
@@ -478,7 +478,7 @@ def test_the_device_of_a_cache_that_is_there_is_not_opened(run, tmp_path):
         ({}, False, False),
     ],
 )
-def test_an_array_counts_as_mirrored_while_it_has_all_its_members(monkeypatch, tmp_path, layer_of, state, redundant, degraded):
+def test_array_is_mirrored_only_with_all_members(monkeypatch, tmp_path, layer_of, state, redundant, degraded):
     array = dataclasses.replace(SSD, name="md0", path="/dev/md0", number="9:0", kind="md", by_id=())
     monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, array]))
     folder = tmp_path / "sys/class/block/md0/md"
@@ -489,7 +489,7 @@ def test_an_array_counts_as_mirrored_while_it_has_all_its_members(monkeypatch, t
     assert ("md0" in present.redundant, "md0" in present.degraded) == (redundant, degraded)
 
 
-def test_the_problems_of_what_is_left_are_facts(layer_of):
+def test_problems_of_unchanged_caches_are_facts(layer_of):
     lvm = FakeLvm(fast="cachepool", mirror=True, mode="writeback")
     layer = layer_of(lvm)
     assert layer.facts(layer.read())["problems"] == []
@@ -499,7 +499,7 @@ def test_the_problems_of_what_is_left_are_facts(layer_of):
 
 
 @pytest.mark.parametrize("stop", ["vgextend", "lvcreate", "lvconvert"])
-def test_a_run_that_was_cut_off_is_finished_by_the_next(run, stop):
+def test_interrupted_run_is_completed_by_the_next(run, stop):
     lvm = FakeLvm()
     lvm.lies[stop] = (5, False)
     with pytest.raises(CommandFailed):
@@ -510,7 +510,7 @@ def test_a_run_that_was_cut_off_is_finished_by_the_next(run, stop):
     assert not run(lvm).changed
 
 
-def test_a_failure_half_way_reports_what_was_done(run):
+def test_partial_failure_reports_completed_actions(run):
     lvm = FakeLvm()
     lvm.lies["lvcreate"] = (5, False)
     with pytest.raises(CommandFailed) as caught:
@@ -521,7 +521,7 @@ def test_a_failure_half_way_reports_what_was_done(run):
     assert result["broke_off"] == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"
 
 
-def test_a_device_that_turns_out_smaller_than_computed_is_still_filled(run):
+def test_device_smaller_than_computed_is_fully_used(run):
     class Smaller(FakeLvm):
         def _lvm(self, words):
             return super()._lvm(words).replace('"pv_free": "536870912"', '"pv_free": "528482304"')
@@ -531,7 +531,7 @@ def test_a_device_that_turns_out_smaller_than_computed_is_still_filled(run):
     assert "--extents 122 " in lvm.changes[2]
 
 
-def test_a_report_that_prints_nothing_is_an_error_with_its_status(run):
+def test_empty_report_raises_with_exit_status(run):
     lvm = FakeLvm()
     lvm.lies["lvm fullreport"] = (5, False)
     with pytest.raises(CommandFailed, match=r"lvm fullreport .* failed with exit status 5"):

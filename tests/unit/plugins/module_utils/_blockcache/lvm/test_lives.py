@@ -141,7 +141,7 @@ LIVES = {
 
 
 @pytest.mark.parametrize("life", LIVES)
-def test_scenario_is_predicted_run_and_then_unchanged(run, life):
+def test_scenario_matches_prediction_without_change_on_second_run(run, life):
     make, fields, expected = LIVES[life]
     lvm = make()
     predicted, _facts = run(lvm, check_mode=True, **fields)
@@ -159,7 +159,7 @@ def test_scenario_is_predicted_run_and_then_unchanged(run, life):
 
 @pytest.mark.parametrize("moment", ["before", "inside", "after"])
 @pytest.mark.parametrize("life", LIVES)
-def test_a_life_that_is_cut_off_at_any_command_is_continued(run, life, moment):
+def test_run_interrupted_at_any_command_is_continued(run, life, moment):
     """The fake refuses whatever would lose a block, and everything that LVM refuses."""
     make, fields, expected = LIVES[life]
     whole = make()
@@ -181,7 +181,7 @@ def test_a_life_that_is_cut_off_at_any_command_is_continued(run, life, moment):
 
 
 @pytest.mark.parametrize("life", ["mirrored cachepool", "mirrored", "larger", "absent mirror and released"])
-def test_a_life_that_is_cut_off_twice_is_continued(run, life):
+def test_run_interrupted_twice_is_continued(run, life):
     make, fields, expected = LIVES[life]
     whole = make()
     run(whole, **fields)
@@ -201,7 +201,7 @@ def test_a_life_that_is_cut_off_twice_is_continued(run, life):
 
 
 @pytest.mark.parametrize(("kind", "devices"), [("cachepool", BOTH), ("cachevol", BOTH), ("writecache", {})])
-def test_a_cache_that_is_not_requested_any_more_after_a_cut_is_removed(run, kind, devices):
+def test_cache_no_longer_requested_after_interruption_is_removed(run, kind, devices):
     fields = {"kind": kind, "allow_unmirrored_writeback": True, **devices}
     whole = FakeLvm()
     run(whole, **fields)
@@ -227,27 +227,27 @@ class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
             ({"kind": "writecache", "settings": {"high_watermark": 20}, "allow_unmirrored_writeback": True}, StorageError, "low_watermark"),
         ],
     )
-    def test_refused(self, run, fields, error, message):
+    def test_invalid_change_is_refused(self, run, fields, error, message):
         lvm = FakeLvm(fast="cachepool", dirty=0)
         before = copy.deepcopy(lvm.cache)
         with pytest.raises(error, match=message):
             run(lvm, **fields)
         assert (lvm.cache, lvm.changes) == (before, [])
 
-    def test_a_device_that_is_not_empty(self, run):
+    def test_non_empty_device_is_refused(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.signatures[SSD1_PATH] = "xfs"
         with pytest.raises(Refused, match=r"carries a signature \(xfs\)"):
             run(lvm, cache_devices=[SSD1_PATH])
         assert lvm.changes == []
 
-    def test_without_cache_check(self, run):
+    def test_missing_cache_check_is_reported(self, run):
         lvm = FakeLvm(fast="writecache", missing=["cache_check"])
         with pytest.raises(StorageError, match="cache_check is missing"):
             run(lvm)
         assert lvm.changes == []
 
-    def test_a_block_size_that_the_file_system_does_not_bear(self, run):
+    def test_block_size_unsupported_by_file_system_is_refused(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.sector = "512"
         with pytest.raises(Refused, match="writes in units of 512 bytes, which a writecache with block_size 4096 does not take"):
@@ -259,7 +259,7 @@ class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
 
 class TestAPulledDevice:
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
-    def test_a_cache_that_wrote_through_is_taken_away_without_force(self, run, kind):
+    def test_writethrough_cache_is_removed_without_force(self, run, kind):
         lvm = FakeLvm(fast=kind)
         lvm.gone.add("/dev/sdb")
         outcome, _facts = run(lvm, kind=kind, state="absent")
@@ -268,28 +268,28 @@ class TestAPulledDevice:
         assert not run(lvm, kind=kind, state="absent")[0].changed
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
-    def test_a_new_one_takes_its_place(self, run, kind):
+    def test_missing_device_is_replaced(self, run, kind):
         lvm = FakeLvm(fast=kind)
         lvm.gone.add("/dev/sdb")
         run(lvm, kind=kind, size="200M", cache_devices=[SSD1_PATH])
         assert lvm.changes[:2] == ["lvconvert --yes --uncache vg/data", "vgreduce --removemissing vg"]
         assert lvm.cache["paths"] == ["/dev/sdc"]
 
-    def test_while_the_requested_device_is_not_there_nothing_is_done(self, run):
+    def test_nothing_changes_while_requested_device_is_missing(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.gone.add("/dev/sdb")
         with pytest.raises(Refused, match="it wrote through, so that nothing is lost with it: state: absent removes it without --force"):
             run(lvm)
         assert lvm.changes == []
 
-    def test_one_that_came_back_and_has_failed_is_recreated(self, run):
+    def test_returned_failed_cache_is_recreated(self, run):
         lvm = FakeLvm(fast="cachepool", dirty=None)
         run(lvm, size="200M")
         assert [change.split()[0] for change in lvm.changes] == ["lvconvert", "lvcreate", "lvconvert"]
         assert lvm.cache["dirty"] == 0
 
     @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
-    def test_trap_a_kernel_that_wrote_back_while_lvm_has_written_through_down(self, run, state):
+    def test_kernel_writeback_under_stored_writethrough_is_refused(self, run, state):
         lvm = FakeLvm(fast="cachepool")
         lvm.cache["kernel_mode"] = "writeback"
         lvm.gone.add("/dev/sdb")
@@ -297,7 +297,7 @@ class TestAPulledDevice:
             run(lvm, state=state, cache_devices=[SSD1_PATH])
         assert lvm.changes == []
 
-    def test_a_cache_that_turns_to_writing_back_before_it_is_dropped_stays(self, run, monkeypatch):
+    def test_cache_switching_to_writeback_before_removal_is_kept(self, run, monkeypatch):
         lvm = FakeLvm(fast="cachepool")
         lvm.gone.add("/dev/sdb")
         requested = read_items([{**ITEM, "state": "absent"}])
@@ -309,7 +309,7 @@ class TestAPulledDevice:
             layer.apply(step)
         assert lvm.changes == []
 
-    def test_flushing_what_cannot_be_read_and_holds_nothing_alone_is_no_change(self, run):
+    def test_flushed_of_unreadable_writethrough_cache_is_no_change(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.gone.add("/dev/sdb")
         outcome, facts = run(lvm, state="flushed")
@@ -325,7 +325,7 @@ class TestAMirrorThatLostADevice:
         lvm.gone.add("/dev/sdc")
         return lvm
 
-    def test_it_continues_and_reports_how_to_repair_it(self, run, lvm):
+    def test_degraded_mirror_stays_in_use_and_reports_repair(self, run, lvm):
         outcome, facts = run(lvm, mode="writeback", **BOTH)
         assert not outcome.changed
         (problem,) = facts["problems"]
@@ -334,24 +334,24 @@ class TestAMirrorThatLostADevice:
         assert facts["caches"][0]["cache_devices"] == [SSD_PATH]
 
     @pytest.mark.parametrize("fields", [{"state": "absent"}, {"state": "flushed"}, {"settings": {"migration_threshold": 4096}}, {"mode": "writethrough"}])
-    def test_lvm_changes_nothing_of_it_before_that(self, run, lvm, fields):
+    def test_degraded_mirror_is_not_changed_before_repair(self, run, lvm, fields):
         with pytest.raises(Refused, match=r"misses a device of its mirrored cache.*lvconvert --repair"):
             run(lvm, **{"mode": "writeback", **BOTH, **fields})
         assert lvm.changes == []
 
-    def test_what_wrote_through_can_be_removed(self, run):
+    def test_writethrough_cache_can_be_removed(self, run):
         lvm = FakeLvm(fast="cachevol", mirror=True)
         lvm.gone.add("/dev/sdc")
         run(lvm, state="absent")
         assert lvm.cache is None
 
-    def test_one_that_came_back_needs_a_refresh(self, run):
+    def test_returned_device_requires_refresh(self, run):
         lvm = FakeLvm(fast="cachevol", mirror=True, mode="writeback")
         lvm.cache["leg_health"] = "refresh needed"
         (problem,) = run(lvm, kind="cachevol", mode="writeback", **BOTH)[1]["problems"]
         assert "run lvchange --refresh" in problem
 
-    def test_one_that_is_being_made_equal_is_not_whole_yet(self, run):
+    def test_synchronizing_mirror_counts_as_degraded(self, run):
         lvm = FakeLvm(fast="cachevol", mirror=True)
         lvm.cache["synced"] = "83.56"
         with pytest.raises(Refused, match="degraded"):
@@ -359,28 +359,28 @@ class TestAMirrorThatLostADevice:
 
 
 class TestSettingsOfAWritecache:
-    def test_one_command_for_all_of_them(self, run):
+    def test_all_settings_are_changed_by_one_command(self, run):
         lvm = FakeLvm(fast="writecache", settings="high_watermark=80,low_watermark=70")
         run(lvm, **WRITECACHE, settings={"high_watermark": 30, "low_watermark": 20})
         assert lvm.changes == ["lvchange --yes --cachesettings high_watermark=30 low_watermark=20 vg/data"]
 
-    def test_what_is_not_named_counts_for_what_contradicts(self, run):
+    def test_unspecified_settings_are_included_in_validation(self, run):
         lvm = FakeLvm(fast="writecache", settings="high_watermark=80,low_watermark=70")
         with pytest.raises(StorageError, match="low_watermark would be 70 and high_watermark 60"):
             run(lvm, **WRITECACHE, settings={"high_watermark": 60})
 
-    def test_trap_lvm_takes_none_away_alone(self, run):
+    def test_removing_one_setting_clears_and_resets_all(self, run):
         lvm = FakeLvm(fast="writecache", settings="max_age=5000,writeback_jobs=9")
         run(lvm, **WRITECACHE, settings={"max_age": "default"})
         assert lvm.changes == ["lvchange --yes --cachesettings  vg/data", "lvchange --yes --cachesettings writeback_jobs=9 vg/data"]
 
-    def test_a_setting_that_this_lvm_does_not_know_fails_after_everything_else(self, run):
+    def test_setting_unsupported_by_lvm_fails_after_all_other_changes(self, run):
         lvm = FakeLvm(missing=["pause_writeback"])
         with pytest.raises(NotEffective, match="does not support the writecache setting pause_writeback"):
             run(lvm, **WRITECACHE, settings={"pause_writeback": 100, "max_age": 5000})
         assert lvm.cache["settings"] == "max_age=5000"
 
-    def test_metadata_only_is_set_after_everything_else_and_removed(self, run):
+    def test_metadata_only_is_set_last_and_removed(self, run):
         lvm = FakeLvm()
         run(lvm, **WRITECACHE, settings={"metadata_only": True, "max_age": 5000})
         assert lvm.changes[-1] == "lvchange --yes --cachesettings metadata_only=1 vg/data"
@@ -391,25 +391,25 @@ class TestSettingsOfAWritecache:
         run(lvm, **WRITECACHE, settings={"metadata_only": 0})
         assert lvm.cache["settings"] == "max_age=5000"
 
-    def test_a_flag_that_is_stored_as_off_is_in_no_table(self, run):
+    def test_disabled_flag_is_absent_from_table(self, run):
         lvm = FakeLvm(fast="writecache", settings="metadata_only=0")
         run(lvm, **WRITECACHE)
         assert lvm.changes == []
 
-    def test_settings_that_were_stored_and_not_loaded_are_loaded(self, run):
+    def test_stored_but_not_loaded_settings_are_loaded(self, run):
         lvm = FakeLvm(fast="writecache", settings="max_age=5000")
         lvm.cache["table"] = ""
         run(lvm, **WRITECACHE)
         assert lvm.changes == ["lvchange --refresh vg/data"]
 
-    def test_an_error_of_the_kernel_is_reported(self, run):
+    def test_kernel_error_is_reported(self, run):
         lvm = FakeLvm(fast="writecache", dirty=7)
         lvm.cache["error"] = 5
         for state in ("present", "flushed", "absent"):
             with pytest.raises(Refused, match="failed with error 5"):
                 run(lvm, **WRITECACHE, state=state)
 
-    def test_a_flush_of_which_the_kernel_knows_nothing_is_no_proof(self, run):
+    def test_stored_but_not_loaded_cleaner_does_not_prove_a_flush(self, run):
         lvm = FakeLvm(fast="writecache", dirty=0, settings="cleaner=1")
         lvm.cache["table"] = ""
         outcome, _facts = run(lvm, state="flushed")
@@ -425,12 +425,12 @@ class TestGivingDevicesBack:
         assert outcome.warnings == (f"images: {SSD_PATH} stays in volume group vg, because vg/other lies on it.",)
         assert "/dev/sdb" in lvm.pvs
 
-    def test_a_device_of_another_group_is_left_alone(self, run):
+    def test_device_of_another_group_is_not_touched(self, run):
         lvm = FakeLvm()
         lvm.pvs["/dev/sdb"] = "vg2"
         assert not run(lvm, **RELEASED)[0].changed
 
-    def test_only_what_is_named(self, run):
+    def test_only_named_devices_are_released(self, run):
         lvm = FakeLvm(fast="cachepool", mirror=True)
         run(lvm, **RELEASED)
         assert lvm.pvs == {"/dev/sda": "vg", "/dev/sdc": "vg"}
@@ -444,18 +444,18 @@ class TestMemory:
 
     @pytest.mark.usefixtures("small")
     @pytest.mark.parametrize("check_mode", [True, False])
-    def test_a_writecache_that_takes_much_of_it_is_a_warning(self, run, check_mode):
+    def test_large_writecache_memory_usage_is_a_warning(self, run, check_mode):
         outcome, _facts = run(FakeLvm(), check_mode=check_mode, **WRITECACHE, size="400M")
         assert outcome.warnings == (
             "images: the writecache of vg/data takes about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: make it smaller.",
         )
 
     @pytest.mark.usefixtures("small")
-    def test_small_blocks_take_more(self, run):
+    def test_small_blocks_increase_memory_usage(self, run):
         outcome, _facts = run(FakeLvm(), **WRITECACHE, size="40M", settings={"block_size": 512})
         assert "or use a block_size of 4096" in outcome.warnings[0]
 
     @pytest.mark.usefixtures("small")
-    def test_a_small_one_and_a_dm_cache_are_none(self, run):
+    def test_small_writecache_and_dm_cache_give_no_warning(self, run):
         assert run(FakeLvm(), **WRITECACHE, size="40M")[0].warnings == ()
         assert run(FakeLvm(), size="400M")[0].warnings == ()

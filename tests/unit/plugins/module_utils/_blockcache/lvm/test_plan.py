@@ -50,7 +50,7 @@ def refusal(error, lvm, *, host=None, **fields):
 
 
 class TestAttach:
-    def test_an_empty_device_becomes_part_of_the_group_first(self):
+    def test_empty_device_is_added_to_volume_group_first(self):
         planned = steps(FakeLvm())
         assert [type(step.operation) for step in planned] == [CreatePhysicalVolume, ExtendVolumeGroup, CreateVolume, Attach]
         assert [step.attribute for step in planned] == ["physical_volume", "volume_group", "cache_volume", "cache"]
@@ -67,7 +67,7 @@ class TestAttach:
             "settings": {},
         }
 
-    def test_what_an_interrupted_run_left_is_used(self):
+    def test_remains_of_interrupted_run_are_used(self):
         ours = {"data_cache": {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}}
         volume_of_no_group, in_the_group, with_cache_volume = FakeLvm(), FakeLvm(extended=True), FakeLvm(extended=True)
         volume_of_no_group.pvs["/dev/sdb"] = ""
@@ -78,13 +78,13 @@ class TestAttach:
             [Attach],
         ]
 
-    def test_a_volume_of_that_name_which_is_not_ours_is_left_alone(self):
+    def test_foreign_volume_with_cache_name_is_not_touched(self):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachevol", "size": 496 * MIB, "chunk": 65536, "tags": ""}
         assert "that is not ours is already there: if nothing on it is needed, remove it with lvremove vg/data_cache" in refusal(Refused, lvm, kind="cachevol")
 
     @pytest.mark.parametrize("fields", [{"kind": "cachevol"}, {"size": "200M"}, {"chunk_size": "128k"}])
-    def test_a_volume_of_ours_that_does_not_fit_makes_room_for_the_one_that_does(self, fields):
+    def test_own_unsuitable_volume_is_replaced(self, fields):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 496 * MIB, "chunk": 65536, "tags": "cachefleet.storage"}
         assert operations(lvm, **fields) == [RemoveVolume, CreateVolume, Attach]
@@ -99,17 +99,17 @@ class TestAttach:
         # 512 MiB less 200, two metadata volumes and one spare of 8 MiB each.
         assert created == [200 * MIB, 288 * MIB]
 
-    def test_the_second_of_two_caches_finds_what_the_first_left(self):
+    def test_second_cache_is_limited_to_remaining_space(self):
         host = present(FakeLvm(extended=True))
         host = dataclasses.replace(host, volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), name="other")))
         with pytest.raises(BadInput, match=r"rest: a cachepool needs .* has 0 B free"):
             plan(host, read_items([ITEM, {**ITEM, "name": "rest", "origin": "vg/other"}]))
 
-    def test_trap_cache_check_is_required_where_a_cache_is_attached(self):
+    def test_cache_check_is_required_only_for_attaching(self):
         assert "thin-provisioning-tools" in refusal(ToolMissing, FakeLvm(missing=["cache_check"]))
         assert steps(FakeLvm(fast="cachepool", missing=["cache_check"])) == []
 
-    def test_settings_that_are_default_are_not_given_at_attach(self):
+    def test_default_settings_are_omitted_at_attach(self):
         planned = steps(FakeLvm(extended=True), settings={"migration_threshold": "default"})
         assert planned[-1].operation.settings == {}
 
@@ -120,7 +120,7 @@ class TestTwoOnOneNewDevice:
         host = dataclasses.replace(host, volumes=(*host.volumes, dataclasses.replace(host.volume("vg", "data"), name="other")))
         return plan(host, read_items([{**ITEM, "size": "200M"}, *others]))
 
-    def test_the_device_is_prepared_once(self):
+    def test_shared_device_is_prepared_once(self):
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"})
         assert [(step.item, type(step.operation)) for step in planned] == [
             ("images", CreatePhysicalVolume),
@@ -131,7 +131,7 @@ class TestTwoOnOneNewDevice:
             ("rest", Attach),
         ]
 
-    def test_by_another_link_and_as_a_physical_volume_of_no_group_too(self):
+    def test_shared_device_under_other_link_or_as_free_pv_is_prepared_once(self):
         linked = present(FakeLvm(), ssd=dataclasses.replace(SSD, by_id=(SSD_PATH, "/dev/disk/by-id/wwn-0x5")))
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other", "cache_devices": ["/dev/disk/by-id/wwn-0x5"]}, host=linked)
         assert [type(step.operation) for step in planned].count(CreatePhysicalVolume) == 1
@@ -140,7 +140,7 @@ class TestTwoOnOneNewDevice:
         planned = self.plan({**ITEM, "name": "rest", "origin": "vg/other"}, host=present(lvm))
         assert [type(step.operation) for step in planned].count(ExtendVolumeGroup) == 1
 
-    def test_not_in_two_volume_groups(self):
+    def test_device_cannot_join_two_volume_groups(self):
         host = present(FakeLvm())
         slow = dataclasses.replace(host.physical[0], path="/dev/sdc", vg="vg2")
         host = dataclasses.replace(
@@ -167,18 +167,18 @@ class TestOrigin:
             (Refused, {"attr": "-wi-------"}, {}, "activate it with lvchange -ay vg/data first"),
         ],
     )
-    def test_what_cannot_be_cached(self, error, origin, fields, said):
+    def test_unsupported_origins_are_rejected(self, error, origin, fields, said):
         lvm = FakeLvm()
         lvm.origin.update(origin)
         assert said in refusal(error, lvm, **fields)
 
     @pytest.mark.parametrize("segtype", ["linear", "striped", "raid5", "raid5_ls", "raid6_zr", "raid10"])
-    def test_what_can_be_cached(self, segtype):
+    def test_supported_origins_are_accepted(self, segtype):
         lvm = FakeLvm(extended=True)
         lvm.origin = {"attr": "-wi-a-----", "segtype": segtype, "role": "public"}
         assert operations(lvm) == [CreateVolume, Attach]
 
-    def test_an_inner_volume(self):
+    def test_internal_volume_is_rejected(self):
         assert "is an inner part of another volume" in refusal(BadInput, FakeLvm(fast="cachepool"), origin="vg/data_corig")
 
 
@@ -199,31 +199,31 @@ class TestCacheDevice:
             ({"finding": DeviceUse(users=("cannot be opened exclusively (Device or resource busy)",))}, "cannot be opened exclusively"),
         ],
     )
-    def test_a_device_that_is_not_empty_is_refused_and_never_wiped(self, host, said):
+    def test_non_empty_device_is_refused_and_never_wiped(self, host, said):
         message = refusal(Refused, FakeLvm(), host=host)
         assert said in message
         assert f"wipefs -a {SSD_PATH} yourself" in message
 
-    def test_a_signature_that_udev_saw_too_is_named_once(self):
+    def test_signature_also_reported_by_udev_is_listed_once(self):
         ssd = dataclasses.replace(SSD, signature=Signature(usage="filesystem", type="ext4"))
         message = refusal(Refused, FakeLvm(), host={"ssd": ssd, "finding": DeviceUse(signatures=("ext4 (home)",))})
         assert message.count("ext4") == 1
 
-    def test_trap_an_unloaded_cache_may_hold_the_newest_data_and_wipefs_does_not_know_it(self):
+    def test_unloaded_cache_is_refused_without_wipefs_advice(self):
         message = refusal(Refused, FakeLvm(), host={"finding": DeviceUse(cache_metadata=("EnhanceIO metadata",))})
         assert "carries EnhanceIO metadata, and may hold blocks that its origin does not have" in message
         assert "flush that cache with its own tools" in message
         assert "wipefs -a" not in message
 
     @pytest.mark.parametrize("lvm", [FakeLvm(), FakeLvm(extended=True), FakeLvm(fast="cachepool")])
-    def test_trap_two_drives_with_one_serial_claim_one_link(self, lvm):
+    def test_drives_with_the_same_serial_are_reported_as_ambiguous(self, lvm):
         twin = dataclasses.replace(SSD, name="sdc", path="/dev/sdc", number="8:32")
         message = refusal(BadInput, lvm, host={"more": [twin]})
         assert f"{SSD_PATH} is claimed by /dev/sdb and by /dev/sdc" in message
         assert "/dev/disk/by-id/wwn-" in message
         assert "/dev/disk/by-path/" in message
 
-    def test_a_multipath_device_shares_its_links_with_its_paths(self):
+    def test_multipath_device_shares_links_with_its_paths(self):
         paths = [
             dataclasses.replace(SSD, name=name, path=f"/dev/{name}", number=number, holders=("dm-0",)) for name, number in (("sdc", "8:32"), ("sdd", "8:48"))
         ]
@@ -239,13 +239,13 @@ class TestCacheDevice:
             (BadInput, "/dev/disk/by-id/ata-HDD0", None, "already lies on /dev/disk/by-id/ata-HDD0"),
         ],
     )
-    def test_a_device_that_cannot_hold_the_cache(self, error, device, group, said):
+    def test_unsuitable_cache_devices_are_rejected(self, error, device, group, said):
         lvm = FakeLvm()
         if group:
             lvm.pvs["/dev/sdb"] = group
         assert said in refusal(error, lvm, cache_devices=[device])
 
-    def test_a_physical_volume_that_is_closed(self):
+    def test_non_allocatable_physical_volume_is_refused(self):
         host = present(FakeLvm(extended=True))
         host = dataclasses.replace(host, physical=tuple(dataclasses.replace(pv, attr="u--") for pv in host.physical))
         with pytest.raises(Refused, match="closed for allocation"):
@@ -253,14 +253,14 @@ class TestCacheDevice:
 
 
 class TestWriteBack:
-    def test_an_unmirrored_device_names_the_option_that_allows_it(self):
+    def test_unmirrored_writeback_error_names_the_permission_option(self):
         for lvm in (FakeLvm(), FakeLvm(fast="cachepool"), FakeLvm(fast="cachepool", mode="writeback")):
             assert "set allow_unmirrored_writeback: true for this cache" in refusal(Refused, lvm, mode="writeback")
 
-    def test_allowed_for_this_cache(self):
+    def test_unmirrored_writeback_with_permission(self):
         assert steps(FakeLvm(), **WRITEBACK)[-1].after["mode"] == "writeback"
 
-    def test_a_mirrored_md_array_needs_no_permission(self):
+    def test_mirrored_md_array_requires_no_permission(self):
         md = BlockDevice(name="md0", path="/dev/md0", number="9:0", kind="md", size=513 * MIB, links=("/dev/md/fast",))
         found = steps(FakeLvm(), mode="writeback", cache_devices=["/dev/md/fast"], host={"more": [md], "redundant": frozenset({"md0"})})
         assert isinstance(found[-1].operation, Attach)
@@ -279,36 +279,36 @@ class TestWriteBack:
             FakeLvm(fast="cachepool", mode="writeback", kernel_policy="cleaner"),
         ],
     )
-    def test_trap_a_mirror_that_is_degraded_is_none(self, lvm):
+    def test_degraded_mirror_counts_as_unmirrored(self, lvm):
         message = refusal(Refused, lvm, **self.ON_DEGRADED)
         assert "that mirror is degraded" in message
         assert "set allow_unmirrored_writeback: true for this cache" in message
         assert isinstance(steps(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED)[-1].operation, (Attach, SetMode, LeaveCleaner))
 
-    def test_a_write_back_that_lvm_has_stored_is_not_loaded_on_a_degraded_mirror(self):
+    def test_stored_writeback_is_not_loaded_on_degraded_mirror(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
         lvm.cache["kernel_mode"] = "writethrough"
         assert "that mirror is degraded" in refusal(Refused, lvm, **self.ON_DEGRADED)
         assert operations(lvm, allow_unmirrored_writeback=True, **self.ON_DEGRADED) == [Refresh]
 
-    def test_a_write_back_cache_whose_mirror_degraded_later_is_left_and_told_of(self):
+    def test_writeback_on_later_degraded_mirror_is_kept_and_reported(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
         assert steps(lvm, **self.ON_DEGRADED) == []
         (problem,) = problems(present(lvm, **self.ON_DEGRADED["host"]))
         assert "vg/data has a write-back cache on a mirror that is degraded" in problem
         assert "Take the failed member out of the machine before the next boot" in problem
 
-    def test_its_settings_may_change_and_it_may_leave_write_back(self):
+    def test_degraded_writeback_cache_can_change_settings_and_leave_writeback(self):
         lvm = FakeLvm(fast="cachepool", mode="writeback")
         assert operations(lvm, settings={"migration_threshold": 16384}, **self.ON_DEGRADED) == [SetSetting]
         assert operations(lvm, **{**self.ON_DEGRADED, "mode": "writethrough"}) == [SetMode]
 
     @pytest.mark.parametrize(("mode", "host"), [("writeback", {"redundant": {"md0"}}), ("writeback", {}), ("writethrough", {"degraded": {"md0"}})])
-    def test_no_problem_with_a_whole_mirror_or_without_one_or_with_a_cache_that_holds_nothing_alone(self, mode, host):
+    def test_no_problem_if_mirror_is_healthy_absent_or_cache_is_writethrough(self, mode, host):
         assert problems(present(FakeLvm(fast="cachepool", mode=mode), ssd=self.MD, **host)) == []
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
-    def test_trap_a_raid1_of_lvm_that_needs_a_refresh_is_degraded(self, kind):
+    def test_lvm_raid1_needing_refresh_counts_as_degraded(self, kind):
         lvm = FakeLvm(fast=kind, mirror=True)
         lvm.cache.update(leg_health="refresh needed")
         assert "that mirror is degraded" in refusal(Refused, lvm, mode="writeback", kind=kind, **MIRROR)
@@ -317,10 +317,10 @@ class TestWriteBack:
         assert len(problems(present(lvm))) == 1
 
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
-    def test_a_cache_that_lvm_mirrors_needs_no_permission(self, kind):
+    def test_lvm_mirrored_cache_requires_no_permission(self, kind):
         assert operations(FakeLvm(fast=kind, mirror=True), mode="writeback", kind=kind, **MIRROR) == [SetMode]
 
-    def test_a_striped_cache_is_not_mirrored(self):
+    def test_striped_cache_is_not_mirrored(self):
         lvm = FakeLvm(fast="cachepool")
         lvm.cache["legs"] = "raid0"
         assert "allow_unmirrored_writeback" in refusal(Refused, lvm, mode="writeback")
@@ -329,21 +329,21 @@ class TestWriteBack:
 class TestConverged:
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol"])
     @pytest.mark.parametrize("mode", ["writethrough", "writeback", "passthrough"])
-    def test_nothing_to_do(self, kind, mode):
+    def test_converged_cache_plans_nothing(self, kind, mode):
         lvm = FakeLvm(fast=kind, mode=mode)
         assert steps(lvm, kind=kind, mode=mode, allow_unmirrored_writeback=True, size="200M", chunk_size="64k") == []
 
     @pytest.mark.parametrize("present_mode", ["writethrough", "writeback", "passthrough"])
     @pytest.mark.parametrize("wanted_mode", ["writethrough", "writeback", "passthrough"])
-    def test_modes(self, present_mode, wanted_mode):
+    def test_mode_change_is_planned(self, present_mode, wanted_mode):
         planned = steps(FakeLvm(fast="cachepool", mode=present_mode), mode=wanted_mode, allow_unmirrored_writeback=True)
         assert [(step.attribute, step.before, step.after) for step in planned] == ([] if present_mode == wanted_mode else [("mode", present_mode, wanted_mode)])
 
-    def test_leaving_writeback_reports_that_it_flushes(self):
+    def test_leaving_writeback_action_mentions_flush(self):
         (step,) = steps(FakeLvm(fast="cachepool", mode="writeback"))
         assert step.action == "Switch the cache of vg/data from writeback to writethrough and flush it"
 
-    def test_trap_the_policy_of_a_cachevol_dirty_blocks_and_settings_that_are_not_named_are_no_difference(self):
+    def test_cachevol_policy_dirty_blocks_and_unset_settings_are_ignored(self):
         assert steps(FakeLvm(fast="cachevol", kernel_policy="mq"), kind="cachevol") == []
         assert steps(FakeLvm(fast="cachepool", settings="migration_threshold=16384")) == []
         for dirty in (0, 390, 1059):
@@ -361,12 +361,12 @@ class TestConverged:
             ("passthrough", "writethrough", ["writethrough"]),
         ],
     )
-    def test_trap_a_flush_that_was_killed_leaves_a_cleaner_that_only_another_mode_takes_away(self, stored, requested, expected):
+    def test_cleaner_left_by_killed_flush_is_replaced_by_mode_change(self, stored, requested, expected):
         lvm = FakeLvm(fast="cachepool", mode=stored, kernel_policy="cleaner")
         planned = steps(lvm, mode=requested, allow_unmirrored_writeback=True)
         assert [getattr(step.operation, "mode", type(step.operation)) for step in planned] == expected
 
-    def test_trap_the_mode_that_lvm_has_stored_may_not_be_the_one_the_kernel_uses(self):
+    def test_mode_in_kernel_takes_precedence_over_mode_stored_by_lvm(self):
         lvm = FakeLvm(fast="cachepool", mode="writethrough")
         lvm.cache["kernel_mode"] = "writeback"
         (step,) = steps(lvm)
@@ -374,7 +374,7 @@ class TestConverged:
         assert operations(lvm, state="absent") == [Refresh, ProveClean, Detach]
 
     @pytest.mark.parametrize("state", ["present", "absent"])
-    def test_trap_lvm_skips_the_flush_of_a_cache_that_has_failed(self, state):
+    def test_failed_cache_is_refused_because_lvm_skips_its_flush(self, state):
         lvm = FakeLvm(fast="cachepool", mode="writeback", dirty=None)
         assert "the kernel reports as failed" in refusal(Refused, lvm, state=state, **WRITEBACK)
 
@@ -391,12 +391,12 @@ class TestConverged:
             ("migration_threshold=1024", 100, []),
         ],
     )
-    def test_trap_settings_are_compared_with_what_the_kernel_makes_of_them(self, stored, requested, expected):
+    def test_settings_are_compared_with_effective_kernel_values(self, stored, requested, expected):
         planned = steps(FakeLvm(fast="cachepool", settings=stored), settings={"migration_threshold": requested})
         assert [(step.before, step.after) for step in planned] == expected
         assert all(step.attribute == "settings.migration_threshold" for step in planned)
 
-    def test_an_inactive_volume_is_fine_until_it_must_change(self):
+    def test_inactive_volume_is_accepted_unless_change_is_required(self):
         lvm = FakeLvm(fast="cachepool")
         lvm.origin["attr"] = "-wi-------"
         assert steps(lvm) == []
@@ -404,7 +404,7 @@ class TestConverged:
         assert "is not active" in refusal(Refused, lvm, state="absent")
 
     @pytest.mark.parametrize("fields", [{"mode": "passthrough"}, {"state": "flushed"}, {"state": "absent"}])
-    def test_a_suspended_volume_goes_on_first_and_what_lies_below_before_it(self, fields):
+    def test_suspended_volume_is_resumed_first_bottom_up(self, fields):
         lvm = FakeLvm(fast="cachepool")
         lvm.suspended = True
         first = steps(lvm, **fields)[0]
@@ -414,14 +414,14 @@ class TestConverged:
 
     @pytest.mark.parametrize("state", ["present", "flushed", "absent"])
     @pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
-    def test_missing_cache_device_needs_a_manual_decision(self, kind, state):
+    def test_missing_cache_device_requires_manual_decision(self, kind, state):
         lvm = FakeLvm(fast=kind, mode="writeback")
         lvm.gone.add("/dev/sdb")
         message = refusal(Refused, lvm, kind=kind, state=state, **WRITEBACK)
         assert "whose device is missing" in message
         assert "decide manually" in message
 
-    def test_an_origin_that_has_lost_a_side_is_mended_before_its_cache_changes(self):
+    def test_degraded_origin_must_be_repaired_before_cache_changes(self):
         host = present(FakeLvm(fast="cachepool"))
         degraded = [dataclasses.replace(volume, attr="Cwi-a-C-p-") if volume.name == "data" else volume for volume in host.volumes]
         host = dataclasses.replace(host, volumes=tuple(degraded))
@@ -431,20 +431,20 @@ class TestConverged:
 
     @pytest.mark.parametrize(("kind", "reported"), [("cachepool", "lvconvert --repair vg/data_cache_cpool"), ("cachevol", "cannot be repaired")])
     @pytest.mark.parametrize("sign", [{"check": "check needed"}, {"kernel_check": "needs_check"}, {"metadata": "ro"}])
-    def test_trap_damaged_metadata(self, kind, reported, sign):
+    def test_damaged_metadata_is_refused(self, kind, reported, sign):
         lvm = FakeLvm(fast=kind)
         lvm.cache.update(sign)
         assert reported in refusal(Refused, lvm, kind=kind)
 
 
 class TestDetach:
-    def test_writeback_is_flushed_and_proven_first(self):
+    def test_writeback_is_flushed_and_verified_before_detach(self):
         planned = steps(FakeLvm(fast="cachepool", mode="writeback", dirty=839), state="absent")
         assert [(type(step.operation), step.attribute) for step in planned] == [(SetMode, "mode"), (ProveClean, "dirty"), (Detach, "cache")]
         assert planned[-1].before == {"kind": "cachepool", "volume": "data_cache", "size": 200 * MIB, "chunk_size": 65536}
         assert planned[-1].after is None
 
-    def test_trap_every_mode_is_proven_as_it_can_be_dirty_after_a_crash_wherever_the_cache_lies(self):
+    def test_every_mode_is_verified_clean_before_detach(self):
         plans = [steps(FakeLvm(fast="cachepool", mode="writeback", dirty=dirty), state="absent") for dirty in (0, 839)]
         assert plans[0] == plans[1]
         for mode in ("writethrough", "passthrough"):
@@ -452,11 +452,11 @@ class TestDetach:
         assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == [ProveClean, Detach]
 
     @pytest.mark.parametrize("origin", ["vg/data", "vg/none", "vg9/data"])
-    def test_nothing_to_detach(self, origin):
+    def test_absent_without_cache_plans_nothing(self, origin):
         assert steps(FakeLvm(), state="absent", origin=origin) == []
 
     @pytest.mark.parametrize(("tags", "expected"), [("cachefleet.storage", [RemoveVolume]), ("", [])])
-    def test_of_what_an_interrupted_detach_leaves_only_our_volume_is_removed(self, tags, expected):
+    def test_only_own_remains_of_interrupted_detach_are_removed(self, tags, expected):
         lvm = FakeLvm(extended=True)
         lvm.unattached["data_cache"] = {"name": "data_cache", "kind": "cachepool", "size": 8 * MIB, "chunk": 65536, "tags": tags}
         assert operations(lvm, state="absent") == expected

@@ -44,12 +44,12 @@ def one(**fields):
         ),
     ],
 )
-def test_the_fields_of_a_volume(fields, expected):
+def test_volume_fields_are_parsed(fields, expected):
     volume = one(**fields)
     assert {name: getattr(volume, name) for name in expected} == expected
 
 
-def test_a_volume_of_two_segments_has_two_rows_and_lies_on_both_devices():
+def test_volume_with_two_segments_lists_both_devices():
     rows = [lv_row("vg/data", "-wi-a-----", "linear", 8, devices) for devices in ("/dev/sda(0)", "/dev/sdc(0),/dev/sda(9)")]
     (volume,) = parse_logical_volumes(report("lv", rows))
     assert volume.devices == ("/dev/sda", "/dev/sdc")
@@ -66,7 +66,7 @@ def test_a_volume_of_two_segments_has_two_rows_and_lies_on_both_devices():
         ({"lv_full_name": "data"}, "data"),
     ],
 )
-def test_strange_values_are_quoted(fields, quoted):
+def test_invalid_values_are_quoted_in_error(fields, quoted):
     with pytest.raises(NotUnderstood, match=quoted):
         one(**fields)
 
@@ -74,12 +74,12 @@ def test_strange_values_are_quoted(fields, quoted):
 @pytest.mark.parametrize(
     "text", ["", "  WARNING: locking is broken\n", '{"report": 5}', '{"report": [5]}', "[]", '{"report": [{"lv": [5]}]}', '{"report": [{"lv": 7}]}']
 )
-def test_garbage_is_not_understood(text):
+def test_invalid_output_is_rejected(text):
     with pytest.raises(NotUnderstood):
         parse_logical_volumes(text)
 
 
-def test_garbage_is_quoted():
+def test_invalid_output_is_quoted_in_error():
     with pytest.raises(NotUnderstood, match="locking is broken"):
         parse_logical_volumes("  locking is broken\n")
 
@@ -88,14 +88,14 @@ _JSON = st.recursive(st.none() | st.booleans() | st.integers() | st.text(), lamb
 
 
 @given(_JSON)
-def test_no_document_raises_anything_else(document):
+def test_arbitrary_json_raises_only_not_understood(document):
     for parse in (parse_logical_volumes, parse_physical_volumes, parse_report):
         for text in (json.dumps(document), json.dumps({"report": [{"lv": document, "pv": document}]})):
             with contextlib.suppress(NotUnderstood):
                 parse(text)
 
 
-def test_physical_volumes():
+def test_physical_volumes_are_parsed():
     rows = [pv_row("/dev/sda", "vg", 100, 40), pv_row("/dev/sdb", "", 50, 50, "---"), pv_row("[unknown]", "vg", 9, 9, "a-m")]
     used, orphan, missing = parse_physical_volumes(report("pv", rows))
     assert (used.vg, used.size, used.free, used.extent_size, used.missing, used.allocatable) == ("vg", 100, 40, 4194304, False, True)
@@ -103,7 +103,7 @@ def test_physical_volumes():
     assert missing.missing
 
 
-def test_a_log_report_beside_the_report_is_passed_over():
+def test_log_report_is_ignored():
     text = json.dumps({"report": [{"lv": []}], "log": [{"log_seq_num": "1"}]})
     assert parse_logical_volumes(text) == ()
 
@@ -118,30 +118,30 @@ class TestCapturedOutputs:
 
         return read
 
-    def test_a_dirty_cachevol(self, volumes):
+    def test_dirty_cachevol(self, volumes):
         found = volumes("cachevol-writeback-dirty")
         data = found["data"]
         assert (data.cached, data.pool, data.cache_mode, data.dirty, data.used_blocks, data.total_blocks) == (True, "fast_cvol", "writeback", 390, 725, 1920)
         assert (data.policy, data.kernel_policy, data.chunk_size) == ("smq", "mq", 65536)
         assert found["fast_cvol"].devices == ("/dev/sdb",)
 
-    def test_a_mirrored_pool(self, volumes):
+    def test_mirrored_cachepool(self, volumes):
         found = volumes("cachepool-raid1-writeback-dirty")
         assert [name for name, volume in found.items() if volume.cached] == ["data"]
         assert found["cp_cpool"].segtype == "cache-pool"
         assert found["cp_cpool_cdata"].segtype == found["cp_cpool_cmeta"].segtype == "raid1"
 
-    def test_a_cache_whose_device_is_missing(self, volumes):
+    def test_cache_with_missing_device(self, volumes):
         found = volumes("missing-cache-device")
         assert (found["data"].partial, found["data"].dirty, found["data"].check_needed) == (True, None, "unknown")
 
-    def test_a_writecache_holds_only_what_is_dirty(self, volumes):
+    def test_writecache_used_blocks_are_all_dirty(self, volumes):
         data = volumes("writecache-dirty")["data"]
         assert (data.cached, data.writecache, data.mode, data.chunk_size) == (True, True, "writeback", 4096)
         assert data.dirty == data.used_blocks > 0
         assert data.total_blocks == 32640
 
-    def test_sizes_in_megabytes_are_not_taken_for_bytes(self, shared_samples):
+    def test_sizes_in_megabytes_are_rejected(self, shared_samples):
         with pytest.raises(NotUnderstood, match=r"1020\.00m"):
             parse_physical_volumes((shared_samples / "cache/pvs-missing.txt").read_text())
 
@@ -160,7 +160,7 @@ class TestOurOwnRack:
 
         return read
 
-    def test_a_pool_of_ours_carries_its_tag(self, outputs):
+    def test_own_pool_carries_its_tag(self, outputs):
         volumes, status = outputs("cachepool-writethrough")
         pool = volumes["data_cache_cpool"]
         assert (pool.tags, pool.segtype, pool.devices) == (("cachefleet.storage",), "cache-pool", ("data_cache_cpool_cdata",))
@@ -168,12 +168,12 @@ class TestOurOwnRack:
         assert volumes["lvol1_pmspare"].hidden
         assert status["lvmtest-data"].mode == "writethrough"
 
-    def test_a_cleaner_that_was_left_shows_only_in_the_kernel(self, outputs):
+    def test_remaining_cleaner_policy_shows_only_in_kernel(self, outputs):
         volumes, status = outputs("cachepool-cleaner-left")
         assert (volumes["data"].policy, volumes["data"].kernel_policy) == ("smq", "cleaner")
         assert status["lvmtest-data"].policy == "cleaner"
 
-    def test_a_dirty_cachevol_whose_threshold_the_kernel_raised(self, outputs):
+    def test_dirty_cachevol_with_threshold_raised_by_kernel(self, outputs):
         volumes, status = outputs("cachevol-writeback-dirty")
         data = volumes["data"]
         assert (data.cache_mode, data.dirty, data.pool) == ("writeback", 500, "data_cache_cvol")
@@ -182,12 +182,12 @@ class TestOurOwnRack:
         assert volumes["data_cache_cvol"].size == 400 << 20
         assert status["lvmtest-data"].mode == "writeback"
 
-    def test_the_cache_device_stays_in_the_group(self, outputs, request):
+    def test_detached_cache_device_stays_in_volume_group(self, outputs, request):
         assert list(outputs("detached")[0]) == ["data"]
         physical = parse_physical_volumes((request.config.rootpath / "tests/unit/data/lvm/pvs.detached.json").read_text())
         assert [(pv.vg, pv.free == pv.size, pv.extent_size) for pv in physical] == [("lvmtest", False, 4 << 20), ("lvmtest", True, 4 << 20)]
 
-    def test_one_report_for_everything(self, request):
+    def test_combined_report_is_parsed(self, request):
         report = parse_report((request.config.rootpath / "tests/unit/data/lvm/report.cachepool-replaced.json").read_text())
         volumes = {volume.name: volume for volume in report.volumes}
         assert [name for name, volume in volumes.items() if volume.cached] == ["data"]

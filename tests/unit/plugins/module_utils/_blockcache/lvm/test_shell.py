@@ -82,7 +82,7 @@ def requested(host):
     return (host / "tools/asked").read_text().splitlines()
 
 
-def test_looking_and_changing_take_one_process_and_leave_no_history(host, runner):
+def test_report_and_change_use_one_lvm_process_without_history(host, runner):
     first = runner.run(list(lvm_report.REPORT))
     change = runner.run(["lvchange", "--yes", "--cachesettings", "a=1 b=2", "mc/o"])
     runner.run(list(lvm_report.REPORT))
@@ -95,21 +95,21 @@ def test_looking_and_changing_take_one_process_and_leave_no_history(host, runner
     assert [completed.rc for completed in runner.history] == [0, 0, 0]
 
 
-def test_a_command_that_fails_fails_with_what_lvm_said(host, runner):
+def test_failed_command_raises_with_lvm_message(host, runner):
     with pytest.raises(CommandFailed, match="exit status 5: Failed to find logical volume mc/fails"):
         runner.run(["lvchange", "--yes", "mc/fails"])
     assert runner.run(["lvchange", "--yes", "mc/o"]).rc == 0
     assert len([line for line in requested(host) if line.startswith("shell")]) == 1
 
 
-def test_without_the_profile_every_command_is_started(host, runner):
+def test_missing_profile_starts_a_process_for_every_command(host, runner):
     (host / PROFILE).unlink()
     runner.run(["lvm", "fullreport"])
     runner.run(["lvchange", "--yes", "mc/o"])
     assert requested(host) == ["started: lvm fullreport", "started: lvchange --yes mc/o"]
 
 
-def test_once_devices_change_every_command_is_started(host, runner):
+def test_changed_devices_start_a_process_for_every_command(host, runner):
     runner.run(["lvm", "fullreport"])
     runner.forget_devices()
     runner.run(["lvm", "fullreport"])
@@ -117,7 +117,7 @@ def test_once_devices_change_every_command_is_started(host, runner):
 
 
 @pytest.mark.parametrize("name", ["dies", "odd"])
-def test_a_change_without_an_answer_counts_as_failed_and_is_not_made_twice(host, runner, name):
+def test_change_without_response_fails_and_is_not_repeated(host, runner, name):
     runner.run(["lvm", "fullreport"])
     completed = runner.run(["lvchange", "--yes", f"mc/{name}"], ok=None)
     assert completed.rc == -1
@@ -127,18 +127,18 @@ def test_a_change_without_an_answer_counts_as_failed_and_is_not_made_twice(host,
 
 
 @pytest.mark.parametrize("name", ["dies", "odd"])
-def test_a_reading_without_an_answer_is_taken_again(host, runner, name):
+def test_report_without_response_is_repeated(host, runner, name):
     assert runner.run(["lvm", "fullreport", f"mc/{name}"]).rc == 0
     assert requested(host)[1:] == [f"line: fullreport mc/{name}", f"started: lvm fullreport mc/{name}"]
 
 
-def test_what_takes_too_long_is_stopped(host, runner):
+def test_command_exceeding_timeout_is_stopped(host, runner):
     with pytest.raises(TimedOut, match=r"lvchange --yes mc/slow did not end within 0\.5 seconds and was stopped"):
         runner.run(["lvchange", "--yes", "mc/slow"], timeout=0.5)
     assert runner.run(["lvm", "fullreport"]).stdout == '{"report": []}\n'
 
 
-def test_who_watches_is_called_meanwhile_and_can_stop_it(host, runner):
+def test_watch_is_called_while_command_runs_and_can_stop_it(host, runner):
     calls = []
 
     def watch():
@@ -164,5 +164,5 @@ def test_who_watches_is_called_meanwhile_and_can_stop_it(host, runner):
         ["lvchange", "a;b", "mc/o"],
     ],
 )
-def test_what_does_not_go_there(words):
+def test_commands_unsupported_by_the_shell(words):
     assert line_of(words) is None

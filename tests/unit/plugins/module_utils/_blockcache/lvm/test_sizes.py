@@ -29,29 +29,29 @@ EXTENT = 4 * MIB
         (GIB, 32 * KIB, 32 * KIB),
     ],
 )
-def test_the_chunk_is_what_was_asked_or_64_kib_or_what_the_size_demands(size, asked, chunk):
+def test_chunk_size_is_requested_default_or_minimum_for_size(size, asked, chunk):
     assert choose_chunk(size, asked) == chunk
 
 
 @pytest.mark.parametrize("chunk", [48 * KIB, 16 * KIB, 0, 2 * GIB])
-def test_chunks_that_lvm_does_not_take(chunk):
+def test_invalid_chunk_sizes_are_rejected(chunk):
     with pytest.raises(BadInput, match="multiples of 32 KiB"):
         choose_chunk(GIB, chunk, "images")
 
 
-def test_too_small_chunk_names_the_smallest():
+def test_too_small_chunk_size_error_names_the_minimum():
     with pytest.raises(BadInput, match=r"images: chunk_size is 64 KiB, .* write 288 KiB or more"):
         choose_chunk(250 * GIB, 64 * KIB, "images")
 
 
 @given(st.integers(1, 1 << 50))
-def test_there_are_never_more_than_a_million_chunks(size):
+def test_chunk_count_never_exceeds_one_million(size):
     chunk = choose_chunk(size, None)
     assert -(-size // chunk) <= 1_000_000
     assert chunk % (32 * KIB) == 0
 
 
-def test_trap_migration_threshold_is_raised_to_eight_chunks():
+def test_migration_threshold_is_raised_to_eight_chunks():
     assert effective_migration_threshold(100, 64 * KIB) == 1024
     assert effective_migration_threshold(16384, 64 * KIB) == 16384
 
@@ -78,7 +78,7 @@ def layout(kind, free=128, size=None, share=1.0, spare=0, mirror=False):
         ("cachevol", {"free": 11, "size": 40 * MIB, "mirror": True}, 10, 11),
     ],
 )
-def test_room_is_left_for_metadata_the_spare_and_an_extent_of_each_volume_of_a_mirror(kind, fields, extents, footprint):
+def test_space_is_reserved_for_metadata_spare_and_mirror_extents(kind, fields, extents, footprint):
     found = layout(kind, **fields)
     assert (found.extents, found.footprint) == (extents, footprint)
     assert kind != "cachepool" or found.metadata == 8 * MIB
@@ -87,13 +87,13 @@ def test_room_is_left_for_metadata_the_spare_and_an_extent_of_each_volume_of_a_m
 @pytest.mark.parametrize(
     ("kind", "free", "size"), [("cachepool", 4, None), ("cachepool", 52, 208 * MIB), ("cachevol", 3, None), ("cachevol", 10, 48 * MIB), ("cachevol", 0, None)]
 )
-def test_what_does_not_fit_reports_what_it_needs_and_what_there_is(kind, free, size):
+def test_insufficient_space_error_reports_required_and_free_space(kind, free, size):
     with pytest.raises(BadInput, match=rf"images: a {kind} needs .* and the cache device has .* free"):
         layout(kind, free, size)
 
 
 @given(st.sampled_from(["cachevol", "cachepool"]), st.integers(1, 1 << 22), st.floats(0.01, 1.0))
-def test_a_layout_never_takes_more_than_there_is(kind, free, share):
+def test_layout_never_exceeds_free_space(kind, free, share):
     try:
         found = layout(kind, free, share=share)
     except BadInput:
@@ -104,15 +104,15 @@ def test_a_layout_never_takes_more_than_there_is(kind, free, share):
     assert kind == "cachevol" or found.metadata >= 4 * MIB + 44 * (found.extents * EXTENT // found.chunk_size)
 
 
-def test_a_new_device_loses_its_first_mebibyte():
+def test_first_mebibyte_of_new_device_is_not_usable():
     assert lvm_layout.extents_of_new_device(512 * MIB, EXTENT) == 127
     assert lvm_layout.extents_of_new_device(513 * MIB, EXTENT) == 128
 
 
-def test_a_mirror_that_does_not_fit_by_one_extent():
+def test_mirror_exceeding_free_space_by_one_extent_is_rejected():
     with pytest.raises(BadInput, match="needs 44 MiB"):
         layout("cachevol", free=10, size=40 * MIB, mirror=True)
 
 
-def test_a_writecache_has_no_limit_of_chunks():
+def test_writecache_has_no_chunk_limit():
     assert layout("writecache", free=1024 * 1024).chunk_size == 0

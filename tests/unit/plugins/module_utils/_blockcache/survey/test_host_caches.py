@@ -55,7 +55,7 @@ def broken(*_arguments):
     raise NotUnderstood("line 3 of /proc/enhanceio is not understood.")
 
 
-def test_what_one_reader_cannot_read_does_not_hide_what_the_others_do(readers, tmp_path):
+def test_failing_reader_does_not_hide_other_readers(readers, tmp_path):
     given = []
 
     def reader(devices, runner, root):
@@ -70,19 +70,19 @@ def test_what_one_reader_cannot_read_does_not_hide_what_the_others_do(readers, t
     assert given == [(devices, "runner", tmp_path)]
 
 
-def test_a_device_that_is_suspended_is_a_problem_whatever_its_cache(readers, tmp_path):
+def test_suspended_device_is_a_problem_for_every_cache_type(readers, tmp_path):
     suspended = BlockDevice(name="dm-0", path="/dev/dm-0", number="253:0", kind="lvm", dm_name="vg-data", dm_uuid="LVM-abc", suspended=True)
     (message,) = survey.read_caches(Devices((suspended, dataclasses.replace(suspended, name="dm-1", suspended=False))), "runner", tmp_path).problems
     assert message.startswith("/dev/vg/data is suspended, so that everything that is written to it or read from it waits")
     assert "dmsetup resume vg-data" in message
 
 
-def test_only_the_types_requested_are_read(readers):
+def test_only_requested_types_are_read(readers):
     readers.update(lvm_cache=broken, bcache=lambda *arguments: (cache(kind="bcache"),))
     assert survey.read_caches(Devices(()), None, types=["bcache"]) == Survey((cache(kind="bcache"),))
 
 
-def test_order_is_that_of_devices_as_people_count_and_those_without_one_come_last(readers):
+def test_caches_are_in_natural_device_order_with_deviceless_last(readers):
     names = ["dm-10", None, "dm-2", "bcache1", "sda", "bcache0"]
     readers["dm_cache"] = lambda *arguments: tuple(cache(str(name), "dm_cache", device_name=name) for name in names)
     readers["bcache"] = lambda *arguments: (cache("dm-2", "bcache", device_name="dm-2"),)
@@ -99,22 +99,22 @@ def test_order_is_that_of_devices_as_people_count_and_those_without_one_come_las
 
 
 @pytest.mark.parametrize("word", ["images", "/dev/mapper/images", "dm-3", "/dev/disk/by-id/hdd", "/dev/disk/by-id/wwn-1", "sda", "/dev/sda"])
-def test_a_cache_is_meant_by_its_name_its_device_and_its_origin(host, word):
+def test_cache_is_selected_by_name_device_or_origin(host, word):
     other = cache("other", device="/dev/mapper/other", device_name="dm-4", origin="/dev/disk/by-id/ssd", origin_name="sdb")
     assert survey.select(Survey((cache(), other), ("a",)), [word], host) == Survey((cache(),), ("a",))
 
 
 @pytest.mark.parametrize("word", ["image", "/dev/disk/by-id/gone", "/dev/sdb", "", "None"])
-def test_a_word_that_means_no_cache_is_a_problem(host, word):
+def test_selector_without_match_is_a_problem(host, word):
     found = survey.select(Survey((cache(), cache("lost", device=None, device_name=None, origin=None, origin_name=None))), [word], host)
     assert found == Survey((), (f"No SSD cache of this host has the name, the device or the origin {word}.",))
 
 
-def test_a_cache_meant_twice_is_reported_once(host):
+def test_cache_matched_twice_is_reported_once(host):
     assert survey.select(Survey((cache(),)), ["images", "sda"], host) == Survey((cache(),))
 
 
-def test_no_word_means_all(host):
+def test_no_selector_selects_all(host):
     assert survey.select(Survey((cache(),), ("a",)), [], host) == Survey((cache(),), ("a",))
 
 
@@ -131,18 +131,18 @@ def test_no_word_means_all(host):
         (None, 0, None, 0.0),
     ],
 )
-def test_pace_and_what_is_left(was, now, pace, left):
+def test_drain_rate_and_remaining_time(was, now, pace, left):
     drains = survey.drain_of(Survey((cache(dirty=was),)), Survey((cache(dirty=now),)), 10.0)
     assert drains == (Drain("images", "lvm_cache", now, pace, left),)
 
 
-def test_a_cache_that_appeared_between_the_looks_has_no_pace_and_one_that_went_is_not_reported():
+def test_new_cache_has_no_drain_rate_and_removed_cache_is_omitted():
     before = Survey((cache(dirty=500), cache(kind="bcache", dirty=500)))
     after = Survey((cache("new", dirty=100), cache(kind="bcache", dirty=400)))
     assert survey.drain_of(before, after, 1.0) == (Drain("new", "lvm_cache", 100, None, None), Drain("images", "bcache", 400, 100.0, 4.0))
 
 
-def test_a_sample_counts_the_time_that_really_passed():
+def test_sample_uses_the_measured_elapsed_time():
     surveys = iter([Survey((cache(dirty=3000),)), Survey((cache(dirty=1000),))])
     clock = iter([100.0, 120.0])
     slept = []
@@ -152,7 +152,7 @@ def test_a_sample_counts_the_time_that_really_passed():
 
 
 @pytest.mark.parametrize("seconds", [0, -3])
-def test_without_seconds_there_is_one_reading(seconds):
+def test_zero_seconds_takes_one_reading(seconds):
     surveys = iter([Survey((cache(),))])
     assert survey.sample(lambda: next(surveys), seconds, lambda: 0.0, pytest.fail) == (Survey((cache(),)), ())
 
@@ -176,20 +176,20 @@ def test_dirty_share(fields, share):
         ({}, None),
     ],
 )
-def test_hit_ratio_counts_only_what_has_both_sides(counters, ratio):
+def test_hit_ratio_requires_hits_and_misses(counters, ratio):
     assert survey.hit_ratio(cache(counters=counters)) == (pytest.approx(ratio) if ratio is not None else None)
 
 
-def test_plain_values_carry_what_is_computed():
+def test_dict_includes_computed_values():
     plain = survey.cache_to_dict(cache(dirty=100, counters={"read_hits": 1, "read_misses": 1}))
     assert (plain["name"], plain["dirty_share"], plain["hit_ratio"]) == ("images", 0.1, 0.5)
 
 
-def test_there_is_a_reader_of_every_type():
+def test_every_type_has_a_reader():
     assert tuple(survey.READERS) == TYPES
 
 
-def test_a_host_without_any_cache_and_without_any_tool(tmp_path):
+def test_host_without_caches_and_tools_reports_nothing(tmp_path):
     """Nothing there is nothing to tell, and no problem."""
     runner = ScriptedRunner({}, missing={"lvm", "lvs", "pvs", "dmsetup", "udevadm"})
     assert survey.read_caches(Devices([], tmp_path), runner, tmp_path) == Survey()

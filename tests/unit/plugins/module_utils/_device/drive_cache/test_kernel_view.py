@@ -18,18 +18,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     "word, state",
     [("write back\n", "enabled"), ("write through\n", "disabled"), ("none", "disabled"), ("write back, no read (daft)", "enabled")],
 )
-def test_kernel_words(word: str, state: str) -> None:
+def test_kernel_cache_types(word: str, state: str) -> None:
     assert parse_cache_type(word) == state
 
 
-def test_unknown_kernel_word_is_not_understood() -> None:
+def test_unknown_cache_type_is_rejected() -> None:
     with pytest.raises(NotUnderstood, match="sideways"):
         parse_cache_type("sideways")
 
 
 @pytest.mark.parametrize("current", ["write through", "none", "write back", "write back, no read (daft)", None])
 @pytest.mark.parametrize("value", ["enabled", "disabled"])
-def test_cache_type_to_write_keeps_the_read_cache_and_is_never_temporary(value: str, current: str | None) -> None:
+def test_written_cache_type_keeps_read_cache_and_is_never_temporary(value: str, current: str | None) -> None:
     text = cache_type_for(value, current)
     assert not text.startswith("temporary")
     assert parse_cache_type(text) == value
@@ -49,12 +49,12 @@ def test_cache_type_to_write_keeps_the_read_cache_and_is_never_temporary(value: 
         ("virtio", "disabled", None, True),
     ],
 )
-def test_when_the_kernel_agrees_with_the_drive(provider: str, says: str, kernel: str | None, agrees: bool) -> None:
+def test_kernel_and_drive_agreement(provider: str, says: str, kernel: str | None, agrees: bool) -> None:
     assert kernel_agrees(provider, says, kernel) is agrees
     assert DriveCache("x", provider, says, kernel).kernel_agrees is agrees
 
 
-def test_an_unknown_word_of_the_kernel_is_shown_as_it_is(tmp_path: pathlib.Path) -> None:
+def test_unknown_kernel_cache_type_is_reported_unchanged(tmp_path: pathlib.Path) -> None:
     place = tmp_path / "sys/class/block/sda/queue"
     place.mkdir(parents=True)
     (place / "write_cache").write_text("sideways\n")

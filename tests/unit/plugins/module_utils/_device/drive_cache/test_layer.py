@@ -44,13 +44,13 @@ def rack(machine: Machine) -> Machine:
 ALL = (HDD, SSD, SAS, NVME, VIRTIO)
 
 
-def test_an_empty_list_runs_nothing(machine: Machine) -> None:
+def test_empty_list_runs_nothing(machine: Machine) -> None:
     runner = machine.runner
     assert machine.converge(runner=runner).changed is False
     assert runner.calls == []
 
 
-def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Machine) -> None:
+def test_every_drive_kind_is_disabled_now_and_at_boot(rack: Machine) -> None:
     specs = [DriveSpec(device, "disabled") for device in ALL]
     outcome = rack.converge(*specs)
     assert attributes(outcome) == ["write_cache", "boot_rule"] * 5
@@ -65,7 +65,7 @@ def test_every_kind_of_drive_is_switched_off_now_and_for_the_next_boot(rack: Mac
     assert rack.drives["sdc"].on
 
 
-def test_the_second_run_changes_nothing_and_reads_with_one_command_per_tool(rack: Machine) -> None:
+def test_no_change_on_second_run_with_one_command_per_tool(rack: Machine) -> None:
     specs = [DriveSpec(device, "disabled") for device in (HDD, SSD)]
     rack.converge(*specs)
     runner = rack.runner
@@ -82,7 +82,7 @@ def test_check_mode_plans_the_same_steps_and_changes_nothing(rack: Machine) -> N
     assert rack.converge(*specs).steps == predicted.steps
 
 
-def test_planning_is_pure(rack: Machine) -> None:
+def test_planning_has_no_side_effects(rack: Machine) -> None:
     specs = [DriveSpec(device, "disabled") for device in ALL]
     runner = rack.runner
     layer = DriveWriteCacheLayer(runner, specs, rack.root)
@@ -92,7 +92,7 @@ def test_planning_is_pure(rack: Machine) -> None:
     assert len(runner.calls) == calls
 
 
-def test_live_and_boot_state_are_two_lines_of_the_same_plan(rack: Machine) -> None:
+def test_live_state_and_boot_rule_are_separate_plan_steps(rack: Machine) -> None:
     rack.drives["sda"].on = False
     rack.view("sda", False)
     outcome = rack.converge(DriveSpec(HDD, "disabled"))
@@ -103,7 +103,7 @@ def test_live_and_boot_state_are_two_lines_of_the_same_plan(rack: Machine) -> No
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache"]
 
 
-def test_enabled_for_good_writes_a_rule_that_enables(rack: Machine) -> None:
+def test_persistent_enabled_writes_an_enabling_rule(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled"))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
@@ -111,7 +111,7 @@ def test_enabled_for_good_writes_a_rule_that_enables(rack: Machine) -> None:
     assert "-W0" not in rack.rules
 
 
-def test_not_persistent_removes_the_rule_so_that_nothing_contradicts(rack: Machine) -> None:
+def test_non_persistent_removes_the_conflicting_rule(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
@@ -120,27 +120,27 @@ def test_not_persistent_removes_the_rule_so_that_nothing_contradicts(rack: Machi
     assert "SSD0" in rack.rules
 
 
-def test_lines_of_drives_of_another_play_stay(rack: Machine) -> None:
+def test_rules_of_drives_from_another_play_are_kept(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     rack.converge(DriveSpec(SSD, "disabled"))
     assert "HDD0" in rack.rules
 
 
-def test_a_rule_that_was_changed_by_hand_is_planned_as_a_change(rack: Machine) -> None:
+def test_manually_changed_rule_is_planned_as_a_change(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     udev_rule.write_rules(rack.rules.replace("-W0", "-W1"), rack.root)
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["boot_rule"]
     assert "-W0" in rack.rules
 
 
-def test_rules_are_loaded_after_a_change_and_no_event_is_triggered(rack: Machine) -> None:
+def test_rules_are_reloaded_after_a_change_without_trigger(rack: Machine) -> None:
     runner = rack.runner
     rack.converge(DriveSpec(HDD, "disabled"), runner=runner)
     assert ("udevadm", "control", "--reload") in runner.calls
     assert not any(words[:2] == ("udevadm", "trigger") for words in runner.calls)
 
 
-def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
+def test_hdparm_conf_is_ignored(rack: Machine) -> None:
     # Its helper does nothing while an array resyncs, which is right after an unclean shutdown.
     conf = rack.host.write("etc/hdparm.conf", f"{HDD} {{\n write_cache = off\n}}\n")
     before = conf.read_text()
@@ -151,7 +151,7 @@ def test_the_debian_file_hdparm_conf_is_not_relied_on(rack: Machine) -> None:
 # Telling the kernel is not telling the drive.
 
 
-def test_kernel_write_through_with_drive_on_is_a_change(rack: Machine) -> None:
+def test_kernel_writethrough_with_drive_cache_enabled_is_a_change(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "disabled", persistent=False))
@@ -159,7 +159,7 @@ def test_kernel_write_through_with_drive_on_is_a_change(rack: Machine) -> None:
     assert rack.drives["sda"].on is False
 
 
-def test_temporary_cache_type_is_replaced_by_a_permanent_one(rack: Machine) -> None:
+def test_temporary_cache_type_is_replaced_by_permanent_one(rack: Machine) -> None:
     rack.view("sda", False)
     rack.drives["sda"].overridden = True
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
@@ -176,7 +176,7 @@ def test_wrong_queue_write_cache_is_corrected_by_a_rescan(rack: Machine) -> None
     assert rack.writes == [("sda", "rescan", "1")]
 
 
-def test_sata_behind_a_sas_adapter_whose_kernel_view_does_not_follow_hdparm(machine: Machine) -> None:
+def test_sata_drive_behind_sas_adapter_is_rescanned_after_hdparm(machine: Machine) -> None:
     drive = machine.add("sda", "sas", HDD, serial="HDD0", drive=Drive(kernel_notices=False))
     (machine.root / "sys/class/block/sda/device/vendor").write_text("ATA     \n")
     outcome = machine.converge(DriveSpec(HDD, "disabled"))
@@ -187,14 +187,14 @@ def test_sata_behind_a_sas_adapter_whose_kernel_view_does_not_follow_hdparm(mach
     assert 'ATTR{device/scsi_disk/*/cache_type}="write through"' in machine.rules
 
 
-def test_a_kernel_that_cannot_be_convinced_is_not_effective(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_kernel_view_that_does_not_change_fails(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     rack.view("sda", False)
     monkeypatch.setattr(providers, "write_sysfs", lambda path, value, item: None)
     with pytest.raises(NotEffective, match="kernel_view should be write back and is write through"):
         rack.converge(DriveSpec(HDD, "enabled", persistent=False))
 
 
-def test_the_read_cache_of_a_scsi_drive_stays_off(machine: Machine) -> None:
+def test_read_cache_of_scsi_drive_stays_disabled(machine: Machine) -> None:
     machine.add("sdb", "sas", SAS, serial="5000c500", drive=Drive(on=False))
     for path in cache_type_files("sdb", machine.root):
         path.write_text("none\n")
@@ -217,21 +217,21 @@ def test_hdparm_success_without_effect_is_detected(rack: Machine) -> None:
 # NVMe, SAS, virtio.
 
 
-def test_nvme_kernel_view_stays_write_back_and_that_is_no_difference(rack: Machine) -> None:
+def test_nvme_kernel_view_write_back_is_no_difference(rack: Machine) -> None:
     spec = DriveSpec(NVME, "disabled")
     rack.converge(spec)
     assert (rack.root / "sys/class/block/nvme0n1/queue/write_cache").read_text().strip() == "write back"
     assert rack.converge(spec).changed is False
 
 
-def test_nvme_without_a_volatile_cache_is_disabled_already_and_needs_no_rule(rack: Machine) -> None:
+def test_nvme_without_volatile_cache_is_already_disabled_without_rule(rack: Machine) -> None:
     rack.drives["nvme0n1"].vwc = 6
     assert rack.converge(DriveSpec(NVME, "disabled")).changed is False
     with pytest.raises(BadInput, match=r"no volatile write cache \(vwc is 0\)"):
         rack.converge(DriveSpec(NVME, "enabled"))
 
 
-def test_sas_is_saved_where_the_drive_can_and_only_for_good(rack: Machine) -> None:
+def test_sas_setting_is_saved_only_if_supported_and_persistent(rack: Machine) -> None:
     rack.drives["sdb"].saves = True
     runner = rack.runner
     rack.converge(DriveSpec(SAS, "disabled"), runner=runner)
@@ -241,12 +241,12 @@ def test_sas_is_saved_where_the_drive_can_and_only_for_good(rack: Machine) -> No
     assert [words for words in runner.calls if "--set=WCE" in words] == [("sdparm", "--set=WCE", "/dev/sdb")]
 
 
-def test_sas_not_saveable_97_is_set_without_saving(rack: Machine) -> None:
+def test_sas_exit_status_97_is_set_without_saving(rack: Machine) -> None:
     assert "write_cache" in attributes(rack.converge(DriveSpec(SAS, "disabled")))
     assert rack.drives["sdb"].on is False
 
 
-def test_sas_that_lets_nothing_be_changed_is_reported_before_anything_is_tried(rack: Machine) -> None:
+def test_unchangeable_sas_cache_is_reported_before_any_change(rack: Machine) -> None:
     rack.drives["sdb"].changeable = False
     runner = rack.runner
     with pytest.raises(BadInput, match="does not let it be changed"):
@@ -254,7 +254,7 @@ def test_sas_that_lets_nothing_be_changed_is_reported_before_anything_is_tried(r
     assert rack.drives["sda"].on
 
 
-def test_virtio_is_set_in_its_own_cache_type(rack: Machine) -> None:
+def test_virtio_uses_its_own_cache_type(rack: Machine) -> None:
     rack.converge(DriveSpec(VIRTIO, "disabled", persistent=False))
     assert rack.writes == [("vdb", "cache_type", "write through")]
 
@@ -271,17 +271,17 @@ def refuse(machine: Machine, error: type[StorageError], match: str, *specs: Driv
     assert machine.writes == []
 
 
-def test_a_missing_device_stops_everything_before_the_first_change(rack: Machine) -> None:
+def test_missing_device_prevents_any_change(rack: Machine) -> None:
     refuse(rack, DeviceMissing, "does not exist on this host", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-id/ata-GONE", "disabled"))
 
 
 @pytest.mark.parametrize("second", ["disabled", "enabled"])
-def test_one_drive_under_two_names_is_refused(rack: Machine, second: str) -> None:
+def test_one_drive_under_two_names_is_rejected(rack: Machine, second: str) -> None:
     rack.host.link("/dev/disk/by-path/pci-0000:00:04.0-ata-1", "sda")
     refuse(rack, BadInput, "are the same drive", DriveSpec(HDD, "disabled"), DriveSpec("/dev/disk/by-path/pci-0000:00:04.0-ata-1", second))
 
 
-def test_one_drive_listed_twice_by_one_name_is_refused(rack: Machine) -> None:
+def test_drive_listed_twice_is_rejected(rack: Machine) -> None:
     refuse(rack, BadInput, "listed twice", DriveSpec(HDD, "disabled"), DriveSpec(HDD, "enabled"))
 
 
@@ -293,17 +293,17 @@ def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -
     assert "NVME0" in machine.converge(DriveSpec(NVME, "disabled")).steps[1].after
 
 
-def test_a_bare_name_for_good_names_the_path_to_write(rack: Machine) -> None:
+def test_persistent_rule_for_unstable_name_is_rejected_with_stable_path(rack: Machine) -> None:
     refuse(rack, BadInput, f"use {HDD} instead", DriveSpec("/dev/sda", "disabled"))
     assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
 
 
-def test_a_name_by_disk_sequence_does_not_last_either(rack: Machine) -> None:
+def test_diskseq_name_is_rejected_as_unstable(rack: Machine) -> None:
     rack.host.link("/dev/disk/by-diskseq/5", "sda")
     refuse(rack, BadInput, "after the next boot", DriveSpec("/dev/disk/by-diskseq/5", "disabled"))
 
 
-def test_two_drives_with_one_serial_get_no_rule_keyed_on_it(machine: Machine) -> None:
+def test_drives_with_the_same_serial_get_a_rule_by_wwn(machine: Machine) -> None:
     machine.add("sda", "sata", "/dev/disk/by-path/ata-1", serial="SAME")
     machine.add("sdb", "sata", "/dev/disk/by-path/ata-2", serial="SAME", wwn="0x5000c500")
     refuse(machine, BadInput, "another drive of this host has the same", DriveSpec("/dev/disk/by-path/ata-1", "disabled"))
@@ -312,39 +312,39 @@ def test_two_drives_with_one_serial_get_no_rule_keyed_on_it(machine: Machine) ->
     assert "SAME" not in machine.rules
 
 
-def test_a_link_that_two_drives_claim_names_neither(machine: Machine) -> None:
+def test_link_claimed_by_two_drives_is_rejected(machine: Machine) -> None:
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdb", "sata", HDD, serial="HDD0")
     refuse(machine, BadInput, r"the name of several drives \(/dev/sda, /dev/sdb\)", DriveSpec(HDD, "disabled", persistent=False))
 
 
-def test_a_partition_names_its_drive(rack: Machine) -> None:
+def test_partition_is_rejected_with_name_of_its_drive(rack: Machine) -> None:
     rack.host.partition("sda", 1, DEVLINKS=HDD + "-part1")
     refuse(rack, BadInput, f"is a partition: name the whole drive, {HDD}", DriveSpec(HDD + "-part1", "disabled"))
 
 
-def test_a_logical_volume_names_the_drives_below_it(rack: Machine) -> None:
+def test_logical_volume_is_rejected_with_names_of_its_drives(rack: Machine) -> None:
     rack.add("dm-0", "virtual", "/dev/mapper/vg0-data", dm_name="vg0-data", dm_uuid="LVM-abc", slaves=("sda",))
     refuse(rack, BadInput, f"is a logical volume and not a drive: name the drives below it: {HDD}", DriveSpec("/dev/mapper/vg0-data", "disabled"))
 
 
 @pytest.mark.parametrize("name, words", [("md0", "an MD array"), ("bcache0", "a bcache device"), ("loop0", "a loop device"), ("nbd0", "over the network")])
-def test_what_is_no_drive_is_refused(rack: Machine, name: str, words: str) -> None:
+def test_non_drives_are_rejected(rack: Machine, name: str, words: str) -> None:
     rack.add(name, "virtual")
     refuse(rack, BadInput, words, DriveSpec(f"/dev/{name}", "disabled", persistent=False))
 
 
-def test_a_volume_of_a_raid_controller_is_refused(rack: Machine) -> None:
+def test_raid_controller_volume_is_rejected(rack: Machine) -> None:
     refuse(rack, BadInput, "raid_cache", DriveSpec(HDD, "disabled"), DriveSpec(RAID, "disabled"))
 
 
-def test_a_serial_with_characters_of_udev_gets_no_rule(machine: Machine) -> None:
+def test_serial_with_udev_special_characters_gets_no_rule(machine: Machine) -> None:
     machine.add("sda", "sata", HDD, serial='A"; RUN+="/bin/sh')
     refuse(machine, BadInput, "cannot be written safely", DriveSpec(HDD, "disabled"))
     assert attributes(machine.converge(DriveSpec(HDD, "disabled", persistent=False))) == ["write_cache"]
 
 
-def test_a_missing_tool_is_named_with_its_package(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_tool_error_names_the_package(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = Machine(tmp_path, monkeypatch, missing=("sdparm",))
     machine.add("sda", "sata", HDD, serial="HDD0")
     machine.add("sdb", "sas", SAS, serial="5000c500")
@@ -359,7 +359,7 @@ def below_flashcache(machine: Machine) -> None:
     machine.dm_tables.append("cached: 0 16384 flashcache conf:\n")
 
 
-def test_no_write_cache_below_flashcache(rack: Machine) -> None:
+def test_write_cache_below_flashcache_is_refused(rack: Machine) -> None:
     below_flashcache(rack)
     refuse(rack, Refused, "flashcache cached passes no flushes.*allow_ignored_flushes", DriveSpec(HDD, "enabled"))
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
@@ -372,7 +372,7 @@ def test_write_cache_below_an_unreadable_mapping_is_refused(rack: Machine) -> No
     assert attributes(rack.converge(DriveSpec(HDD, "disabled"))) == ["write_cache", "boot_rule"]
 
 
-def test_a_write_cache_below_flashcache_when_allowed_for_that_drive(rack: Machine) -> None:
+def test_write_cache_below_flashcache_with_permission(rack: Machine) -> None:
     below_flashcache(rack)
     assert rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
@@ -386,7 +386,7 @@ def mapped(machine: Machine, name: str, table: str, slaves: tuple[str, ...] = ("
     machine.dm_tables.append(f"{name}: {table}\n")
 
 
-def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: Machine) -> None:
+def test_mappings_created_while_cache_was_disabled_are_reloaded_bottom_up(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data_corig", "0 2048 linear 8:0 2048", uuid="LVM-abc-real")
     mapped(rack, "vg-data", "0 2048 cache 253:1 253:2 253:0 128 2 metadata2 writeback smq 0", ("dm-0",))
@@ -399,14 +399,14 @@ def test_what_was_made_while_the_cache_was_off_is_loaded_again_from_below(rack: 
     assert not rack.converge(DriveSpec(HDD, "enabled")).changed
 
 
-def test_leftover_of_an_earlier_run_or_manual_change_is_found(rack: Machine) -> None:
+def test_stale_mapping_of_earlier_run_is_reloaded(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "enabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     assert attributes(rack.converge(DriveSpec(HDD, "enabled"))) == ["flushes./dev/vg/data"]
     assert attributes(rack.converge(DriveSpec(HDD, "disabled", persistent=False), check_mode=True)) == ["write_cache", "boot_rule"]
 
 
-def test_one_over_two_drives_is_loaded_once(rack: Machine) -> None:
+def test_mapping_over_two_drives_is_reloaded_once(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
     mapped(rack, "vg-data", "0 2048 striped 2 128 8:0 0 8:16 0", ("sda", "sdb"))
     rack.converge(DriveSpec(HDD, "enabled"), DriveSpec(SSD, "enabled"))
@@ -421,7 +421,7 @@ def test_one_over_two_drives_is_loaded_once(rack: Machine) -> None:
         ("0 2048 cache 253:1 253:2 8:0 128 2 metadata2 passthrough smq 0", "", "/dev/mapper/secret"),
     ],
 )
-def test_trap_what_cannot_be_loaded_again_as_it_is_read_is_not_touched(rack: Machine, table: str, uuid: str, path: str) -> None:
+def test_mappings_that_cannot_be_reloaded_are_not_touched(rack: Machine, table: str, uuid: str, path: str) -> None:
     """``dmsetup table`` shows no key of dm-crypt: a volume that was loaded with what it prints would be garbage."""
     rack.converge(DriveSpec(HDD, "disabled", persistent=False))
     mapped(rack, "secret", table, uuid=uuid)
@@ -432,14 +432,14 @@ def test_trap_what_cannot_be_loaded_again_as_it_is_read_is_not_touched(rack: Mac
     assert not rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
 
-def test_above_flashcache_nothing_is_loaded_again(rack: Machine) -> None:
+def test_mappings_above_flashcache_are_not_reloaded(rack: Machine) -> None:
     below_flashcache(rack)
     mapped(rack, "vg-data", "0 2048 linear 253:0 0", ("dm-0",))
     rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
     assert rack.loaded_again == []
 
 
-def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> None:
+def test_rejected_table_fails_with_the_device_name(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     rack.refused_tables.add("vg-data")
@@ -449,7 +449,7 @@ def test_a_table_that_is_refused_is_a_failure_that_names_it(rack: Machine) -> No
 
 @pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])
 @pytest.mark.parametrize("served", [HDD, "/dev/sda", "/dev/sda1"])
-def test_no_write_cache_below_a_running_aoe_target(rack: Machine, words: tuple[str, ...], served: str) -> None:
+def test_write_cache_below_running_aoe_target_is_refused(rack: Machine, words: tuple[str, ...], served: str) -> None:
     rack.host.partition("sda", 1)
     cmdline = "\0".join(words).format(served) + "\0"
     rack.host.write("proc/4711/cmdline", cmdline)
@@ -458,7 +458,7 @@ def test_no_write_cache_below_a_running_aoe_target(rack: Machine, words: tuple[s
     assert rack.converge(DriveSpec(SSD, "enabled")).changed
 
 
-def test_other_processes_with_the_drive_in_their_arguments_do_not_matter(rack: Machine) -> None:
+def test_unrelated_processes_naming_the_drive_are_ignored(rack: Machine) -> None:
     rack.host.write("proc/4711/cmdline", "grep\0vblade\0x\0/dev/sda\0".replace("vblade", "-r"))
     rack.host.write("proc/4712/cmdline", "")
     assert rack.converge(DriveSpec(HDD, "enabled")).changed
@@ -467,7 +467,7 @@ def test_other_processes_with_the_drive_in_their_arguments_do_not_matter(rack: M
 # Multipath.
 
 
-def test_a_drive_over_two_paths_is_one_drive_and_the_kernel_must_agree_on_both(machine: Machine) -> None:
+def test_multipath_drive_is_one_drive_and_kernel_must_agree_on_both_paths(machine: Machine) -> None:
     first = machine.add("sda", "sas", "/dev/disk/by-path/sas-1", serial="5000c500", wwn="0x5000c500")
     machine.add("sdb", "sas", "/dev/disk/by-path/sas-2", serial="5000c500", wwn="0x5000c500", drive=first)
     machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
@@ -481,14 +481,14 @@ def test_a_drive_over_two_paths_is_one_drive_and_the_kernel_must_agree_on_both(m
         machine.converge(DriveSpec("/dev/disk/by-path/sas-1", "disabled"), DriveSpec("/dev/disk/by-path/sas-2", "disabled"))
 
 
-def test_the_rule_of_a_scsi_drive_ignores_change_events(rack: Machine) -> None:
+def test_scsi_rule_ignores_change_events(rack: Machine) -> None:
     # Over two paths each MODE SELECT is announced on the other path: rules on "change" would answer each other for ever.
     rack.converge(DriveSpec(SAS, "disabled"))
     assert 'ACTION=="add", SUBSYSTEM=="block"' in rack.rules
     assert "add|change" not in rack.rules
 
 
-def test_the_result_reports_which_provider_was_taken(rack: Machine) -> None:
+def test_result_reports_the_provider(rack: Machine) -> None:
     specs = [DriveSpec(device, "disabled") for device in ALL]
     layer = DriveWriteCacheLayer(rack.runner, specs, rack.root)
     drives = layer.facts(layer.read())["drives"]

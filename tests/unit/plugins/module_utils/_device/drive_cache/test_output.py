@@ -27,7 +27,7 @@ def captured(name: str) -> str:
     return (DATA / name).read_text()
 
 
-def test_hdparm_of_several_drives_is_read_section_by_section() -> None:
+def test_hdparm_output_of_several_drives_is_parsed_by_section() -> None:
     assert parse_hdparm(captured("hdparm-get.txt")) == {
         "/dev/sda": None,
         "/dev/sdb": None,
@@ -40,36 +40,36 @@ def test_hdparm_of_several_drives_is_read_section_by_section() -> None:
     }
 
 
-def test_hdparm_set_counts_the_value_read_back_not_the_announcement() -> None:
+def test_hdparm_set_uses_value_read_back() -> None:
     assert parse_hdparm(captured("hdparm-off.txt")) == {"/dev/sdc": "disabled"}
 
 
-def test_hdparm_that_announces_off_and_reads_back_on_is_on() -> None:
+def test_hdparm_contradicting_values_use_value_read_back() -> None:
     text = "\n/dev/sdc:\n setting drive write-caching to 0 (off)\n write-caching =  1 (on)\n"
     assert parse_hdparm(text) == {"/dev/sdc": "enabled"}
 
 
 @pytest.mark.parametrize("name, device", [("hdparm-off-unsupported.txt", "/dev/sdb"), ("hdparm-off-nvme.txt", "/dev/nvme0n1")])
-def test_hdparm_not_supported_or_nothing_printed_is_no_value(name: str, device: str) -> None:
+def test_hdparm_unsupported_or_empty_output_has_no_value(name: str, device: str) -> None:
     assert parse_hdparm(captured(name)) == {device: None}
 
 
-def test_hdparm_understands_drive_names_beyond_the_alphabet() -> None:
+def test_hdparm_drive_names_beyond_sdz() -> None:
     assert parse_hdparm("\n/dev/sdaa:\n write-caching =  0 (off)\n") == {"/dev/sdaa": "disabled"}
 
 
-def test_hdparm_garbage_holds_no_drive() -> None:
+def test_hdparm_invalid_output_has_no_drives() -> None:
     assert parse_hdparm(" write-caching =  1 (on)\n\0\nhello:\n") == {}
 
 
-def test_hdparm_samples(shared_samples: pathlib.Path) -> None:
+def test_hdparm_captured_output(shared_samples: pathlib.Path) -> None:
     expected = {"sda": "enabled", "sdb": "enabled", "sdc": "disabled", "sdd": None, "sde": None, "vdb": None, "nvme0n1": None}
     for name, value in expected.items():
         text = (shared_samples / "cache" / f"hdparm-W-get.{name}.txt").read_text()
         assert parse_hdparm(text) == {f"/dev/{name}": value}
 
 
-def test_sdparm_of_several_drives() -> None:
+def test_sdparm_output_of_several_drives() -> None:
     pages = parse_sdparm(captured("sdparm-get.txt"))
     assert {device: page.enabled for device, page in pages.items()} == {
         "/dev/sdb": True,
@@ -90,7 +90,7 @@ def test_sdparm_of_several_drives() -> None:
         ("WCE           1", CachingPage(True, True, None, None)),
     ],
 )
-def test_sdparm_changeable_default_and_saved(line: str, page: CachingPage) -> None:
+def test_sdparm_changeable_default_and_saved_values(line: str, page: CachingPage) -> None:
     assert parse_sdparm(f"    /dev/sdaa: SEAGATE   ST600MM0006       0003\n{line}\n") == {"/dev/sdaa": page}
 
 
@@ -98,17 +98,17 @@ def test_sdparm_without_a_caching_page_has_no_entry() -> None:
     assert parse_sdparm("    /dev/sdb: QEMU      QEMU HARDDISK     2.5+\n") == {}
 
 
-def test_nvme_controller_and_its_cache() -> None:
+def test_nvme_controller_with_volatile_cache() -> None:
     assert parse_nvme_controller(captured("nvme-id-ctrl.json")) is True
 
 
 @pytest.mark.parametrize("vwc, current", [(0, False), (1, True), (6, False), (7, True)])
-def test_nvme_only_bit_0_of_vwc_speaks_of_a_cache(vwc: int, current: bool) -> None:
+def test_nvme_only_bit_0_of_vwc_means_volatile_cache(vwc: int, current: bool) -> None:
     assert parse_nvme_controller(f'{{"vwc":{vwc}}}') is current
 
 
 @pytest.mark.parametrize("text", ["", "nvme: error\n", "[]", "{}", '{"vwc":"?"}'])
-def test_nvme_controller_without_vwc_is_not_understood(text: str) -> None:
+def test_nvme_controller_without_vwc_is_rejected(text: str) -> None:
     with pytest.raises(NotUnderstood):
         parse_nvme_controller(text)
 
@@ -119,11 +119,11 @@ def test_nvme_feature_off_is_printed_without_0x(form: str) -> None:
     assert parse_nvme_feature(captured(f"nvme-feature-on{form}.txt")) is True
 
 
-def test_nvme_feature_of_older_tools_and_of_the_verbose_form_alone() -> None:
+def test_nvme_feature_in_older_and_verbose_formats() -> None:
     assert parse_nvme_feature("get-feature:0x6 (Volatile Write Cache), Current value:0x000001\n") is True
     assert parse_nvme_feature("\tVolatile Write Cache Enable (WCE): Disabled\n") is False
 
 
-def test_nvme_feature_that_failed_is_not_understood() -> None:
+def test_nvme_failed_feature_is_rejected() -> None:
     with pytest.raises(NotUnderstood, match="Not Namespace"):
         parse_nvme_feature(captured("nvme-namespace-refused.err"))

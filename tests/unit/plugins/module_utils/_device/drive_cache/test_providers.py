@@ -44,20 +44,20 @@ def drive(name: str, transport: str, **more: object) -> BlockDevice:
         ("vda", "virtio", "virtio"),
     ],
 )
-def test_auto_chooses_by_transport(name: str, transport: str, provider: str) -> None:
+def test_auto_selects_provider_by_transport(name: str, transport: str, provider: str) -> None:
     assert choose_provider(drive(name, transport)) == provider
 
 
-def test_auto_takes_ata_for_a_usb_bridge_that_passes_ata_commands() -> None:
+def test_auto_selects_ata_for_usb_bridge_with_ata_passthrough() -> None:
     assert choose_provider(drive("sda", "usb", properties={"ID_BUS": "ata"})) == "ata"
 
 
-def test_a_volume_of_a_raid_controller_belongs_to_the_controller() -> None:
+def test_raid_controller_volume_is_rejected() -> None:
     with pytest.raises(BadInput, match=r"belongs to the RAID controller \(megaraid_sas\).*raid_cache_controllers"):
         choose_provider(drive("sda", "raid", driver="megaraid_sas"))
 
 
-def test_a_disk_of_unknown_kind_is_refused() -> None:
+def test_unknown_disk_kind_is_rejected() -> None:
     with pytest.raises(BadInput, match="no kind whose write cache can be set"):
         choose_provider(drive("pmem0", "unknown"))
 
@@ -69,14 +69,14 @@ def test_all_ata_drives_are_read_by_one_command() -> None:
     assert {name: state.drive for name, state in found.items()} == dict.fromkeys(("sdc", "sdd", "sde"), "enabled")
 
 
-def test_all_scsi_drives_are_read_by_one_command_whose_exit_status_5_is_no_failure() -> None:
+def test_all_scsi_drives_are_read_by_one_command_ignoring_exit_status_5() -> None:
     runner = ScriptedRunner({("sdparm",): Reply(captured("sdparm-get.txt"), rc=5)})
     found = read_drive_caches(runner, [drive("sdb", "sas"), drive("sdf", "usb")])
     assert runner.calls == [("sdparm", "--get=WCE", "/dev/sdb", "/dev/sdf")]
     assert [found[name].drive for name in ("sdb", "sdf")] == ["enabled", "enabled"]
 
 
-def test_hdparm_exit_status_0_with_not_supported_is_no_state() -> None:
+def test_hdparm_not_supported_with_exit_status_0_has_no_state() -> None:
     runner = ScriptedRunner({("hdparm",): Reply(captured("hdparm-get.txt"))})
     found = read_drive_caches(runner, [drive("sdf", "usb"), drive("sdc", "sata")], providers={"sdf": "ata"})
     assert found["sdf"].drive is None
@@ -84,7 +84,7 @@ def test_hdparm_exit_status_0_with_not_supported_is_no_state() -> None:
     assert found["sdc"].drive == "enabled"
 
 
-def test_hdparm_stops_at_a_missing_node_and_the_other_drives_are_read_all_the_same() -> None:
+def test_hdparm_missing_node_does_not_hide_other_drives() -> None:
     missing = Reply(rc=2, stderr=captured("hdparm-missing.err"))
     runner = ScriptedRunner({("hdparm", "-W", "/dev/nothere"): missing, ("hdparm", "-W", "/dev/sdc"): Reply("\n/dev/sdc:\n write-caching =  1 (on)\n")})
     found = read_drive_caches(runner, [drive("nothere", "sata"), drive("sdc", "sata")])
@@ -92,14 +92,14 @@ def test_hdparm_stops_at_a_missing_node_and_the_other_drives_are_read_all_the_sa
     assert found["sdc"].drive == "enabled"
 
 
-def test_sdparm_on_a_device_that_is_no_scsi_drive_gives_the_reason() -> None:
+def test_sdparm_on_non_scsi_device_reports_the_reason() -> None:
     runner = ScriptedRunner({("sdparm",): Reply(rc=75, stderr=captured("sdparm-get-virtio.err"))})
     found = query_drives(runner, [drive("vdb", "virtio")], providers={"vdb": "scsi"})
     assert isinstance(found["vdb"], NotUnderstood)
     assert "INQUIRY command failed" in str(found["vdb"])
 
 
-def test_a_missing_tool_concerns_only_the_drives_that_need_it() -> None:
+def test_missing_tool_affects_only_drives_that_need_it() -> None:
     runner = ScriptedRunner({("hdparm",): Reply(captured("hdparm-get.txt"))}, missing={"nvme"})
     found = query_drives(runner, [drive("sdc", "sata"), drive("nvme0n1", "nvme")])
     assert isinstance(found["nvme0n1"], ToolMissing)
@@ -107,7 +107,7 @@ def test_a_missing_tool_concerns_only_the_drives_that_need_it() -> None:
     assert isinstance(found["sdc"], DriveCache)
 
 
-def test_nvme_reads_the_controller_and_not_a_namespace() -> None:
+def test_nvme_reads_the_controller_not_a_namespace() -> None:
     runner = ScriptedRunner(
         {("nvme", "id-ctrl"): Reply(captured("nvme-id-ctrl.json")), ("nvme", "get-feature"): Reply(captured("nvme-feature-off.txt"))},
     )
@@ -116,14 +116,14 @@ def test_nvme_reads_the_controller_and_not_a_namespace() -> None:
     assert runner.calls[1] == ("nvme", "get-feature", "/dev/nvme0n1", "--namespace-id=0xffffffff", "--feature-id=6")
 
 
-def test_nvme_without_a_volatile_cache_is_absent_and_feature_6_is_not_requested() -> None:
+def test_nvme_without_volatile_cache_is_absent_and_skips_feature_6() -> None:
     runner = ScriptedRunner({("nvme", "id-ctrl"): Reply('{"vwc":6}')})
     assert read_drive_caches(runner, [drive("nvme0n1", "nvme")])["nvme0n1"].drive == "absent"
     assert len(runner.calls) == 1
 
 
 @pytest.mark.parametrize("save, expected", [(True, ["--save", None]), (False, [None])])
-def test_nvme_not_saveable_falls_back_to_a_set_without_save(save: bool, expected: list[str | None]) -> None:
+def test_nvme_unsupported_save_falls_back_to_set_without_save(save: bool, expected: list[str | None]) -> None:
     refused = Reply(rc=1, stderr=captured("nvme-save-refused.err"))
     runner = ScriptedRunner({("nvme",): lambda words: refused if "--save" in words else Reply(captured("nvme-set.txt"))})
     completed = NvmeProvider(runner).set(DriveCacheSetting("nvme0n1", "/dev/nvme0n1", "disabled", "x", save))
@@ -134,20 +134,20 @@ def test_nvme_not_saveable_falls_back_to_a_set_without_save(save: bool, expected
 
 
 @pytest.mark.parametrize("value, change", [("disabled", "--clear=WCE"), ("enabled", "--set=WCE")])
-def test_sdparm_not_saveable_exit_status_97_falls_back_to_a_set_without_save(value: str, change: str) -> None:
+def test_sdparm_exit_status_97_falls_back_to_set_without_save(value: str, change: str) -> None:
     refused = Reply(captured("sdparm-save-refused.txt"), rc=97, stderr=captured("sdparm-save-refused.err"))
     runner = ScriptedRunner({("sdparm",): lambda words: refused if "--save" in words else Reply()})
     ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", value, "x", save=True))
     assert runner.calls == [("sdparm", change, "--save", "/dev/sdb"), ("sdparm", change, "/dev/sdb")]
 
 
-def test_sdparm_that_can_save_is_queried_once() -> None:
+def test_sdparm_with_save_support_runs_once() -> None:
     runner = ScriptedRunner({("sdparm",): Reply()})
     ScsiProvider(runner).set(DriveCacheSetting("sdb", "/dev/sdb", "disabled", "x", save=True))
     assert runner.calls == [("sdparm", "--clear=WCE", "--save", "/dev/sdb")]
 
 
-def test_virtio_without_a_cache_type_gives_the_reason(tmp_path: pathlib.Path) -> None:
+def test_virtio_without_cache_type_reports_the_reason(tmp_path: pathlib.Path) -> None:
     found = read_drive_caches(ScriptedRunner({}), [drive("vdb", "virtio")], tmp_path)
     assert found["vdb"].drive is None
     assert "has no cache_type" in (found["vdb"].reason or "")

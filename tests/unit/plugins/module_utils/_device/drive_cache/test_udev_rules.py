@@ -33,7 +33,7 @@ def line(key: RuleKey, off: int = 0) -> str:
         ({"ID_SERIAL": "VIRT0"}, {}, RuleKey("ID_SERIAL", "VIRT0")),
     ],
 )
-def test_the_key_is_the_serial_or_a_wwn_where_that_is_not_unique(properties: dict[str, str], others: dict[str, str], key: RuleKey) -> None:
+def test_rule_key_is_serial_or_wwn_if_serial_is_ambiguous(properties: dict[str, str], others: dict[str, str], key: RuleKey) -> None:
     assert udev_rule.choose_key(properties, [others], "x") == key
 
 
@@ -44,31 +44,31 @@ def test_the_key_is_the_serial_or_a_wwn_where_that_is_not_unique(properties: dic
         ({"ID_BUS": "ata"}, "no serial number and no WWN"),
     ],
 )
-def test_a_drive_that_nothing_tells_from_its_twin_gets_no_rule(properties: dict[str, str], message: str) -> None:
+def test_indistinguishable_drive_gets_no_rule(properties: dict[str, str], message: str) -> None:
     with pytest.raises(BadInput, match=message):
         udev_rule.choose_key(properties, [dict(properties)], "/dev/disk/by-path/x")
 
 
 @pytest.mark.parametrize("serial", ['A"B', "A B", "$env{PATH}", "%k", "A*", "A?", "[AB]", "A|B", "A\\B", "A\nB", "A'B", "A{B}", "ä"])
-def test_a_serial_that_udev_could_read_otherwise_never_comes_into_a_rule(serial: str) -> None:
+def test_unsafe_serial_is_never_used_in_a_rule(serial: str) -> None:
     assert udev_rule.choose_key({"ID_SERIAL_SHORT": serial, "ID_WWN": "0x5"}, [], "x") == RuleKey("ID_WWN", "0x5")
     with pytest.raises(BadInput, match="cannot be written safely into a udev rule"):
         udev_rule.choose_key({"ID_SERIAL_SHORT": serial}, [], "x")
 
 
-def test_the_line_matches_whole_disks_by_key_also_beyond_sdz() -> None:
+def test_rule_matches_whole_disks_by_key_including_beyond_sdz() -> None:
     assert line(RuleKey("ID_SERIAL_SHORT", "HDD0")) == (
         'ACTION=="add|change", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="HDD0", RUN+="/usr/sbin/hdparm -q -W0 $devnode"'
     )
 
 
 @pytest.mark.parametrize("program", ["hdparm", "/opt/my tools/hdparm", '/x"y', "/x/$devnode"])
-def test_a_program_whose_path_is_not_plain_is_refused(program: str) -> None:
+def test_program_with_unsafe_path_is_rejected(program: str) -> None:
     with pytest.raises(BadInput, match="cannot be written into a udev rule"):
         udev_rule.run_program(program, "-q", "x")
 
 
-def test_lines_of_other_drives_stay_and_the_file_is_sorted() -> None:
+def test_rules_of_other_drives_are_kept_and_sorted() -> None:
     first, second = RuleKey("ID_SERIAL_SHORT", "A"), RuleKey("ID_SERIAL_SHORT", "B")
     text = udev_rule.with_line(udev_rule.with_line("", [second], line(second)), [first], line(first))
     assert [one for one in text.splitlines() if not one.startswith("#")] == [line(first), line(second)]
@@ -77,7 +77,7 @@ def test_lines_of_other_drives_stay_and_the_file_is_sorted() -> None:
     assert udev_rule.lines_for(changed, [second]) == (line(second),)
 
 
-def test_a_line_keyed_on_another_property_of_the_same_drive_is_replaced() -> None:
+def test_rule_with_another_key_of_the_same_drive_is_replaced() -> None:
     by_wwn = line(RuleKey("ID_WWN", "0x5000c500"), 1)
     key = RuleKey("ID_SERIAL_SHORT", "HDD0")
     text = udev_rule.with_line(by_wwn + "\n", udev_rule.keys_of(HDD), line(key))
@@ -85,12 +85,12 @@ def test_a_line_keyed_on_another_property_of_the_same_drive_is_replaced() -> Non
     assert by_wwn not in text
 
 
-def test_a_serial_that_begins_like_another_is_another() -> None:
+def test_serial_prefix_does_not_match() -> None:
     text = line(RuleKey("ID_SERIAL_SHORT", "HDD01")) + "\n"
     assert udev_rule.lines_for(text, [RuleKey("ID_SERIAL_SHORT", "HDD0")]) == ()
 
 
-def test_without_a_rule_left_the_file_goes_away(tmp_path: pathlib.Path) -> None:
+def test_file_without_rules_is_removed(tmp_path: pathlib.Path) -> None:
     key = RuleKey("ID_SERIAL_SHORT", "A")
     udev_rule.write_rules(udev_rule.with_line("", [key], line(key)), tmp_path)
     assert (tmp_path / udev_rule.RULES_FILE).exists()
@@ -101,7 +101,7 @@ def test_without_a_rule_left_the_file_goes_away(tmp_path: pathlib.Path) -> None:
     assert udev_rule.read_rules(tmp_path) == ""
 
 
-def test_the_file_is_replaced_as_a_whole_and_readable_by_all(tmp_path: pathlib.Path) -> None:
+def test_file_is_replaced_atomically_and_is_world_readable(tmp_path: pathlib.Path) -> None:
     udev_rule.write_rules("# old\n", tmp_path)
     udev_rule.write_rules("# new\n", tmp_path)
     path = tmp_path / udev_rule.RULES_FILE
@@ -110,13 +110,13 @@ def test_the_file_is_replaced_as_a_whole_and_readable_by_all(tmp_path: pathlib.P
     assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
-def test_the_file_sorts_behind_the_rules_it_relies_on() -> None:
+def test_file_sorts_after_the_rules_it_depends_on() -> None:
     name = pathlib.PurePath(udev_rule.RULES_FILE).name
     assert name > "60-persistent-storage.rules"
     assert name > "85-hdparm.rules"
 
 
-def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: pathlib.Path) -> None:
+def test_unwritable_folder_is_reported_in_one_sentence(tmp_path: pathlib.Path) -> None:
     (tmp_path / "etc").write_text("a file where a folder should be")
     with pytest.raises(CommandFailed, match="cannot be written"):
         udev_rule.write_rules("# x\n", tmp_path)
@@ -124,7 +124,7 @@ def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path: pathlib.Path)
         udev_rule.read_rules(tmp_path)
 
 
-def test_other_files_have_their_own_heading_and_names(tmp_path: pathlib.Path) -> None:
+def test_other_rules_files_have_their_own_heading_and_name(tmp_path: pathlib.Path) -> None:
     key = udev_rule.choose_key({"DM_UUID": "LVM-x"}, [], "x", ("DM_UUID",))
     text = udev_rule.with_line("", [key], line(key), ("# other",))
     udev_rule.write_rules(text, tmp_path, "etc/udev/rules.d/other.rules")

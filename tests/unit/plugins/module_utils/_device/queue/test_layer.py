@@ -46,7 +46,7 @@ def test_empty_request_runs_nothing(rack: FakeQueues) -> None:
     assert runner.calls == []
 
 
-def test_case_e_on_a_lun_that_takes_all_of_it(rack: FakeQueues) -> None:
+def test_case_e_on_lun_supporting_all_settings(rack: FakeQueues) -> None:
     outcome = rack.converge({"device": LUN, "profile": "flash_array"})
     assert steps(outcome, LUN)[:4] == [
         ("scheduler", "mq-deadline", "none"),
@@ -66,7 +66,7 @@ def test_case_e_on_a_lun_that_takes_all_of_it(rack: FakeQueues) -> None:
     ]
 
 
-def test_a_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> None:
+def test_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> None:
     rack.converge(ARRAY)
     assert [rack.value(name, "queue/nr_requests") for name in ("sda", "sdb", "sdc", "nvme0n1")] == ["32", "32", "1024", "1023"]
     notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
@@ -76,7 +76,7 @@ def test_a_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> Non
     assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
 
 
-def test_the_second_run_changes_nothing_and_asks_udev_only(rack: FakeQueues) -> None:
+def test_no_change_on_second_run_with_udev_query_only(rack: FakeQueues) -> None:
     entries = [ARRAY, {"match": {"rotational": True}, "profile": "hdd"}, {"device": SSD, "scheduler": "bfq", "nr_requests": 300}]
     assert rack.converge(*entries).changed
     runner = rack.runner
@@ -84,7 +84,7 @@ def test_the_second_run_changes_nothing_and_asks_udev_only(rack: FakeQueues) -> 
     assert [call[:2] for call in runner.calls] == [("udevadm", "info")]
 
 
-def test_check_mode_plans_the_same_and_writes_nothing(rack: FakeQueues) -> None:
+def test_check_mode_plans_the_same_steps_and_writes_nothing(rack: FakeQueues) -> None:
     predicted = rack.converge(ARRAY, check_mode=True, modules=[{"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}])
     assert rack.writes == []
     assert rack.rules == []
@@ -92,7 +92,7 @@ def test_check_mode_plans_the_same_and_writes_nothing(rack: FakeQueues) -> None:
     assert rack.converge(ARRAY, modules=[{"module": "qla2xxx", "options": {"ql2xmaxqdepth": 64}}]).steps == predicted.steps
 
 
-def test_what_a_new_scheduler_resets_is_written_again_although_it_was_right(rack: FakeQueues) -> None:
+def test_settings_reset_by_new_scheduler_are_written_again(rack: FakeQueues) -> None:
     outcome = rack.converge({"device": LUN, "scheduler": "none", "nr_requests": 64})
     assert steps(outcome, LUN)[0] == ("scheduler", "mq-deadline", "none")
     assert "nr_requests" not in [name for name, before, after in steps(outcome, LUN)]
@@ -100,7 +100,7 @@ def test_what_a_new_scheduler_resets_is_written_again_although_it_was_right(rack
     assert rack.value("sdc", "queue/nr_requests") == "64"
 
 
-def test_read_ahead_outlives_what_limits_requests(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_read_ahead_is_set_after_request_size_limits(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queues = FakeQueues(tmp_path, monkeypatch, limits_reset=True)
     queues.disk("sda", serial="HDD0", rotational=True, DEVLINKS=HDD)
     queues.converge({"device": HDD, "read_ahead_kb": 4096})
@@ -109,7 +109,7 @@ def test_read_ahead_outlives_what_limits_requests(tmp_path: pathlib.Path, monkey
     assert queues.rules[0].index("max_sectors_kb") < queues.rules[0].index("read_ahead_kb")
 
 
-def test_the_default_of_throttling_is_what_the_kernel_makes_of_it(rack: FakeQueues) -> None:
+def test_default_throttling_is_determined_by_kernel(rack: FakeQueues) -> None:
     for name, item in (("sda", HDD), ("sdb", SSD)):
         entry = {"device": item, "wbt_lat_usec": -1}
         (rack.root / "sys/class/block" / name / "queue/wbt_lat_usec").write_text("5000\n")
@@ -117,7 +117,7 @@ def test_the_default_of_throttling_is_what_the_kernel_makes_of_it(rack: FakeQueu
         assert rack.converge(entry).changed is False
 
 
-def test_throttling_that_was_never_begun_cannot_be_read_and_is_off(rack: FakeQueues) -> None:
+def test_unreadable_throttling_is_treated_as_disabled(rack: FakeQueues) -> None:
     file = rack.root / "sys/class/block/sdb/queue/wbt_lat_usec"
     file.write_text("")
     assert rack.converge({"device": SSD, "wbt_lat_usec": 0, "persistent": False}).changed is False
@@ -143,12 +143,12 @@ REFUSED = [
 ]
 
 
-def test_what_the_kernel_would_refuse_cut_or_ignore_is_refused_before_anything_is_written(rack: FakeQueues) -> None:
+def test_values_the_kernel_rejects_or_alters_are_refused_before_any_write(rack: FakeQueues) -> None:
     assert not_refused(lambda entry: rack.converge({"device": HDD, "nomerges": 2}, entry), REFUSED) == []
     assert rack.writes == []
 
 
-def test_a_drive_without_ncq_takes_one_command_at_a_time(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_drive_without_ncq_has_queue_depth_1(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     queues = FakeQueues(tmp_path, monkeypatch)
     place = queues.disk("sda", serial="OLD", DEVLINKS=SSD, depth=1)
     page = bytearray(572)
@@ -163,7 +163,7 @@ def test_a_drive_without_ncq_takes_one_command_at_a_time(tmp_path: pathlib.Path,
         queues.converge({"device": SSD, "queue_depth": 32})
 
 
-def test_legacy_names_are_mapped_and_reported(rack: FakeQueues) -> None:
+def test_legacy_scheduler_names_are_mapped_and_reported(rack: FakeQueues) -> None:
     outcome = rack.converge({"device": SSD, "scheduler": "noop"}, {"device": HDD, "scheduler": "deadline"})
     assert rack.value("sdb", "queue/scheduler") == "none"
     assert 'ATTR{queue/scheduler}="none"' in "".join(rack.rules)
@@ -173,13 +173,13 @@ def test_legacy_names_are_mapped_and_reported(rack: FakeQueues) -> None:
     )
 
 
-def test_a_kernel_that_still_has_a_scheduler_of_old_keeps_its_name(rack: FakeQueues) -> None:
+def test_legacy_scheduler_available_in_kernel_keeps_its_name(rack: FakeQueues) -> None:
     (rack.root / "sys/class/block/sdb/queue/scheduler").write_text("noop deadline [cfq]\n")
     outcome = rack.converge({"device": SSD, "scheduler": "cfq", "persistent": False})
     assert outcome.changed is False
 
 
-def test_a_driver_that_lets_nothing_be_changed(rack: FakeQueues) -> None:
+def test_read_only_driver_attribute_is_rejected(rack: FakeQueues) -> None:
     (rack.root / "sys/class/block/sdc/device/queue_depth").chmod(0o444)
     with pytest.raises(BadInput, match="the driver megaraid_sas does not let queue_depth be changed"):
         rack.converge({"device": LUN, "queue_depth": 64})
@@ -192,14 +192,14 @@ def test_ignored_value_fails_with_requested_and_found(rack: FakeQueues) -> None:
         rack.converge({"device": SSD, "nomerges": 2})
 
 
-def test_a_device_that_is_not_there_is_an_error_and_a_match_without_one_a_warning(rack: FakeQueues) -> None:
+def test_missing_device_is_an_error_and_empty_match_is_a_warning(rack: FakeQueues) -> None:
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
     outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
     assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 matches no device of this host.",))
 
 
-def test_not_persistent_removes_the_rule_of_this_device_only(rack: FakeQueues) -> None:
+def test_non_persistent_removes_only_the_rule_of_this_device(rack: FakeQueues) -> None:
     rack.converge(ARRAY)
     rack.converge(ARRAY, {"device": SSD, "scheduler": "kyber", "persistent": False})
     assert len(rack.rules) == 3
@@ -207,7 +207,7 @@ def test_not_persistent_removes_the_rule_of_this_device_only(rack: FakeQueues) -
     assert rack.value("sdb", "queue/scheduler") == "kyber"
 
 
-def test_rules_of_what_is_not_listed_stay_unless_the_list_is_exclusive(rack: FakeQueues) -> None:
+def test_rules_of_unlisted_devices_are_kept_unless_exclusive(rack: FakeQueues) -> None:
     rack.converge(ARRAY, modules=[{"module": "nvme", "options": {"poll_queues": 2}}])
     rack.converge({"device": SSD, "nomerges": 1})
     assert len(rack.rules) == 4
@@ -220,7 +220,7 @@ def test_rules_of_what_is_not_listed_stay_unless_the_list_is_exclusive(rack: Fak
     assert rack.rules == []
 
 
-def test_a_rule_that_was_changed_by_hand_is_corrected(rack: FakeQueues) -> None:
+def test_manually_changed_rule_is_corrected(rack: FakeQueues) -> None:
     rack.converge({"device": SSD, "nomerges": 1})
     file = rack.root / queue_boot.RULES_FILE
     file.write_text(file.read_text().replace('nomerges}="1"', 'nomerges}="2"'))
@@ -228,13 +228,13 @@ def test_a_rule_that_was_changed_by_hand_is_corrected(rack: FakeQueues) -> None:
     assert 'nomerges}="1"' in rack.rules[0]
 
 
-def test_a_disk_without_serial_number_is_found_again_by_its_place(rack: FakeQueues) -> None:
+def test_disk_without_serial_is_matched_by_path(rack: FakeQueues) -> None:
     rack.disk("vda", "virtio", tags=256, ID_PATH="pci-0000:00:01.0")
     rack.converge({"match": {"transport": ["virtio"]}, "scheduler": "none"})
     assert 'KERNEL=="vd*", ENV{ID_PATH}=="pci-0000:00:01.0"' in rack.rules[0]
 
 
-def test_an_aoe_disk_is_found_again_by_its_address(rack: FakeQueues) -> None:
+def test_aoe_disk_is_matched_by_address(rack: FakeQueues) -> None:
     rack.disk("etherd!e7.1", "virtual", tags=16)
     rack.converge(ARRAY)
     assert "etherd" not in "".join(rack.rules)
@@ -245,7 +245,7 @@ def test_an_aoe_disk_is_found_again_by_its_address(rack: FakeQueues) -> None:
 # Devices on devices.
 
 
-def test_a_volume_has_no_queue_and_its_disks_are_named(rack: FakeQueues) -> None:
+def test_queue_setting_on_volume_is_rejected_with_names_of_its_disks(rack: FakeQueues) -> None:
     rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda", "sdb"), DEVLINKS="/dev/vg0/lv")
     for entry in ({"scheduler": "none"}, {"profile": "hdd"}, {"queue_depth": 8}):
         with pytest.raises(BadInput, match=rf"no effect on a logical volume.*{HDD}, {SSD}.*members: true"):
@@ -254,7 +254,7 @@ def test_a_volume_has_no_queue_and_its_disks_are_named(rack: FakeQueues) -> None
     assert [rack.value(name, "queue/scheduler") for name in ("sda", "sdb", "sdc")] == ["none", "none", "mq-deadline"]
 
 
-def test_a_volume_reads_ahead_by_itself_and_is_found_again_by_its_uuid(rack: FakeQueues) -> None:
+def test_volume_supports_read_ahead_and_is_matched_by_uuid(rack: FakeQueues) -> None:
     rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda",), DEVLINKS="/dev/vg0/lv")
     (rack.root / "sys/class/block/dm-0/mq/0").mkdir(parents=True)  # only so that the stand-in for the kernel takes the write
     (rack.root / "sys/class/block/dm-0/mq/0/nr_tags").write_text("1\n")
@@ -264,7 +264,7 @@ def test_a_volume_reads_ahead_by_itself_and_is_found_again_by_its_uuid(rack: Fak
     assert 'KERNEL=="dm-*", ENV{DM_UUID}=="LVM-x", ATTR{queue/read_ahead_kb}="4096"' in rack.rules[0]
 
 
-def test_a_match_meets_neither_volumes_nor_partitions_nor_loops(rack: FakeQueues) -> None:
+def test_match_excludes_volumes_partitions_and_loop_devices(rack: FakeQueues) -> None:
     rack.disk("dm-0", "virtual", tags=None, dm_name="vg0-lv", dm_uuid="LVM-x", slaves=("sda",))
     rack.disk("loop0", "virtual", tags=128)
     rack.disk("sdd", serial="EMPTY", size=0)
@@ -281,7 +281,7 @@ def _multipath(rack: FakeQueues, tags: int | None) -> None:
 
 
 @pytest.mark.parametrize(("tags", "met"), [(2048, ["dm-7", "sdx", "sdy"]), (None, ["sdx", "sdy"])])
-def test_values_of_a_multipath_drive_belong_on_its_paths_and_on_it_where_it_has_a_queue(rack: FakeQueues, tags: int | None, met: list[str]) -> None:
+def test_multipath_settings_apply_to_paths_and_to_map_with_queue(rack: FakeQueues, tags: int | None, met: list[str]) -> None:
     _multipath(rack, tags)
     entry = {"match": {"model": ["PATH"]}, "profile": "flash_array"}
     assert [one["name"] for one in rack.facts(entry)["devices"]] == met
@@ -293,7 +293,7 @@ def test_values_of_a_multipath_drive_belong_on_its_paths_and_on_it_where_it_has_
     assert sum("LUN7" in rule and 'KERNEL=="sd*"' in rule for rule in rack.rules) == 1
 
 
-def test_nvme_that_is_reached_by_paths_keeps_the_part_of_a_profile_that_it_has(rack: FakeQueues) -> None:
+def test_nvme_multipath_head_keeps_supported_profile_settings(rack: FakeQueues) -> None:
     rack.disk("nvme1n1", "nvme", tags=None, serial="HEAD", DEVLINKS="/dev/disk/by-id/nvme-HEAD")
     entry = {"device": "/dev/disk/by-id/nvme-HEAD", "profile": "nvme"}
     settled = rack.facts(entry)["devices"][0]
@@ -302,7 +302,7 @@ def test_nvme_that_is_reached_by_paths_keeps_the_part_of_a_profile_that_it_has(r
         rack.converge({"device": "/dev/disk/by-id/nvme-HEAD", "scheduler": "kyber"})
 
 
-def test_a_partition_and_a_link_that_two_drives_claim_are_no_device(rack: FakeQueues) -> None:
+def test_partition_and_ambiguous_link_are_rejected(rack: FakeQueues) -> None:
     part = rack.host.partition("sda", 1)
     with pytest.raises(BadInput, match=f"is a partition.*name {HDD}"):
         rack.converge({"device": f"/dev/{part}", "nomerges": 1})
@@ -312,7 +312,7 @@ def test_a_partition_and_a_link_that_two_drives_claim_are_no_device(rack: FakeQu
         rack.converge({"device": "/dev/disk/by-id/ata-TWIN", "nomerges": 1})
 
 
-def test_planning_is_pure(rack: FakeQueues) -> None:
+def test_planning_has_no_side_effects(rack: FakeQueues) -> None:
     spec = rack.wanted(ARRAY)
     runner = rack.runner
     layer = BlockQueueLayer(runner, spec, rack.root)
@@ -322,7 +322,7 @@ def test_planning_is_pure(rack: FakeQueues) -> None:
     assert len(runner.calls) == calls
 
 
-def test_two_drives_with_one_serial_number_are_distinguished_or_get_no_rule(rack: FakeQueues) -> None:
+def test_drives_with_the_same_serial_get_distinct_or_no_rules(rack: FakeQueues) -> None:
     first, second = "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/wwn-0x2"
     rack.disk("sde", model="TWIN", serial="T", wwn="0x1", DEVLINKS=first)
     rack.disk("sdf", model="TWIN", serial="T", wwn="0x2", DEVLINKS=second)

@@ -58,12 +58,12 @@ def values(selected: Selected) -> dict[str, t.Any]:
         ({"rotational": False, "transport": ["nvme"]}, False),
     ],
 )
-def test_everything_in_a_match_must_fit(match: dict[str, t.Any], meets: bool) -> None:
+def test_all_match_criteria_must_apply(match: dict[str, t.Any], meets: bool) -> None:
     one = queue(driver="ahci", models=("INTEL SSDSC2BB08", "INTEL_SSDSC2BB080G4"), vendor="ATA", serials=("BTWL0001",), wwns=("0x55cd2e404b",))
     assert bool(chosen([{"match": match, "nomerges": 1}], one)) is meets
 
 
-def test_later_matches_go_before_earlier_ones_setting_by_setting() -> None:
+def test_later_matches_override_earlier_ones_per_setting() -> None:
     entries = [
         {"match": {}, "scheduler": "none", "nomerges": 2, "read_ahead_kb": 64},
         {"match": {"transport": ["sata"]}, "scheduler": "bfq", "nomerges": 0},
@@ -72,25 +72,25 @@ def test_later_matches_go_before_earlier_ones_setting_by_setting() -> None:
     assert values(chosen(entries, queue(transport="sas"))["sda"]) == {"scheduler": "none", "nomerges": 2, "read_ahead_kb": 64}
 
 
-def test_a_named_device_goes_before_a_match_wherever_it_stands() -> None:
+def test_named_device_overrides_match_regardless_of_order() -> None:
     entries = [{"device": "/dev/x", "nomerges": 2}, {"match": {}, "nomerges": 0, "rq_affinity": 2}]
     one = chosen(entries, queue(), named={"/dev/x": ("sda",)})["sda"]
     assert (values(one), one.item, one.entries) == ({"nomerges": 2, "rq_affinity": 2}, "/dev/x", (2, 1))
 
 
-def test_a_profile_takes_the_place_of_the_one_before_it_and_leaves_other_settings() -> None:
+def test_later_profile_replaces_earlier_one_and_keeps_other_settings() -> None:
     entries = [{"match": {}, "profile": "flash_array", "add_random": False}, {"match": {}, "profile": "hdd", "nr_requests": 512}]
     assert values(chosen(entries, queue())["sda"]) == {**PROFILES["hdd"], "nr_requests": 512, "add_random": 0}
 
 
-def test_settings_of_an_entry_go_before_its_profile() -> None:
+def test_entry_settings_override_its_profile() -> None:
     one = chosen([{"match": {}, "profile": "flash_array", "nr_requests": 512}], queue())["sda"]
     assert one.requested["nr_requests"].profile is None
     assert one.requested["queue_depth"].profile == "flash_array"
     assert values(one) == {"scheduler": "none", "nr_requests": 512, "nomerges": 1, "queue_depth": 64}
 
 
-def test_two_entries_that_name_a_device_may_not_contradict_each_other() -> None:
+def test_contradicting_entries_for_one_device_are_rejected() -> None:
     named = {"/dev/x": ("sda",), "/dev/y": ("sda",)}
     with pytest.raises(BadInput, match=r"nomerges is 1 by /dev/x \(entry 1\) and 2 by /dev/y \(entry 2\): set it once"):
         chosen([{"device": "/dev/x", "nomerges": 1}, {"device": "/dev/y", "nomerges": 2}], queue(), named=named)
@@ -100,26 +100,26 @@ def test_two_entries_that_name_a_device_may_not_contradict_each_other() -> None:
     assert values(chosen(agreeing, queue(), named=named)["sda"]) == {"nomerges": 1, "rq_affinity": 0}
 
 
-def test_disks_under_a_volume_stand_between_matched_and_named() -> None:
+def test_member_disks_rank_between_match_and_named_device() -> None:
     top = queue("dm-0", kind="lvm", below=("sda", "sdb"), multiqueue=False)
     entries = [{"device": "/dev/vg/lv", "members": True, "nomerges": 2}, {"device": "/dev/b", "nomerges": 1}, {"match": {}, "nomerges": 0}]
     found = chosen(entries, queue(), queue("sdb"), queue("sdc"), top, named={"/dev/vg/lv": ("dm-0",), "/dev/b": ("sdb",)})
     assert {name: values(one)["nomerges"] for name, one in found.items()} == {"sda": 2, "sdb": 1, "sdc": 0}
 
 
-def test_members_of_what_a_match_meets() -> None:
+def test_members_of_a_matched_volume() -> None:
     top = queue("md0", kind="md", below=("sda",), multiqueue=False)
     found = chosen([{"match": {"kind": ["md"]}, "members": True, "nomerges": 2}], queue(), queue("sdb"), top)
     assert list(found) == ["sda"]
 
 
-def test_the_last_word_on_persistence_has_the_entry_that_decides() -> None:
+def test_persistence_is_taken_from_the_deciding_entry() -> None:
     entries = [{"match": {}, "nomerges": 1}, {"device": "/dev/x", "persistent": False}]
     found = chosen(entries, queue(), queue("sdb"), named={"/dev/x": ("sda",)})
     assert {name: one.persistent for name, one in found.items()} == {"sda": False, "sdb": True}
 
 
-def test_a_match_that_its_own_setting_would_end_is_refused() -> None:
+def test_match_invalidated_by_its_own_setting_is_rejected() -> None:
     with pytest.raises(BadInput, match="with rotational set to false by entry 1, other entries would match it in the next run"):
         chosen([{"match": {"rotational": True}, "rotational": False}], queue(rotational=True))
     with pytest.raises(BadInput, match="by entry 2"):
@@ -129,14 +129,14 @@ def test_a_match_that_its_own_setting_would_end_is_refused() -> None:
     assert chosen([{"match": {"model": ["BAD*"]}, "rotational": False}], queue(rotational=True, models=("BAD",)))
 
 
-def test_disks_of_a_network_are_met_by_their_transport_only() -> None:
+def test_network_disks_match_only_by_transport() -> None:
     aoe = queue("etherd!e7.1", kind="aoe", transport="aoe")
     assert not chosen([{"match": {}, "nomerges": 1}], aoe)
     assert chosen([{"match": {"transport": ["aoe"]}, "nomerges": 1}], aoe)
     assert chosen([{"match": {"kind": ["aoe"]}, "nomerges": 1}], aoe)
 
 
-def test_profiles_hold_known_settings_in_the_order_in_which_they_are_set() -> None:
+def test_profiles_contain_known_settings_in_order() -> None:
     for settings in PROFILES.values():
         assert list(settings) == [key for key in ORDER if key in settings]
     assert PROFILES["flash_array"] == {"scheduler": "none", "nr_requests": 1024, "nomerges": 1, "queue_depth": 64}

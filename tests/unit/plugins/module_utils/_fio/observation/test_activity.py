@@ -21,23 +21,23 @@ def output(*jobs, **values):
     return Output(Version(3, 33), jobs, (), 1, False, **values)
 
 
-def test_start_of_io_reported_by_fio():
+def test_io_start_reported_by_fio():
     assert activity.window(output(job(start_ms=1_000_000, options={"ramp_time": "10"})), 9999) == (1010.0, 1015.0)
 
 
-def test_observed_start_of_io():
+def test_observed_io_start():
     assert activity.window(output(job(options={"ramp_time": "10"}), timestamp_ms=1_020_000), 1020.4, 1000.25) == (1010.25, 1015.25)
     assert activity.window(output(job(start_ms=1_000_000)), 9999, 1000.25) == (1000.25, 1005.25)
     assert activity.window(output(job(), job(3000, group=1), timestamp_ms=1_020_000), 1020.4, 1000.25) == (1012.0, 1020.0)
 
 
-def test_when_it_does_not_its_report_comes_right_after():
+def test_missing_io_start_is_estimated_from_report_time():
     assert activity.window(output(job(), timestamp_ms=1_020_000), 1020.4) == (1015.0, 1020.0)
     assert activity.window(output(job()), 1020.4) == (1015.4, 1020.4)
     assert activity.window(output(job(), timestamp_ms=5_000), 1020.4) == (1015.4, 1020.4), "a clock that was set"
 
 
-def test_phases_one_after_the_other():
+def test_consecutive_phases():
     assert activity.window(output(job(), job(3000, group=1, start_ms=7), timestamp_ms=1_020_000), 1020.4) == (1012.0, 1020.0)
     assert activity.window(output(job(0)), 1020.4) == (None, None)
 
@@ -61,6 +61,6 @@ def test_cpu_limit_is_noted(usr, sys, host, bound, words):
     assert words in note if words else note == ""
 
 
-def test_one_thread_at_its_limit_is_enough():
+def test_one_thread_at_its_limit_is_cpu_bound():
     assert activity.cpu(output(job(user_cpu=99.0, system_cpu=0.0), job(user_cpu=1.0, system_cpu=0.0)), None)["cpu_bound"]
     assert activity.cpu(None, None) == {"fio_usr": None, "fio_sys": None, "host_busy": None, "cpu_bound": False}

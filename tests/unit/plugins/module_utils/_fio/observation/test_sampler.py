@@ -20,7 +20,7 @@ def counters(text, name="sdb"):
     return sampler.parse_diskstats(text, {name})[name]
 
 
-def test_rates_equal_those_of_iostat():
+def test_rates_match_iostat():
     found = sampler.rates(counters(BEFORE), counters(AFTER), 4.0)
     assert (found.reads, found.writes, found.read_kib, found.written_kib) == (50, 125, 500, 1000)
     assert (found.read_merges, found.write_merges, found.read_await, found.write_await) == (5, 25, 2.0, 3.0)
@@ -28,17 +28,17 @@ def test_rates_equal_those_of_iostat():
     assert found.row.count(",") + 3 == len(sampler.COLUMNS.split(","))
 
 
-def test_nothing_happened():
+def test_unchanged_counters_give_zero_rates():
     found = sampler.rates(counters(BEFORE), counters(BEFORE), 1.0)
     assert (found.reads, found.read_await, found.util) == (0, 0, 0)
 
 
-def test_an_old_kernel_counts_no_flushes():
+def test_old_kernel_without_flush_counters():
     short = "8 16 sdb 1 0 8 1 0 0 0 0 0 1 1"
     assert sampler.rates(counters(short), counters(short), 1.0).flushes == 0
 
 
-def test_milliseconds_wrap_around_and_fallen_counters_are_ignored():
+def test_counter_wraparound_is_handled_and_decreasing_counters_are_ignored():
     late = {**counters(BEFORE), "io_ticks": 2**32 - 100}
     wrapped = {**late, "io_ticks": 400}
     assert sampler.rates(late, wrapped, 1.0).util == 50.0
@@ -57,16 +57,16 @@ def test_figures_of_several_targets():
     ("before", "after", "percent"),
     [("cpu  10 0 10 100 0 0 0 0 0 0", "cpu  60 0 10 150 0 0 0 0 0 0", 50.0), ("cpu  1 0 0 9 5 0 0 3 0 0", "cpu  1 0 0 9 5 0 0 3 0 0", None)],
 )
-def test_how_busy_the_host_was(before, after, percent):
+def test_host_cpu_utilization(before, after, percent):
     assert sampler.busy_percent(sampler.parse_cpu(before + "\ncpu0 1 1 1 1\n"), sampler.parse_cpu(after)) == percent
 
 
-def test_waiting_for_io_is_not_busy_and_stolen_time_is():
+def test_iowait_is_idle_and_steal_is_busy():
     before, after = sampler.parse_cpu("cpu  0 0 0 0 0 0 0 0"), sampler.parse_cpu("cpu  0 0 0 0 50 0 0 50")
     assert sampler.busy_percent(before, after) == 50.0
 
 
-def test_a_sampler_leaves_series_and_reports_what_it_saw(tmp_path):
+def test_sampler_writes_series_and_reports_figures(tmp_path):
     (tmp_path / "proc").mkdir()
     stats = tmp_path / "proc/diskstats"
     stats.write_text(BEFORE)
@@ -89,7 +89,7 @@ def test_a_sampler_leaves_series_and_reports_what_it_saw(tmp_path):
     )
 
 
-def test_without_counters_there_is_only_a_header(tmp_path):
+def test_sampler_without_counters_writes_only_a_header(tmp_path):
     one = sampler.Sampler([sampler.Watched(None, (), tmp_path)], 0.05, lambda figures: None, None, tmp_path)
     one.begin()
     one.end()

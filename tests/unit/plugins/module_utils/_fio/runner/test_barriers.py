@@ -43,13 +43,13 @@ def waited(waiter, gate, segment):
     return passed, waiter.now - began
 
 
-def test_patience_falls_with_every_unreleased_barrier(tmp_path, waiter):
+def test_barrier_timeout_halves_with_every_unreleased_barrier(tmp_path, waiter):
     gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 4500.0)
     times = [waited(waiter, gate, segment)[1] for segment in range(9)]
     assert times == [pytest.approx(seconds, abs=0.2) for seconds in (4500, 2250, 1125, 562.5, 281.25, 140.625, 70.3, 60, 60)]
 
 
-def test_a_controller_that_comes_back_finds_its_whole_patience_again(tmp_path, waiter):
+def test_barrier_timeout_is_reset_when_the_controller_returns(tmp_path, waiter):
     gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 900.0)
     for segment in range(3):
         passed, _seconds = waited(waiter, gate, segment)
@@ -62,6 +62,6 @@ def test_a_controller_that_comes_back_finds_its_whole_patience_again(tmp_path, w
     assert passed.notes == ("The barrier 4 was not released within 900 seconds, so this host continued alone.",)
 
 
-def test_a_patience_below_a_minute_stays_what_it_is(tmp_path, waiter):
+def test_barrier_timeout_below_one_minute_is_unchanged(tmp_path, waiter):
     gate = barriers.Barriers(tmp_path, waiter.clock, waiter, 20.0)
     assert [waited(waiter, gate, segment)[1] for segment in range(3)] == [pytest.approx(20, abs=0.2)] * 3

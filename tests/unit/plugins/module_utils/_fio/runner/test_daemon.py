@@ -44,11 +44,11 @@ def test_systemd_scope_contains_this_process(systemd):
     assert words[6:] == ("ssa(sv)a(sa(sv))", f"cachefleet-fio-{os.getpid()}.scope", "fail", "1", "PIDs", "au", "1", str(os.getpid()), "0")
 
 
-def test_a_refusal_by_systemd_changes_nothing(systemd):
+def test_rejection_by_systemd_is_ignored(systemd):
     daemon.leave_session_scope(ScriptedRunner({("busctl",): Reply(rc=1, stderr="Call failed: Access denied\n")}))
 
 
-def test_a_busctl_that_hangs_changes_nothing(systemd):
+def test_hanging_busctl_is_ignored(systemd):
     class Hanging(ScriptedRunner):
         def run(self, argv, **how):
             assert how["timeout"] <= 10
@@ -70,7 +70,7 @@ def test_busctl_is_not_called_without_systemd(monkeypatch):
     assert runner.calls == []
 
 
-def test_a_real_systemd_puts_the_process_into_its_own_scope():
+def test_real_systemd_puts_the_process_into_its_own_scope():
     if os.geteuid() != 0 or not os.path.isdir("/run/systemd/system") or not shutil.which("busctl"):
         pytest.skip("a scope needs root, systemd as the first process, and busctl")
     process = subprocess.run(
@@ -107,7 +107,7 @@ def test_work_continues_in_a_reparented_process(tmp_path):
         os.waitpid(int(pid), 0)
 
 
-def test_an_error_before_the_start_is_raised_in_the_caller():
+def test_error_before_the_start_is_raised_in_the_caller():
     def work(under_way):
         raise BadInput("This is invalid.")
 
@@ -116,12 +116,12 @@ def test_an_error_before_the_start_is_raised_in_the_caller():
     assert error.value.kind == BadInput.kind
 
 
-def test_a_process_that_ends_without_a_message_is_reported():
+def test_process_ending_without_a_message_is_reported():
     with pytest.raises(CommandFailed, match="ended before it was under way"):
         daemon.start(lambda under_way: os._exit(3))
 
 
-def test_a_descriptor_that_is_kept_ends_with_the_process():
+def test_process_stops_if_its_inherited_descriptor_is_closed():
     ours, theirs = socket.socketpair()
 
     def work(under_way):

@@ -69,7 +69,7 @@ def signal_runner(rig, number):
     return f"kill -{number} $(sed 's/.*\"pid\": \\([0-9]*\\),.*/\\1/' {rig.spool.home}/runner.json)"
 
 
-def test_a_latency_target_that_was_met_is_ok_and_noted_in_the_cell(rig):
+def test_met_latency_target_is_ok_and_noted_in_the_cell(rig):
     latency = {"max": 900_000, "min": 1, "mean": 5.0, "stddev": 1.0, "N": 10}
     figures = {"io_bytes": 40960, "total_ios": 10, "runtime": 501, "iops": 3.3, "bw_bytes": 13653, "lat_ns": latency}
     rig.behave(seconds=0.1, entry={"latency_depth": 4, "write": figures})
@@ -108,7 +108,7 @@ def test_series_are_written_only_if_requested(rig):
     assert ["write_iops_log" in run["job"] for run in rig.runs] == [False, True]
 
 
-def test_the_stack_and_the_counters_are_recorded_before_and_after(rig):
+def test_stack_and_counters_are_recorded_before_and_after(rig):
     rig.behave(does=f"echo 100 2 3 4 5 6 7 8 9 10 11 > {rig.root}/sys/class/block/sdb/stat")
     rig.measure(cell())
     stack, stats = rig.load("stack.json"), rig.load("device-stats.json")
@@ -116,7 +116,7 @@ def test_the_stack_and_the_counters_are_recorded_before_and_after(rig):
     assert (stats["before"]["devices"]["sdb"]["read_ios"], stats["after"]["devices"]["sdb"]["read_ios"]) == (1, 100)
 
 
-def test_a_stack_that_cannot_be_read_is_reported_and_stops_nothing(rig):
+def test_unreadable_stack_is_reported_without_stopping(rig):
     def broken():
         raise StorageError("The tool said nothing.")
 
@@ -134,13 +134,13 @@ def test_check_mode_predicts_and_runs_nothing(rig):
         rig.measure(cell(target={"device": "/dev/sdc"}), check_mode=True)
 
 
-def test_an_empty_list_needs_no_fio(rig):
+def test_empty_list_requires_no_fio(rig):
     (rig.root / "bin/fio").unlink()
     assert rig.measure() == {"changed": False, "cells": [], "actions": [], "archive": {}, "fio_version": None}
     assert not rig.spool.folder.exists()
 
 
-def test_one_refused_target_stops_all_before_the_first(rig):
+def test_one_refused_target_prevents_every_run(rig):
     rows = [cell(), cell(name="x", target={"device": "/dev/sdc"}), cell(name="y", target={"device": "/dev/nvme9n9"})]
     with pytest.raises(Refused) as caught:
         rig.measure(*rows)
@@ -149,12 +149,12 @@ def test_one_refused_target_stops_all_before_the_first(rig):
     assert not rig.runs and not rig.spool.folder.exists() and not (rig.root / "dev/nvme9n9").exists()
 
 
-def test_a_missing_device_alone(rig):
+def test_missing_device_is_reported(rig):
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rig.measure(cell(target={"device": "/dev/nvme9n9"}))
 
 
-def test_a_target_that_changes_between_cells_is_refused_and_the_others_are_measured(rig):
+def test_target_changed_between_cells_is_refused_and_others_are_measured(rig):
     rig.behave(does=f"echo 1024 > {rig.root}/sys/class/block/sdb/size")
     rows = [cell(), cell(repeat=2), cell(name="r", target={"device": "/dev/sdc"}, job=READ)]
     states = [(row["name"], row["repeat"], row["state"]) for row in rig.measure(*rows)["cells"]]
@@ -163,7 +163,7 @@ def test_a_target_that_changes_between_cells_is_refused_and_the_others_are_measu
     assert "has another size than when it was examined" in meta["reason"] and meta["summary"] is None and meta["files"] == {}
 
 
-def test_a_failed_cell_leaves_its_folder_and_no_figures(rig):
+def test_failed_cell_keeps_its_folder_without_figures(rig):
     rig.behave(fails=["w"])
     result = rig.measure(cell())
     assert result["cells"][0]["state"] == "failed" and "Input/output error" in result["cells"][0]["reason"]
@@ -172,13 +172,13 @@ def test_a_failed_cell_leaves_its_folder_and_no_figures(rig):
     assert sorted(meta["files"]) == ["device-stats.json", "device_series.log.gz", "fio.json.gz", "fio.stderr.gz", "job.fio", "stack.json"]
 
 
-def test_a_fio_that_was_killed_leaves_no_report(rig):
+def test_killed_fio_leaves_no_report(rig):
     rig.behave(does="kill -KILL $PPID")
     assert rig.measure(cell())["cells"][0]["state"] == "interrupted"
     assert "fio.json.gz" not in rig.load("meta.json")["files"]
 
 
-def test_without_keep_going_nothing_is_measured_after_a_failed_cell(rig):
+def test_keep_going_false_stops_after_a_failed_cell(rig):
     rig.behave(fails=["w"])
     result = rig.measure(cell(), cell(repeat=2), keep_going=False)
     assert [row["state"] for row in result["cells"]] == ["failed", "missing"]
@@ -186,19 +186,19 @@ def test_without_keep_going_nothing_is_measured_after_a_failed_cell(rig):
     assert len(rig.runs) == 1 and not rig.file("meta.json", repeat=2).exists()
 
 
-def test_without_keep_going_an_older_result_of_a_cell_that_was_not_reached_is_not_returned(rig):
+def test_keep_going_false_returns_no_old_result_of_skipped_cell(rig):
     rig.behave(fails=["w"])
     rig.measure(cell(), cell(repeat=2))
     assert [row["state"] for row in rig.measure(cell(), cell(repeat=2), keep_going=False)["cells"]] == ["failed", "missing"]
 
 
 @pytest.mark.parametrize(("keep_going", "states"), [(False, ["not_steady", "missing"]), (True, ["not_steady", "not_steady"])])
-def test_without_keep_going_nothing_is_measured_after_a_cell_that_is_not_steady(rig, keep_going, states):
+def test_keep_going_false_stops_after_a_cell_that_is_not_steady(rig, keep_going, states):
     rig.behave(entry={"steadystate": {"ss": "iops:10%", "attained": 0, "data": {}}})
     assert [row["state"] for row in rig.measure(cell(), cell(repeat=2), keep_going=keep_going)["cells"]] == states
 
 
-def test_a_result_that_is_ok_in_the_spool_is_not_measured_again(rig):
+def test_ok_result_in_spool_is_not_measured_again(rig):
     rig.measure(cell())
     again = rig.measure(cell())
     assert (again["changed"], again["actions"], len(rig.runs)) == (False, [], 1)
@@ -212,7 +212,7 @@ def test_a_result_that_is_ok_in_the_spool_is_not_measured_again(rig):
         assert result["changed"] is True and result["cells"][0]["kept"] is False and len(rig.runs) == number
 
 
-def test_only_what_is_missing_is_measured(rig):
+def test_only_missing_cells_are_measured(rig):
     rig.measure(cell(repeat=2))
     result = rig.measure(cell(), cell(repeat=2), cell(repeat=3))
     assert [(row["repeat"], row["state"], row["kept"]) for row in result["cells"]] == [(1, "ok", False), (2, "ok", True), (3, "ok", False)]
@@ -220,14 +220,14 @@ def test_only_what_is_missing_is_measured(rig):
     assert len(rig.runs) == 3
 
 
-def test_a_result_of_an_earlier_version_without_a_measurement_hash_is_kept(rig):
+def test_result_of_earlier_version_without_measurement_hash_is_kept(rig):
     rig.measure(cell())
     meta = rig.load("meta.json")
     rig.file("meta.json").write_text(json.dumps({key: value for key, value in meta.items() if key != "measurement_sha256"}))
     assert rig.measure(cell())["cells"][0]["kept"]
 
 
-def test_a_result_that_is_not_ok_in_the_spool_is_measured_again(rig):
+def test_failed_result_in_spool_is_measured_again(rig):
     rig.behave(fails=["w"])
     rig.measure(cell())
     rig.behave()
@@ -264,7 +264,7 @@ def grown(rig, **values):
     os.truncate(rig.root / "dev/sdb", rig.disks[0].size)
 
 
-def test_a_device_without_a_name_is_the_same_only_under_the_same_path(rig):
+def test_device_without_identity_is_matched_by_path(rig):
     grown(rig, serial=None)
     rig.disks[1] = dataclasses.replace(rig.disks[1], serial=None, mountpoints=())
     rig.measure(cell())
@@ -273,20 +273,20 @@ def test_a_device_without_a_name_is_the_same_only_under_the_same_path(rig):
         rig.measure(cell(target={"device": "/dev/sdc"}))
 
 
-def test_a_named_device_may_be_found_by_another_path(rig):
+def test_device_with_identity_may_have_another_path(rig):
     rig.measure(cell())
     (rig.root / "dev/link").symlink_to(rig.root / "dev/sdb")
     assert rig.measure(cell(target={"device": "/dev/link"}))["changed"] is False
 
 
-def test_a_file_that_was_made_for_a_cell_is_the_same_target_afterwards(rig):
+def test_file_created_for_a_cell_is_the_same_target_afterwards(rig):
     (rig.root / "data").mkdir()
     row = cell(target={"file": "/data/f", "size": 8192, "allow_data_loss": True})
     assert rig.measure(row)["cells"][0]["state"] == "ok"
     assert rig.measure(row)["changed"] is False
 
 
-def test_a_device_is_held_while_cells_are_measured_that_write_it_and_not_for_those_that_read(rig):
+def test_device_is_held_exclusively_only_for_writing_cells(rig):
     opened = f"ls -l /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/fd | grep -c '{rig.root}/dev/sdb$' >> {rig.root}/held"
     rig.behave(does=opened)
     rig.measure(cell(name="r", job=READ))
@@ -294,7 +294,7 @@ def test_a_device_is_held_while_cells_are_measured_that_write_it_and_not_for_tho
     assert (rig.root / "held").read_text().split() == ["0", "1"]
 
 
-def test_a_device_that_is_taken_after_it_was_examined_is_refused(rig, monkeypatch):
+def test_device_in_use_since_examination_is_refused(rig, monkeypatch):
     def taken(*_arguments, **_options):
         raise Refused("/dev/sdb was free when it was examined and cannot be opened exclusively now: Device or resource busy.")
 
@@ -304,19 +304,19 @@ def test_a_device_that_is_taken_after_it_was_examined_is_refused(rig, monkeypatc
     assert caught.value.kind == "refused" and not rig.runs
 
 
-def test_a_job_that_reads_forbids_fio_to_write(rig):
+def test_reading_job_runs_fio_read_only(rig):
     rig.behave(does=f"tr '\\0' ' ' < /proc/$PPID/cmdline >> {rig.root}/words; echo >> {rig.root}/words")
     rig.measure(cell(name="r", target={"device": "/dev/sdc"}, job=READ), cell(name="v", job={**JOB, "runtime": 0.2}))
     assert [("--readonly" in words) for words in (rig.root / "words").read_text().splitlines()] == [True, False]
 
 
-def test_long_cells_are_dumped_every_minute(rig):
+def test_long_cells_report_status_every_minute(rig):
     rig.behave(seconds=0.1, does=f"tr '\\0' ' ' < /proc/$PPID/cmdline >> {rig.root}/words; echo >> {rig.root}/words")
     rig.measure(cell(job={**JOB, "runtime": 301}), cell(repeat=2))
     assert [("--status-interval=60" in words) for words in (rig.root / "words").read_text().splitlines()] == [True, False]
 
 
-def test_progress_is_written_for_every_cell_that_is_due(rig):
+def test_progress_is_written_for_every_due_cell(rig):
     rig.measure(cell(repeat=3))
     place, seen = rig.spool.home / "progress.json", rig.root / "seen"
     rig.behave(does=f"until ! cmp -s {place} {seen}; do sleep 0.05; done; cp {place} {seen}; tr -d '\\n' < {place} >> {seen}.all; echo >> {seen}.all")
@@ -327,7 +327,7 @@ def test_progress_is_written_for_every_cell_that_is_due(rig):
     assert json.loads(place.read_text())["state"] == "ok"
 
 
-def test_a_file_made_by_one_cell_may_be_used_by_the_next(rig):
+def test_file_created_by_one_cell_is_usable_by_the_next(rig):
     (rig.root / "data").mkdir()
     row = cell(target={"file": "/data/f", "size": 8192})
     assert [one["state"] for one in rig.measure(row, {**row, "repeat": 2})["cells"]] == ["ok", "ok"]
@@ -338,7 +338,7 @@ def test_a_file_made_by_one_cell_may_be_used_by_the_next(rig):
         rig.measure({**row, "repeat": 4})
 
 
-def test_a_fio_that_is_missing_or_too_old(rig, monkeypatch):
+def test_missing_or_too_old_fio_is_reported(rig, monkeypatch):
     rig.behave(version="fio-2.0.15")
     with pytest.raises(StorageError, match=r"fio 2\.0\.15 on this host is too old") as caught:
         rig.measure(cell())
@@ -352,7 +352,7 @@ def test_a_fio_that_is_missing_or_too_old(rig, monkeypatch):
 # -- the runner and who waits for it
 
 
-def test_nothing_is_measured_beside_a_runner(rig):
+def test_measurement_beside_a_runner_is_refused(rig):
     rig.behave(seconds=30)
     rig.start(step())
     rig.await_run(1)
@@ -363,14 +363,14 @@ def test_nothing_is_measured_beside_a_runner(rig):
     assert is_alive(rig.status) and len(rig.runs) == 1
 
 
-def test_another_process_that_holds_the_spool_is_not_disturbed(rig):
+def test_measurement_beside_another_spool_user_is_refused(rig):
     with rig.spool.opened(), pytest.raises(StorageError, match="Another run is measuring on this host") as caught:
         rig.measure(cell())
     assert caught.value.kind == "spool" and not rig.runs
 
 
 @pytest.mark.parametrize(("number", "what"), [("TERM", "stopped"), ("KILL", "killed")])
-def test_a_runner_that_ends_before_its_cells_are_done_is_a_failure(rig, number, what):
+def test_runner_ending_before_its_cells_are_done_is_a_failure(rig, number, what):
     rig.behave(does=signal_runner(rig, number) + "; sleep 0.3")
     with pytest.raises(StorageError, match=f"The runner on this host was {what}: fio was stopped, and finished cells are in the spool") as caught:
         rig.measure(cell(), cell(repeat=2))
@@ -379,14 +379,14 @@ def test_a_runner_that_ends_before_its_cells_are_done_is_a_failure(rig, number, 
     assert [row["state"] for row in rig.measure(cell(), cell(repeat=2))["cells"]] == ["ok", "ok"]
 
 
-def test_a_spool_that_cannot_be_written_is_a_failure(rig, monkeypatch):
+def test_unwritable_spool_is_a_failure(rig, monkeypatch):
     monkeypatch.setattr(Spool, "store", lambda *_arguments: (one for one in ()).throw(control.SpoolError("The spool is full.")))
     with pytest.raises(StorageError, match=r"The spool is full\.") as caught:
         rig.measure(cell())
     assert caught.value.kind == "spool"
 
 
-def test_an_internal_error_of_the_runner_is_a_failure(rig, monkeypatch):
+def test_internal_error_in_runner_is_a_failure(rig, monkeypatch):
     monkeypatch.setattr(Spool, "store", lambda *_arguments: {}["x"])
     with pytest.raises(StorageError, match=r"Internal error in the runner \(KeyError: 'x'\): see runner\.log in .*/spool/c1 on this host") as caught:
         rig.measure(cell())
@@ -394,7 +394,7 @@ def test_an_internal_error_of_the_runner_is_a_failure(rig, monkeypatch):
     assert "Traceback" in (rig.spool.home / "runner.log").read_text()
 
 
-def test_an_interrupt_stops_the_runner_and_keeps_finished_cells(rig, monkeypatch):
+def test_interrupt_stops_the_runner_and_keeps_finished_cells(rig, monkeypatch):
     def interrupted(_progress):
         if len(rig.runs) > 1:
             raise KeyboardInterrupt
@@ -428,13 +428,13 @@ def test_invalid_cells_are_rejected(row, words):
         order_of({"campaign": "c1", "variant": "as_found", "host": "node1", "cells": [row]})
 
 
-def test_a_cell_listed_twice_is_rejected():
+def test_cell_listed_twice_is_rejected():
     with pytest.raises(BadInput, match="listed twice"):
         read_cells("as_found", [cell(), cell()])
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
-def test_a_real_file_with_the_real_fio(tmp_path):
+def test_real_file_with_real_fio(tmp_path):
     host = MeasuredHost(Runner(), lambda: Stack("writeback"))
     row = cell(target={"file": str(tmp_path / "f"), "size": 2**20}, job={"rw": "randrw", "bs": "4k", "number_ios": 200})
     order = order_of({"campaign": "c1", "variant": "as_found", "host": "here", "cells": [row], "series": True})

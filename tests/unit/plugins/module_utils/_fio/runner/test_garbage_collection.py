@@ -25,7 +25,7 @@ def shown(rates, *, written=0.0, size=10 * TB, device="sdb", began=100.0, more=(
     return collection_rate(text, device, began, 100.0 + len(rates), block_size=4096, size=size, written=written)
 
 
-def test_a_steady_rate_on_a_device_with_room_is_no_garbage_collection():
+def test_steady_rate_on_partly_filled_device_is_not_garbage_collection():
     found = shown([1700] * 3600)
     assert (found.rate, found.shown_by) == (None, "")
     assert found.reason == (
@@ -34,34 +34,34 @@ def test_a_steady_rate_on_a_device_with_room_is_no_garbage_collection():
 
 
 @pytest.mark.parametrize(("written", "size"), [(9.9 * TB, 10 * TB), (99 * TB, 0)])
-def test_a_device_that_is_not_full_or_of_unknown_size_has_none(written, size):
+def test_partly_filled_device_or_unknown_size_gives_no_rate(written, size):
     assert shown([640] * 3600, written=written, size=size).rate is None
 
 
-def test_after_a_fill_the_rate_at_the_end_is_that_of_garbage_collection():
+def test_final_rate_after_complete_fill_is_garbage_collection_rate():
     found = shown([640] * 3600, written=10 * TB)
     assert (found.rate, found.shown_by, found.block_size, found.reason) == (pytest.approx(640e6, rel=0.01), FILL, 4096, "")
 
 
-def test_a_fall_that_stays_shows_it():
+def test_lasting_rate_drop_gives_garbage_collection_rate():
     found = shown([1700] * 1800 + [640] * 1800)
     assert (found.rate, found.shown_by) == (pytest.approx(640e6, rel=0.01), FALL)
     decayed = shown([640 + 1060 * 0.99**second for second in range(3600)])
     assert (decayed.rate, decayed.shown_by) == (pytest.approx(640e6, rel=0.01), FALL)
 
 
-def test_a_fall_from_which_it_recovers_or_that_still_goes_on_shows_none():
+def test_recovering_or_continuing_rate_drop_gives_no_rate():
     assert shown([1700] * 1000 + [300] * 1000 + [1700] * 1600).rate is None
     still = shown([1700 - 1500 * second / 3600 for second in range(3600)])
     assert still.rate is None and "still falling" in still.reason
     assert shown([1700 - 1500 * second / 3600 for second in range(3600)], written=20 * TB).rate is None
 
 
-def test_a_drive_that_swings_has_not_fallen():
+def test_oscillating_rate_is_not_a_drop():
     assert shown(([2600] * 25 + [800] * 8) * 100).rate is None
 
 
-def test_too_few_readings_show_no_rate():
+def test_too_few_readings_give_no_rate():
     assert "read 19 times" in shown([1700] * 9 + [640] * 10).reason
     assert shown([640] * 3600, written=20 * TB, device="sdd").rate is None
 

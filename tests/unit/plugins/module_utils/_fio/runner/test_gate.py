@@ -29,7 +29,7 @@ def still_waits(process, seconds=0.3):
     return True
 
 
-def test_an_early_fio_waits_until_the_gate_is_opened(tmp_path):
+def test_early_fio_waits_until_the_gate_is_opened(tmp_path):
     closed = gate.Gate(tmp_path)
     with begin(tmp_path) as process:
         assert still_waits(process)
@@ -39,7 +39,7 @@ def test_an_early_fio_waits_until_the_gate_is_opened(tmp_path):
     assert closed.opened <= closed.passed(time.time()) <= time.time()
 
 
-def test_a_late_fio_passes_at_once_and_its_time_is_recorded(tmp_path):
+def test_late_fio_passes_immediately_and_its_time_is_recorded(tmp_path):
     opened = gate.Gate(tmp_path)
     opened.open(time.time)
     time.sleep(0.2)
@@ -48,7 +48,7 @@ def test_a_late_fio_passes_at_once_and_its_time_is_recorded(tmp_path):
     assert opened.passed(time.time()) >= opened.opened + 0.1
 
 
-def test_a_gate_that_was_never_opened_stays_shut(tmp_path):
+def test_unopened_gate_stays_closed(tmp_path):
     closed = gate.Gate(tmp_path)
     with begin(tmp_path) as process:
         assert still_waits(process)
@@ -69,7 +69,7 @@ def test_impossible_times_are_none(tmp_path, message, late):
     assert opened.passed(opened.opened + 500) is None
 
 
-def test_the_last_of_several_sections_counts(tmp_path):
+def test_last_of_several_sections_determines_the_time(tmp_path):
     opened = gate.Gate(tmp_path)
     opened.open(lambda: 100.0)
     for name, instant in (("a", 100.25), ("b", 100.5), ("c", 99.996)):
@@ -82,7 +82,7 @@ def test_the_last_of_several_sections_counts(tmp_path):
     assert opened.passed(200.0) == 100.0, "the time of a file is that of the last tick, which was before"
 
 
-def test_names_that_fio_would_give_to_a_shell_unquoted():
+def test_names_unsafe_for_a_shell_do_not_use_the_gate():
     option = {"rw": "read", "bs": "4k"}
     assert gate.fits(read_job(option, "randwrite-4k.d16"))
     assert not gate.fits(read_job({"jobs": [{"name": "a", **option}, {"name": "b c", **option}]}, "x"))
@@ -92,7 +92,7 @@ def test_names_that_fio_would_give_to_a_shell_unquoted():
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 @pytest.mark.parametrize("how", ["thread=1", "thread=0"])
-def test_the_real_fio_waits_with_everything_but_its_clock(tmp_path, how):
+def test_real_fio_starts_its_clock_after_the_gate(tmp_path, how):
     closed = gate.Gate(tmp_path)
     job = f"[cell]\nfilename={tmp_path}/data\nsize=1m\nrw=randwrite\nbs=4k\ntime_based\nruntime=1\nnumjobs=3\n{how}\n{gate.OPTION}\n"
     (tmp_path / "job.fio").write_text(job)

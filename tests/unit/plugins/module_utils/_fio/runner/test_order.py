@@ -24,7 +24,7 @@ def read(*steps, **settings):
     return read_order({"campaign": "c", "variant": "v", "host": "h", "steps": list(steps), **settings})
 
 
-def test_steps_and_their_segments():
+def test_steps_and_segments():
     order = read(
         {"cells": [cell("a")], "barrier": True},
         {"cells": [cell("b", repeat=2)], "offset": 12.5},
@@ -35,7 +35,7 @@ def test_steps_and_their_segments():
     assert seconds_left(order) == pytest.approx([12.5 + 11 + 16, 11 + 16, 16]), "the second step waits for its offset"
 
 
-def test_the_same_order_whatever_is_done():
+def test_order_hash_is_independent_of_results():
     order = read({"cells": [cell("a")], "number": None, "pause": None})
     assert order.sha256 == read({"cells": [cell("a", done_as="5" * 64)]}).sha256
     assert order.sha256 == read_order({**json.loads(json.dumps(order.raw)), "slack": 1}).sha256
@@ -48,7 +48,7 @@ def test_the_same_order_whatever_is_done():
     assert order.sha256 not in [one.sha256 for one in others]
 
 
-def test_a_flag_without_a_value_stays():
+def test_flag_without_value_is_kept():
     first, second = read({"cells": [cell(job={**JOB, "group_reporting": None})]}), read({"cells": [cell()]})
     assert first.sha256 != second.sha256 and "group_reporting" in first.requested[0].cell.job.sections[0].options
 
@@ -57,7 +57,7 @@ def search_step(**values):
     return {"kind": "search", "cell": cell("s", **values), "search": {"limit": 10, "over": "iodepth", "last": 64}, "done": {"s.iodepth-4": "5" * 64}}
 
 
-def test_cells_of_a_search():
+def test_search_cells():
     (step,) = read(search_step()).steps
     probe = fio_order.probe(step, 4)
     assert (probe.cell.key.cell, probe.done_as, probe.cell.job.sections[0].value("iodepth")) == ("s.iodepth-4", "5" * 64, "4")
@@ -65,14 +65,14 @@ def test_cells_of_a_search():
     assert [one.cell.key.cell for one in fio_order.edges(step)] == ["s.iodepth-1", "s.iodepth-64"]
 
 
-def test_a_job_with_sections_is_varied_as_a_whole():
+def test_iodepth_varies_in_every_section_of_a_job():
     job = {"global": {"bs": "4k", "iodepth": 9}, "jobs": [{"name": "a", "rw": "read", "iodepth": 3}, {"name": "b", "rw": "write"}]}
     (step,) = read(search_step(job=job)).steps
     assert [section.value("iodepth") for section in fio_order.probe(step, 4).cell.job.sections] == ["4", "4"]
     assert job["jobs"][0]["iodepth"] == 3, "what was requested stays as it is"
 
 
-def test_cells_of_rounds():
+def test_round_cells():
     (step,) = read({"kind": "rounds", "cell": cell("p"), "rounds": {"most": 120}}).steps
     assert [fio_order.round_of(step, number).cell.key.cell for number in (1, 99, 120)] == ["p.round-01", "p.round-99", "p.round-120"]
 
@@ -103,6 +103,6 @@ def test_invalid_orders_are_rejected(steps, words):
         read(*steps)
 
 
-def test_an_invalid_pace_is_rejected():
+def test_invalid_sample_interval_is_rejected():
     with pytest.raises(BadInput, match="sample_interval must be at least"):
         read({"cells": [cell()]}, sample_interval=0.1)

@@ -17,18 +17,18 @@ def length(row, written=0, rate=None):
     return pauses.length_of(pauses.read_pause(row, 0), {"sdb": {4096: written}}, {"sdb": {4096: rate}} if rate else {})
 
 
-def test_a_fixed_one():
+def test_fixed_pause():
     assert length({"seconds": 60}) == (60, "") and length({"seconds": 10000})[0] == 10000
     assert pauses.read_pause(None, 0) is None
 
 
-def test_as_long_as_the_drive_needs():
+def test_pause_lasts_as_long_as_the_drive_needs():
     assert length({"garbage_collection": 640 * 1024**2}, 64 * GIB) == (102.4, "")
     assert length({"garbage_collection": "measured"}, 64 * GIB, 640 * 1024**2) == (102.4, "")
     assert length({"garbage_collection": "measured"}, 0) == (0.0, ""), "nothing was written"
 
 
-def test_several_targets_make_room_side_by_side():
+def test_several_targets_are_collected_in_parallel():
     measured, given = pauses.read_pause({"garbage_collection": "measured"}, 0), pauses.read_pause({"garbage_collection": 30}, 0)
     rates = {"sdb": {4096: 10}, "sdc": {4096: 100}}
     assert pauses.length_of(measured, {"sdb": {4096: 100}, "sdc": {4096: 300}}, rates) == (10, "")
@@ -37,7 +37,7 @@ def test_several_targets_make_room_side_by_side():
     assert pauses.length_of(given, {"sdb": {4096: 100}, "sdc": {4096: 200}}, {"sdb": {4096: 1}})[0] == 10
 
 
-def test_every_block_size_has_its_own_rate_and_a_fallback_is_noted():
+def test_each_block_size_has_its_own_rate_and_fallback_is_noted():
     measured = pauses.read_pause({"garbage_collection": "measured"}, 0)
     rates = {"sdb": {4096: 640e6, 65536: 1200e6}}
     assert pauses.length_of(measured, {"sdb": {4096: 64e9, 65536: 120e9}}, rates) == (200, "")

@@ -44,18 +44,18 @@ def checked(host):
     return [words for words in host.runner.calls if words[:2] == ("fio", "--parse-only")]
 
 
-def test_many_job_files_are_read_at_once_and_the_same_one_once(host, tmp_path):
+def test_job_files_are_checked_in_one_call_without_duplicates(host, tmp_path):
     prepared = prepare(order(*[{**JOB, "iodepth": depth} for depth in (1, 2, 3, 1, 2, 3)]), host, MadeFiles(Spool(tmp_path, "c")))
     assert [len(words) - 2 for words in checked(host)] == [6], "the name of the section tells the cells apart"
     assert prepared.command == ("setpriv", "--pdeathsig", "TERM", "fio") and prepared.facts_of(order(JOB).requested[0].cell).size == 2**30
 
 
-def test_job_files_with_many_threads_are_read_in_bundles(host, tmp_path):
+def test_job_files_with_many_threads_are_checked_in_batches(host, tmp_path):
     prepare(order(*[{**JOB, "numjobs": 400}] * 5), host, MadeFiles(Spool(tmp_path, "c")))
     assert [len(words) - 2 for words in checked(host)] == [2, 2, 1]
 
 
-def test_the_one_that_fio_objects_to_is_named(host, tmp_path):
+def test_job_rejected_by_fio_is_named(host, tmp_path):
     def bad(words):
         texts = [words[-1]] if words[-1] == "-" else [open_text(path) for path in words[2:]]
         return Reply(rc=1, stderr="Bad option <spr_num_regions=3>\n") if any("spr_num_regions" in text for text in texts) else Reply()
@@ -71,13 +71,13 @@ def open_text(path):
         return file.read()
 
 
-def test_both_ends_of_a_search_are_read(host, tmp_path):
+def test_both_ends_of_a_search_are_checked(host, tmp_path):
     search = {"kind": "search", "cell": {"name": "s", "target": {"device": "/dev/sdb"}, "job": JOB}, "search": {"limit": 5, "over": "numjobs", "last": 64}}
     prepare(read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [search]}), host, MadeFiles(Spool(tmp_path, "c")))
     assert [len(words) - 2 for words in checked(host)] == [3]
 
 
-def test_the_guard_judges_how_far_both_ends_of_a_search_write(host, tmp_path, monkeypatch):
+def test_guard_checks_write_extent_at_both_ends_of_a_search(host, tmp_path, monkeypatch):
     host.runner.replies[("wipefs",)] = Reply('{"signatures": []}')
     judged = []
     monkeypatch.setattr(
@@ -89,14 +89,14 @@ def test_the_guard_judges_how_far_both_ends_of_a_search_write(host, tmp_path, mo
     assert judged == [64 * 1024**2], "with 64 jobs, not with the one of the cell"
 
 
-def test_an_old_fio_is_queried_before_targets_are_examined(host, tmp_path):
+def test_old_fio_is_detected_before_targets_are_examined(host, tmp_path):
     host.runner.replies["fio", "--version"] = Reply("fio-2.0.15\n")
     with pytest.raises(TooOld):
         prepare(order(JOB), host, MadeFiles(Spool(tmp_path, "c")))
     assert not checked(host)
 
 
-def test_options_missing_in_an_old_fio_are_left_out(host, tmp_path):
+def test_options_missing_in_old_fio_are_omitted(host, tmp_path):
     host.runner.replies["fio", "--version"] = Reply("fio-2.1.10\n")
     host.runner.replies[("fio",)] = lambda words: Reply(stderr=f"No such command: {words[1]}\n" if "log_unix_epoch" in words[1] else words[1])
     host.runner.replies["fio", "--parse-only", "-"] = Reply()

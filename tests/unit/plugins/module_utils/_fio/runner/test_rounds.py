@@ -37,11 +37,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rou
         "nothing at all",
     ],
 )
-def test_both_conditions_count(window, steady):
+def test_both_steady_state_conditions_apply(window, steady):
     assert rounds.judge(window, Rounds()).steady is steady
 
 
-def test_the_figures_of_a_window():
+def test_figures_of_a_window():
     found = rounds.judge([94, 97, 100, 103, 106], Rounds())
     assert (found.average, round(found.excursion, 6), round(found.slope, 6)) == (100, 0.12, 0.12), "3 a round over 4 intervals is 12 of 100"
 
@@ -53,7 +53,7 @@ def test_rounds_before_the_window_are_ignored():
     assert (found["steady"], found["first_of_window"], found["window"]) == (True, 3, [100, 101, 99, 100, 100])
 
 
-def test_it_is_given_up_at_last():
+def test_rounds_end_at_the_limit_without_steady_state():
     values = [100 + 100 * (number % 2) for number in range(25)]
     assert not rounds.is_over(values[:24], Rounds()) and rounds.is_over(values, Rounds())
     assert rounds.conclude(values, Rounds())["steady"] is False

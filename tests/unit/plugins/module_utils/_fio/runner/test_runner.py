@@ -40,7 +40,7 @@ def states(rows):
     return [(row["name"], row["repeat"], row["state"], row["kept"]) for row in rows]
 
 
-def test_an_order_is_carried_out_by_a_separate_process(rig):
+def test_order_is_run_by_a_separate_process(rig):
     result = rig.start(step(), step(repeat=2), step("r", job={**JOB, "rw": "randread"}))
     assert (result["changed"], result["attached"], result["fio_version"]) == (True, False, "fio-3.33")
     assert result["actions"][2] == "measure v/r/1 on /dev/sdb (reading)"
@@ -53,7 +53,7 @@ def test_an_order_is_carried_out_by_a_separate_process(rig):
     assert packed["cells"][0]["summary"]["write"]["iops"] == 1000.0
 
 
-def test_the_process_is_detached_from_the_task(rig):
+def test_process_is_detached_from_the_task(rig):
     rig.behave(seconds=30)
     rig.start(step())
     rig.await_run(1)
@@ -66,7 +66,7 @@ def test_the_process_is_detached_from_the_task(rig):
     assert not [name for name in opened if name.startswith("/dev/pts") or name == os.readlink("/proc/self/fd/0") != "/dev/null"]
 
 
-def test_meta_of_a_cell(rig):
+def test_cell_metadata(rig):
     rig.finish(step())
     meta = rig.meta()
     assert (meta["state"], meta["step"], meta["segment"], meta["synchronised"], meta["asked_start"], meta["replaces"]) == ("ok", 0, 0, False, None, None)
@@ -78,14 +78,14 @@ def test_meta_of_a_cell(rig):
     assert "device_series.log.gz" in meta["files"] and "device-stats.json" in meta["files"]
 
 
-def test_a_latency_target_that_was_missed_is_noted_at_its_cell(rig):
+def test_missed_latency_target_is_noted_in_its_cell(rig):
     rig.finish(step(job={**JOB, "latency_target": "10us", "latency_window": "100ms"}))
     meta = rig.meta()
     assert meta["state"] == "ok"
     assert any("without a queue depth that meets its latency_target" in note for note in meta["notes"])
 
 
-def test_the_same_order_attaches_and_another_one_is_refused(rig):
+def test_same_order_attaches_and_another_order_is_refused(rig):
     rig.behave(seconds=30)
     rig.start(step(), step(repeat=2))
     rig.await_run(1)
@@ -102,7 +102,7 @@ def test_the_same_order_attaches_and_another_one_is_refused(rig):
     assert len(rig.runs) == 1
 
 
-def test_another_process_that_measures_with_the_spool_is_not_disturbed(rig):
+def test_run_beside_another_spool_user_is_refused(rig):
     with rig.spool.opened(), pytest.raises(StorageError, match="Another run is measuring on this host") as caught:
         rig.start(step())
     assert caught.value.kind == "spool" and not rig.runs
@@ -115,7 +115,7 @@ def test_check_mode_examines_and_starts_nothing(rig):
 
 
 @pytest.mark.parametrize("check_mode", [False, True])
-def test_refusals_precede_the_start_of_the_process(rig, check_mode):
+def test_refusals_precede_the_process_start(rig, check_mode):
     rig.disks[1] = dataclasses.replace(rig.disks[1], mountpoints=("/srv",))
     with pytest.raises(Refused, match="/dev/sdc is mounted on /srv"):
         rig.start(step(), step("x", "/dev/sdc"), check_mode=check_mode)
@@ -124,7 +124,7 @@ def test_refusals_precede_the_start_of_the_process(rig, check_mode):
     assert not rig.runs and not rig.spool.folder.exists()
 
 
-def test_a_device_taken_after_its_examination_fails_the_task(rig, monkeypatch):
+def test_device_used_since_examination_fails_the_task(rig, monkeypatch):
     def taken(*_arguments, **_options):
         raise Refused("/dev/sdb was free when it was examined and cannot be opened exclusively now: Device or resource busy.")
 
@@ -134,7 +134,7 @@ def test_a_device_taken_after_its_examination_fails_the_task(rig, monkeypatch):
     assert caught.value.kind == "refused" and not rig.runs
 
 
-def test_a_stopped_runner_keeps_finished_cells(rig):
+def test_stopped_runner_keeps_finished_cells(rig):
     rig.behave(seconds=30)
     rig.start(step(), step(repeat=2))
     run = rig.await_run(1)
@@ -149,7 +149,7 @@ def test_a_stopped_runner_keeps_finished_cells(rig):
     assert states(rig.finish(step(), step(repeat=2))) == [("w", 1, "ok", False), ("w", 2, "ok", False)]
 
 
-def test_a_runner_that_does_not_stop_is_killed(rig):
+def test_runner_that_does_not_stop_is_killed(rig):
     rig.behave(seconds=60, deaf=True)
     rig.start(step())
     run = rig.await_run(1)
@@ -160,7 +160,7 @@ def test_a_runner_that_does_not_stop_is_killed(rig):
     assert states(result["cells"]) == [("w", 1, "missing", False)]
 
 
-def test_fio_ends_with_a_killed_runner_and_the_next_continues(rig):
+def test_fio_ends_with_a_killed_runner_and_the_next_run_continues(rig):
     rig.start(step(), step(repeat=2), step(repeat=3))
     rig.await_status(lambda status: status["done"] >= 1)
     rig.behave(seconds=30)
@@ -178,7 +178,7 @@ def test_fio_ends_with_a_killed_runner_and_the_next_continues(rig):
     assert not list(rig.spool.home.glob(".cell*"))
 
 
-def test_a_fio_whose_runner_was_killed_is_ended_by_the_next(rig):
+def test_fio_of_a_killed_runner_is_ended_by_the_next_runner(rig):
     rig.behave(seconds=60, deaf=True)
     rig.start(step())
     run = rig.await_run(1)
@@ -190,7 +190,7 @@ def test_a_fio_whose_runner_was_killed_is_ended_by_the_next(rig):
     await_gone(run["pid"])
 
 
-def test_a_killed_fio_is_interrupted_and_measured_again(rig):
+def test_killed_fio_is_interrupted_and_measured_again(rig):
     rig.behave(seconds=30)
     rig.start(step(), step(repeat=2))
     run = rig.await_run(1)
@@ -202,7 +202,7 @@ def test_a_killed_fio_is_interrupted_and_measured_again(rig):
     assert states(rig.finish(step(), step(repeat=2))) == [("w", 1, "ok", False), ("w", 2, "ok", True)]
 
 
-def test_a_status_of_another_boot_is_not_alive(rig):
+def test_status_of_another_boot_is_not_alive(rig):
     rig.behave(seconds=30)
     rig.start(step())
     status = rig.await_status(lambda status: status["state"] == "measuring")
@@ -211,13 +211,13 @@ def test_a_status_of_another_boot_is_not_alive(rig):
     assert not is_alive({}) and started_of(0) is None
 
 
-def test_a_fio_that_takes_too_long_is_stopped(rig):
+def test_fio_exceeding_timeout_is_stopped(rig):
     rig.behave(seconds=60)
     rows = rig.finish(step(), slack=0.2)
     assert states(rows) == [("w", 1, "interrupted", False)] and "had not ended after 0.3 seconds" in rows[0]["reason"]
 
 
-def test_a_cell_that_fails_leaves_the_others(rig):
+def test_failed_cell_does_not_stop_the_others(rig):
     rig.behave(fails=["w"])
     assert [row["state"] for row in rig.finish(step(), step("x"))] == ["failed", "ok"]
     assert rig.status["failed"] == 1
@@ -228,14 +228,14 @@ def test_a_cell_that_fails_leaves_the_others(rig):
 # -- what is measured again
 
 
-def test_a_finished_cell_is_not_measured_again(rig):
+def test_finished_cell_is_not_measured_again(rig):
     assert states(rig.finish(step())) == [("w", 1, "ok", False)]
     assert states(rig.finish(step())) == [("w", 1, "ok", True)]
     assert len(rig.runs) == 1
 
 
 @pytest.mark.parametrize("what", ["job", "stack", "version", "size"])
-def test_a_changed_cell_is_measured_again_and_names_the_result_it_replaces(rig, what):
+def test_changed_cell_is_measured_again_with_reference_to_replaced_result(rig, what):
     rig.finish(step())
     old = rig.meta()["measurement_sha256"]
     job = JOB
@@ -268,7 +268,7 @@ def test_results_on_the_controller_are_not_measured_again(rig):
     assert len(rig.runs) == 2
 
 
-def test_a_damaged_result_is_measured_again(rig):
+def test_damaged_result_is_measured_again(rig):
     rig.finish(step())
     (rig.spool.place(CellKey("v", "w", 1)) / "job.fio").write_text("something else")
     assert states(rig.finish(step())) == [("w", 1, "ok", False)]
@@ -277,7 +277,7 @@ def test_a_damaged_result_is_measured_again(rig):
 # -- several at once, and by the clock
 
 
-def test_cells_of_a_step_run_at_once(rig):
+def test_cells_of_a_step_run_in_parallel(rig):
     rig.behave(seconds=0.5)
     both = {"cells": [*step("a")["cells"], *step("b", "/dev/sdc")["cells"]]}
     assert states(rig.finish(both)) == [("a", 1, "ok", False), ("b", 1, "ok", False)]
@@ -285,13 +285,13 @@ def test_cells_of_a_step_run_at_once(rig):
     assert first["started"] < second["finished"] and second["started"] < first["finished"]
 
 
-def test_one_that_is_kept_does_not_keep_the_other(rig):
+def test_kept_cell_does_not_prevent_the_other_of_its_step(rig):
     both = {"cells": [*step("a")["cells"], *step("b", "/dev/sdc")["cells"]]}
     rig.finish(step("a"))
     assert states(rig.finish(both)) == [("a", 1, "ok", True), ("b", 1, "ok", False)]
 
 
-def test_two_cells_cannot_write_to_one_target_at_once(rig):
+def test_two_cells_cannot_write_to_one_target_in_parallel(rig):
     with pytest.raises(BadInput, match="a and b would run on /dev/sdb at once"):
         rig.order({"cells": [*step("a")["cells"], *step("b")["cells"]]})
 
@@ -300,7 +300,7 @@ def release(rig, segment, start, **more):
     (rig.spool.home / f"release-{segment}.json").write_text(json.dumps({"start": start, "clock": {"offset": 0.001, "error": 0.002}, **more}))
 
 
-def test_hosts_begin_at_the_released_time(rig):
+def test_hosts_start_at_the_released_time(rig):
     rig.start(step(barrier=True, offset=0.0), step(repeat=2, offset=0.6), step(repeat=3, barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting" and status["segment"] == 0)
     assert not rig.runs
@@ -316,7 +316,7 @@ def test_hosts_begin_at_the_released_time(rig):
     assert third["segment"] == 1 and any("later than requested" in note for note in third["notes"])
 
 
-def test_a_fio_that_cannot_wait_is_not_started_ahead(rig):
+def test_fio_without_gate_support_starts_at_the_released_time(rig):
     rig.behave(version="fio-2.2.10", unknown=["exec_prerun"])
     rig.start(step(barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting")
@@ -326,7 +326,7 @@ def test_a_fio_that_cannot_wait_is_not_started_ahead(rig):
     assert "exec_prerun" not in rig.runs[0]["job"] and rig.runs[0]["time"] >= start
 
 
-def test_stop_while_fio_waits_at_its_gate(rig):
+def test_stop_while_fio_waits_at_the_gate(rig):
     rig.start(step(barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting")
     release(rig, 0, time.time() + 1.4)
@@ -337,7 +337,7 @@ def test_stop_while_fio_waits_at_its_gate(rig):
     assert rig.meta()["state"] == "interrupted" and rig.meta()["io_start"] is None
 
 
-def test_a_runner_that_is_killed_opens_no_gate(rig):
+def test_killed_runner_opens_no_gate(rig):
     rig.start(step(barrier=True))
     rig.await_status(lambda status: status["state"] == "waiting")
     release(rig, 0, time.time() + 1.4)
@@ -347,7 +347,7 @@ def test_a_runner_that_is_killed_opens_no_gate(rig):
     assert not list(rig.spool.home.glob(".cell.work/fio.json")), "it has measured something"
 
 
-def test_a_job_whose_name_a_shell_would_split_starts_without_a_gate(rig):
+def test_job_with_shell_unsafe_name_starts_without_a_gate(rig):
     rig.start(step(barrier=True, job={"jobs": [{"name": "two words", **JOB}]}))
     rig.await_status(lambda status: status["state"] == "waiting")
     start = time.time() + 0.3
@@ -357,13 +357,13 @@ def test_a_job_whose_name_a_shell_would_split_starts_without_a_gate(rig):
     assert "exec_prerun" not in rig.runs[0]["job"]
 
 
-def test_an_unreleased_barrier_is_passed_alone(rig):
+def test_unreleased_barrier_times_out(rig):
     assert states(rig.finish(step(barrier=True), barrier_timeout=0.3)) == [("w", 1, "ok", False)]
     meta = rig.meta()
     assert meta["synchronised"] is False and any("The barrier 0 was not released within 0.3 seconds" in note for note in meta["notes"])
 
 
-def test_a_release_that_is_far_ahead_is_a_wrong_clock(rig):
+def test_release_far_in_the_future_is_noted_as_clock_error(rig):
     rig.start(step(barrier=True), barrier_timeout=100)
     rig.await_status(lambda status: status["state"] == "waiting")
     release(rig, 0, time.time() + 86400)
@@ -381,12 +381,12 @@ def test_releases_of_an_earlier_runner_are_removed(rig):
     assert rig.status["state"] == "stopped" and not rig.runs
 
 
-def test_a_barrier_without_due_cells_is_not_waited_at(rig):
+def test_barrier_without_due_cells_is_skipped(rig):
     rig.finish(step())
     assert states(rig.finish(step(barrier=True), barrier_timeout=900)) == [("w", 1, "ok", True)]
 
 
-def test_a_pause_is_as_long_as_what_was_written_needs(rig):
+def test_pause_length_depends_on_written_bytes(rig):
     (rig.root / "proc").mkdir()
     rows = rig.finish(step(), step(repeat=2, pause={"garbage_collection": "measured", "most": 0.2}))
     assert [row["state"] for row in rows] == ["ok", "ok"]
@@ -394,7 +394,7 @@ def test_a_pause_is_as_long_as_what_was_written_needs(rig):
     assert not rig.meta()["notes"]
 
 
-def test_a_cell_without_a_rate_of_garbage_collection_has_the_reason(rig):
+def test_missing_garbage_collection_rate_has_a_reason(rig):
     (rig.root / "proc").mkdir()
     rows = rig.finish(step(measures_garbage_collection=True), step(repeat=2, pause={"garbage_collection": "measured", "most": 0.2}))
     assert [row["state"] for row in rows] == ["ok", "ok"]
@@ -405,7 +405,7 @@ def test_a_cell_without_a_rate_of_garbage_collection_has_the_reason(rig):
     assert "garbage_collection" not in rig.meta(repeat=2)
 
 
-def test_written_bytes_are_counted_for_each_target_and_reset_by_a_discard():
+def test_written_bytes_are_counted_per_target_and_reset_by_discard():
     measuring = Measuring(*[None] * 8)
 
     def wrote(amount, rw="write", path="/dev/sdb", limit=None, **options):
@@ -425,7 +425,7 @@ def test_written_bytes_are_counted_for_each_target_and_reset_by_a_discard():
     assert measuring.written == {"/dev/sdb": 0, "/dev/sdc": 5}
 
 
-def test_a_runner_that_pauses_before_a_barrier_is_not_past_it(rig):
+def test_runner_pausing_before_a_barrier_has_not_passed_it(rig):
     (rig.root / "proc").mkdir()
     rig.start(step(barrier=True), step(repeat=2, barrier=True, pause={"seconds": 2}), barrier_timeout=0.1)
     status = rig.await_status(lambda status: status["state"] == "pausing")
@@ -435,12 +435,12 @@ def test_a_runner_that_pauses_before_a_barrier_is_not_past_it(rig):
 
 
 @pytest.mark.parametrize("permission", ["no", "false", 2])
-def test_a_permission_is_true_or_false(rig, permission):
+def test_permission_must_be_boolean(rig, permission):
     with pytest.raises(BadInput, match="allow_data_loss of a target must be true or false"):
         rig.start({**step(), "cells": [{**step()["cells"][0], "target": {"device": "/dev/sdb", "allow_data_loss": permission}}]})
 
 
-def test_a_pause_until_caches_are_clean(rig):
+def test_pause_until_caches_are_clean(rig):
     assert [row["state"] for row in rig.finish(step(pause={"until": "clean", "most": 30}))] == ["ok"], "a host without a cache is clean"
 
 
@@ -457,7 +457,7 @@ def with_cache(rig, dirty):
         program.chmod(0o755)
 
 
-def test_a_cell_waits_until_its_cache_is_clean(rig):
+def test_cell_waits_until_its_cache_is_clean(rig):
     with_cache(rig, 7)
     rig.start(step(pause={"until": "clean", "most": 60}))
     rig.await_status(lambda status: status["state"] == "pausing")
@@ -468,13 +468,13 @@ def test_a_cell_waits_until_its_cache_is_clean(rig):
     assert "cache_series.log.gz" in rig.meta()["files"]
 
 
-def test_a_pause_for_a_clean_cache_is_limited(rig):
+def test_pause_for_clean_cache_is_limited(rig):
     with_cache(rig, 7)
     rig.finish(step(pause={"until": "clean", "most": 0.2}))
     assert rig.meta()["notes"] == ["The caches below the target were not clean after 0.2 seconds: 458752 bytes were dirty."]
 
 
-def test_a_buffered_job_starts_with_an_empty_page_cache(rig):
+def test_buffered_job_starts_with_empty_page_cache(rig):
     drop = rig.root / "proc/sys/vm/drop_caches"
     drop.parent.mkdir(parents=True)
     drop.write_text("")
@@ -484,7 +484,7 @@ def test_a_buffered_job_starts_with_an_empty_page_cache(rig):
     assert drop.read_text() == "3\n"
 
 
-def test_a_sync_that_hangs_is_limited(tmp_path, monkeypatch):
+def test_hanging_sync_times_out(tmp_path, monkeypatch):
     """With a suspended device a sync never comes back."""
     stuck = tmp_path / "sync"
     stuck.write_text("#!/bin/sh\nexec sleep 60\n")
@@ -503,7 +503,7 @@ def search_step(limit, **more):
     return {"kind": "search", "cell": {"name": "s", "target": {"device": "/dev/sdb"}, "job": JOB}, "search": search}
 
 
-def test_a_search_finds_the_most_under_a_limit(rig):
+def test_search_finds_the_maximum_under_a_limit(rig):
     rig.behave(latency_per_depth=100_000)
     rows = rig.finish(search_step(650_000))
     assert states(rows) == [(f"s.iodepth-{depth}", 1, "ok", False) for depth in (1, 2, 4, 6, 7, 8)] + [("s", 1, "ok", False)]
@@ -514,13 +514,13 @@ def test_a_search_finds_the_most_under_a_limit(rig):
 
 
 @pytest.mark.parametrize(("limit", "answer", "value", "runs"), [(10**9, "at_least", 8, 4), (50_000, "not_reachable", None, 1)])
-def test_a_search_without_a_limit_in_range_is_reported(rig, limit, answer, value, runs):
+def test_search_without_a_limit_in_range_is_reported(rig, limit, answer, value, runs):
     rig.finish(search_step(limit))
     found = rig.meta("s")["search"]
     assert (found["answer"], found["value"], len(rig.runs)) == (answer, value, runs)
 
 
-def test_a_search_that_was_killed_goes_on_with_its_probes(rig):
+def test_search_after_a_kill_continues_with_its_probes(rig):
     rig.start(search_step(650_000))
     rig.await_run(3)
     rig.kill()
@@ -535,7 +535,7 @@ def test_a_search_that_was_killed_goes_on_with_its_probes(rig):
     assert rig.meta("s")["search"]["value"] == 2, "another limit is another search"
 
 
-def test_a_search_whose_probe_fails(rig):
+def test_search_with_failed_probe_fails(rig):
     rig.behave(fails=["s.iodepth-2"])
     rows = rig.finish(search_step(650_000))
     assert states(rows)[-1] == ("s", 1, "failed", False)
@@ -546,7 +546,7 @@ def rounds_step(**more):
     return {"kind": "rounds", "cell": {"name": "p", "target": {"device": "/dev/sdb"}, "job": JOB}, "rounds": {"most": 8, **more}}
 
 
-def test_rounds_until_it_is_steady(rig):
+def test_rounds_run_until_steady(rig):
     rig.behave(rates=[5000, 3000, 1000, 1010, 990, 1000, 1005, 1, 1])
     rows = rig.finish(rounds_step())
     assert [row["name"] for row in rows] == [f"p.round-{number:02}" for number in range(1, 8)] + ["p"]
@@ -564,7 +564,7 @@ def test_rounds_that_never_become_steady(rig):
 # -- files
 
 
-def test_a_file_made_by_the_campaign_may_be_written_again(rig):
+def test_file_created_by_the_campaign_may_be_overwritten(rig):
     (rig.root / "srv").mkdir()
     rows = [{"cells": [{"name": "f", "repeat": number, "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]} for number in (1, 2)]
     rig.behave(seconds=30)
@@ -581,7 +581,7 @@ def test_a_file_made_by_the_campaign_may_be_written_again(rig):
         rig.start({"cells": [{"name": "g", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
 
 
-def test_a_file_replaced_while_fio_waits_is_not_written(rig):
+def test_file_replaced_while_fio_waits_is_not_written(rig):
     (rig.root / "srv").mkdir()
     row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}], "barrier": True}
     rig.start(row)
@@ -598,7 +598,7 @@ def test_a_file_replaced_while_fio_waits_is_not_written(rig):
     assert (rig.root / "srv/data").read_bytes() == b"somebody's"
 
 
-def test_the_job_file_that_is_kept_names_the_file(rig):
+def test_stored_job_file_names_the_target_file(rig):
     (rig.root / "srv").mkdir()
     rig.finish({"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]})
     text = (rig.spool.place(CellKey("v", "f", 1)) / "job.fio").read_text()
@@ -607,7 +607,7 @@ def test_the_job_file_that_is_kept_names_the_file(rig):
     assert (rig.root / "srv/data").stat().st_size == 1024**2, "it has its size before fio sees it"
 
 
-def test_a_file_of_another_campaign_is_written_until_it_is_changed(rig):
+def test_file_of_another_campaign_is_writable_until_changed(rig):
     (rig.root / "srv").mkdir()
     row = {"cells": [{"name": "f", "target": {"file": "/srv/data", "size": "1M"}, "job": JOB}]}
     rig.finish(row)
@@ -619,7 +619,7 @@ def test_a_file_of_another_campaign_is_written_until_it_is_changed(rig):
         control.start(order, other, rig.host, check_mode=True)
 
 
-def test_a_file_that_is_only_read_keeps_its_owner(rig):
+def test_file_that_is_only_read_is_not_taken_over(rig):
     (rig.root / "srv").mkdir()
     target = {"file": "/srv/data", "size": "1M"}
     rig.finish({"cells": [{"name": "f", "target": target, "job": JOB}]})
@@ -635,13 +635,13 @@ def test_a_file_that_is_only_read_keeps_its_owner(rig):
             control.start(order, spool, rig.host, check_mode=True)
 
 
-def test_an_empty_order_changes_nothing(rig):
+def test_empty_order_changes_nothing(rig):
     assert rig.start()["changed"] is False
     assert not rig.spool.folder.exists() and rig.packed()["cells"] == []
     assert control.stop(rig.spool, check_mode=False)["changed"] is False
 
 
-def test_an_order_that_cannot_be_read_back(rig):
+def test_unreadable_order_is_reported(rig):
     rig.finish(step())
     (rig.spool.home / "order.json").write_text('{"steps": 5}')
     with pytest.raises(StorageError, match="is not what fio_runner writes"):

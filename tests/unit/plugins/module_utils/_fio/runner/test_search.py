@@ -27,7 +27,7 @@ def run(requested, latency, most=search.MOST_PROBES):
         assert len(probes) <= most
 
 
-def test_a_ladder_and_then_bisection():
+def test_doubling_is_followed_by_bisection():
     requested = search.read_search(WANTED, "c")
     probes = run(requested, lambda depth: 100.0 * depth)
     assert [probe.value for probe in probes] == [1, 2, 4, 8, 16, 12, 10, 11]
@@ -35,20 +35,20 @@ def test_a_ladder_and_then_bisection():
     assert (found["answer"], found["value"], found["good"]["latency_ns"], found["bad"]["value"]) == ("found", 10, 1000.0, 11)
 
 
-def test_bisection_ends_within_the_bracket():
+def test_bisection_ends_within_tolerance():
     probes = run(search.read_search({**WANTED, "last": 10**6, "first": 1000, "limit": 12_345_678, "bracket": 0.10}, "c"), lambda depth: 1000.0 * depth)
     good, bad = (search.conclude(Search("p99", 12_345_678, "iodepth", 1000, 10**6), probes)[side]["value"] for side in ("good", "bad"))
     assert good <= 12_345 < bad and (bad - good) / good <= 0.10
 
 
-def test_the_last_value_is_tried_even_if_the_ladder_would_step_over_it():
+def test_last_value_is_always_tried():
     requested = search.read_search({**WANTED, "last": 100}, "c")
     probes = run(requested, lambda depth: 1.0)
     assert [probe.value for probe in probes] == [1, 2, 4, 8, 16, 32, 64, 100]
     assert search.conclude(requested, probes)["answer"] == "at_least"
 
 
-def test_a_limit_that_the_first_value_breaks():
+def test_limit_exceeded_by_the_first_value_is_not_reachable():
     requested = search.read_search({**WANTED, "first": 4}, "c")
     probes = run(requested, lambda depth: 5000.0)
     found = search.conclude(requested, probes)
@@ -56,7 +56,7 @@ def test_a_limit_that_the_first_value_breaks():
 
 
 @given(st.integers(1, 1000), st.integers(0, 3000), st.floats(1.1, 8.0))
-def test_every_search_ends_at_the_edge(last, edge, factor):
+def test_every_search_finds_the_boundary(last, edge, factor):
     requested = Search("p99", 1000, "iodepth", 1, last, factor=factor, bracket=0.10)
     found = search.conclude(requested, run(requested, lambda depth: 1000.0 if depth <= edge else 1001.0))
     if edge < 1:
@@ -68,13 +68,13 @@ def test_every_search_ends_at_the_edge(last, edge, factor):
         assert found["bad"]["value"] - found["value"] <= max(1, 0.10 * found["value"])
 
 
-def test_a_probe_without_a_latency_ends_the_search():
+def test_probe_without_latency_ends_the_search():
     requested = search.read_search(WANTED, "c")
     probes = [Probe(1, 1.0, 10.0), Probe(2, None, None, "interrupted")]
     assert search.next_value(requested, probes) is None and search.has_failed(probes[-1])
 
 
-def test_past_saturation_the_best_is_not_the_deepest():
+def test_best_value_after_saturation_is_not_the_deepest():
     requested = search.read_search(WANTED, "c")
     found = search.conclude(requested, [Probe(1, 500.0, 10.0), Probe(2, 900.0, 20.0), Probe(4, 850.0, 900.0), Probe(8, 800.0, 2000.0)])
     assert (found["value"], found["iops"], found["best"]["value"]) == (4, 850.0, 2)
@@ -106,7 +106,7 @@ def direction(p99, mean=5.0, iops=10.0, kind="clat"):
     return {"iops": iops, kind: {"mean_ns": mean, "percentiles_ns": {"99": p99}}}
 
 
-def test_which_latency_counts():
+def test_latency_used_by_the_search():
     both = {"state": "ok", "summary": {"read": direction(10), "write": direction(30, iops=5.0)}}
     assert search.probe_of(search.read_search(WANTED, "c"), 4, both) == Probe(4, 15.0, 30, "ok"), "the worse of the two"
     assert search.probe_of(search.read_search({**WANTED, "direction": "read"}, "c"), 4, both) == Probe(4, 10.0, 10, "ok")

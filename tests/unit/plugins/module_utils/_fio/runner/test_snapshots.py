@@ -66,7 +66,7 @@ def rig(tmp_path):
     return Rig(tmp_path)
 
 
-def test_a_snapshot_is_valid_until_it_is_old_or_a_setting_changed(rig):
+def test_snapshot_is_valid_until_expired_or_settings_changed(rig):
     found = rig.looks()
     first = found.last
     assert first.stack("dm-0") == {"name": "dm-0", "mode": "writeback", "read_at": 1000.0}
@@ -80,7 +80,7 @@ def test_a_snapshot_is_valid_until_it_is_old_or_a_setting_changed(rig):
     assert rig.reads == 3 and again.sha256("dm-0") != first.sha256("dm-0")
 
 
-def test_a_stack_that_cannot_be_read_is_reported(rig):
+def test_unreadable_stack_is_reported(rig):
     def broken():
         raise StorageError("The tool said nothing.")
 
@@ -89,7 +89,7 @@ def test_a_stack_that_cannot_be_read_is_reported(rig):
     assert rig.looks().last.stack(None)["error"] == "The block device of the target is not known."
 
 
-def test_temperature_and_wear_of_the_drives_below(rig):
+def test_temperature_and_wear_of_underlying_drives(rig):
     found = rig.looks()
     assert found.drives_of(found.last, ["dm-0", "sdb"])["sdb"]["temperature_c"] == 31
     sensor = rig.root / "sys/class/block/sdb/device/hwmon/hwmon3/temp1_input"
@@ -98,7 +98,7 @@ def test_temperature_and_wear_of_the_drives_below(rig):
     assert found.drives_of(found.last, ["sdb"])["sdb"]["temperature_c"] == 42.5, "the kernel's own sensor says what is now"
 
 
-def test_without_smartctl_drives_are_left_out(rig):
+def test_missing_smartctl_omits_drives(rig):
     rig.runner.missing = {"smartctl"}
     found = rig.looks()
     assert found.drives_of(found.last, ["sdb"]) == {}
@@ -114,7 +114,7 @@ def test_cache_samples(rig):
     assert samples.dirty(["dm-0", "dm-9"]) == 458752 + 409600 and samples.dirty(["sdb"]) == 0
 
 
-def test_a_cache_that_cannot_be_read_is_not_clean(rig):
+def test_unreadable_cache_is_not_clean(rig):
     rig.runner.replies["dmsetup", "status"] = Reply("vg0-lv: 0 2097152 cache Fail\n")
     assert CacheSamples(rig.devices, rig.runner, rig.root).dirty(["dm-0"]) is None
     rig.runner.replies["dmsetup", "status"] = Reply("", rc=1)

@@ -49,34 +49,34 @@ def look(root, *jobs, target=None):
     return guard_all(cells, host, host.devices())
 
 
-def test_a_device_that_takes_discards_is_taken(root):
+def test_device_with_discard_support_is_accepted(root):
     takes(root, 2147450880)
     assert look(root, TRIM)
 
 
 @pytest.mark.parametrize("mode", ["trim", "randtrim", "trimwrite", "randtrim:4"])
-def test_a_device_without_discards_is_refused_with_the_cell(root, mode):
+def test_device_without_discard_support_is_refused_with_cell_name(root, mode):
     takes(root, 0)
     with pytest.raises(Refused, match=r"fio will not discard on /dev/sdb for the cell c1: the device takes no discards .* Leave the cell out"):
         look(root, {"rw": "randwrite"}, {**TRIM, "rw": mode})
 
 
-def test_a_job_that_only_writes_needs_no_discards(root):
+def test_writing_job_requires_no_discard_support(root):
     takes(root, 0)
     assert look(root, {"rw": "randwrite"})
 
 
-def test_a_partition_has_the_queue_of_its_disk(root):
+def test_partition_uses_the_queue_of_its_disk(root):
     takes(root, 0)
     with pytest.raises(Refused, match="takes no discards"):
         look(root, TRIM, target={"device": "/dev/sdb1"})
 
 
-def test_a_kernel_without_the_attribute_is_accepted(root):
+def test_kernel_without_discard_attribute_is_accepted(root):
     assert look(root, TRIM)
 
 
-def test_a_file_is_refused(root):
+def test_discard_on_file_is_refused(root):
     (root / "srv").mkdir()
     with pytest.raises(Refused, match="it is a file, and fio discards only on block devices"):
         look(root, TRIM, target={"file": "/srv/x", "size": 4096})
@@ -96,7 +96,7 @@ def loop(tmp_path):
     subprocess.run(["losetup", "--detach", device], check=False)
 
 
-def test_fio_discards_the_whole_of_a_real_device(loop, tmp_path):
+def test_fio_discards_a_whole_real_device(loop, tmp_path):
     device, image = loop
     cell = read_cell("v", {"name": "discard", "target": {"device": device}, "job": {**TRIM, "bs": "1m"}})
     words = [f"--{name}={value}" for name, value in {**TRIM, "bs": "1m"}.items()]

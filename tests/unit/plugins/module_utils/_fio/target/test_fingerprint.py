@@ -76,7 +76,7 @@ def measurement(**values):
     )
 
 
-def test_measurement_hash_inputs():
+def test_inputs_of_the_measurement_hash():
     same = measurement()
     assert measurement(target={"path": "/dev/sdc"}) == same, "the kernel gives names anew"
     others = [
@@ -90,7 +90,7 @@ def test_measurement_hash_inputs():
     assert same not in others and len(set(others)) == len(others)
 
 
-def test_the_cheap_fingerprint_detects_changes(tmp_path):
+def test_quick_fingerprint_detects_changes(tmp_path):
     folder = tmp_path / "sys/class/block/dm-0"
     (folder / "queue").mkdir(parents=True)
     (folder / "dm").mkdir()

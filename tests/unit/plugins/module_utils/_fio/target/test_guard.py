@@ -56,7 +56,7 @@ def around(**values):
     return dataclasses.replace(EMPTY, neighbours=(Neighbour("itself", "/dev/sdb", **values),))
 
 
-def test_an_empty_unused_device_may_be_written_without_permission():
+def test_empty_unused_device_is_writable_without_permission():
     assert judge(EMPTY, writing=True) == []
 
 
@@ -74,7 +74,7 @@ def test_an_empty_unused_device_may_be_written_without_permission():
         (dataclasses.replace(EMPTY, neighbours=(Neighbour("the same storage", "/dev/sdc", swap=True),)), "/dev/sdc (the same storage) is swap"),
     ],
 )
-def test_a_device_in_use_is_never_written_whatever_is_permitted(facts, word):
+def test_device_in_use_is_never_written_with_any_permission(facts, word):
     permitted = with_target(facts, allow_data_loss=True, identity="S1")
     for one in (facts, permitted):
         objections = judge(one, writing=True)
@@ -84,7 +84,7 @@ def test_a_device_in_use_is_never_written_whatever_is_permitted(facts, word):
         require(permitted, writing=True)
 
 
-def test_data_needs_the_permission_and_the_matching_identity():
+def test_overwriting_data_requires_permission_and_matching_identity():
     facts = around(signatures=("ext4 (data)",))
     assert kinds(judge(facts, writing=True)) == {"data"}
     assert kinds(judge(with_target(facts, allow_data_loss=True), writing=True)) == {"data"}
@@ -92,7 +92,7 @@ def test_data_needs_the_permission_and_the_matching_identity():
     assert judge(with_target(facts, allow_data_loss=True, identity="S1"), writing=True) == []
 
 
-def test_the_refusal_names_both_variables_and_the_identity():
+def test_refusal_names_both_options_and_the_identity():
     with pytest.raises(Refused) as caught:
         require(around(signatures=("ext4 (data)",)), writing=True)
     assert 'allow_data_loss: true and identity: "S1"' in caught.value.message
@@ -100,7 +100,7 @@ def test_the_refusal_names_both_variables_and_the_identity():
     assert caught.value.to_dict()["objections"] == [{"kind": "data", "text": "/dev/sdb contains ext4 (data)"}]
 
 
-def test_a_device_without_any_name_cannot_be_permitted():
+def test_device_without_identity_cannot_be_permitted():
     facts = dataclasses.replace(around(signatures=("xfs",)), identity=None)
     with pytest.raises(Refused, match="no serial, WWN or name"):
         require(facts, writing=True)
@@ -110,12 +110,12 @@ def test_a_device_without_any_name_cannot_be_permitted():
     "signature", ["xfs", "swap", "LVM2_member", "linux_raid_member", "bcache", "zfs_member", "ceph_bluestore", "crypto_LUKS", "gpt", "flashcache metadata"]
 )
 @pytest.mark.parametrize("relation", ["itself", "partition of it", "below it"])
-def test_every_signature_in_the_neighbourhood_is_an_objection(signature, relation):
+def test_related_device_with_a_signature_is_refused(signature, relation):
     facts = dataclasses.replace(EMPTY, neighbours=(Neighbour(relation, "/dev/sdx", signatures=(signature,)),))
     assert kinds(judge(facts, writing=True)) == {"data"}
 
 
-def test_a_wrong_identity_is_refused_even_for_reading_and_with_permission():
+def test_wrong_identity_is_refused_also_for_reading_and_with_permission():
     facts = with_target(EMPTY, allow_data_loss=True, identity="OTHER")
     for writing in (True, False):
         assert kinds(judge(facts, writing=writing)) == {"identity"}
@@ -123,17 +123,17 @@ def test_a_wrong_identity_is_refused_even_for_reading_and_with_permission():
         require(facts, writing=False)
 
 
-def test_an_identity_that_two_devices_share_is_ambiguous():
+def test_identity_shared_by_two_devices_is_ambiguous():
     facts = dataclasses.replace(with_target(EMPTY, identity="S1"), same_identity=("/dev/sdc",))
     assert "ambiguous: /dev/sdc" in texts(judge(facts, writing=False))
 
 
-def test_reading_needs_no_empty_device():
+def test_reading_does_not_require_an_empty_device():
     facts = dataclasses.replace(around(mountpoints=("/",), swap=True, signatures=("ext4",)), read_only=True, writers=("x (1)",))
     assert judge(facts, writing=False) == []
 
 
-def test_read_only_empty_too_small_and_unreadable_devices():
+def test_read_only_empty_small_and_unreadable_devices_are_refused():
     assert "read-only" in texts(judge(dataclasses.replace(EMPTY, read_only=True), writing=True))
     assert "no medium" in texts(judge(dataclasses.replace(EMPTY, size=0), writing=False))
     assert "less than the requested size 2 GiB" in texts(judge(with_target(EMPTY, size=2 * GIB), writing=False))
@@ -143,7 +143,7 @@ def test_read_only_empty_too_small_and_unreadable_devices():
 FILE = TargetFacts(target=FioTarget("/data/f", kind="file", size=GIB), path="/data/f", size=GIB, free=10 * GIB, neighbours=(Neighbour("itself", "/data/f"),))
 
 
-def test_a_file_that_exists_needs_permission_unless_this_run_made_it():
+def test_existing_file_requires_permission_unless_created_by_this_run():
     assert kinds(judge(FILE, writing=True)) == {"data"}
     assert judge(dataclasses.replace(FILE, created=True), writing=True) == []
     assert judge(with_target(FILE, allow_data_loss=True), writing=True) == []
@@ -152,18 +152,18 @@ def test_a_file_that_exists_needs_permission_unless_this_run_made_it():
         require(FILE, writing=True)
 
 
-def test_reading_a_file_that_is_too_short_would_overwrite_it():
+def test_reading_a_too_short_file_is_refused():
     assert kinds(judge(dataclasses.replace(FILE, size=4096), writing=False)) == {"data"}
 
 
-def test_a_new_file_needs_a_size_and_space():
+def test_new_file_requires_size_and_free_space():
     new = dataclasses.replace(FILE, size=0, exists=False, neighbours=())
     assert judge(new, writing=True) == []
     assert "needs a size" in texts(judge(with_target(new, size=None), writing=True))
     assert "would need 1 GiB" in texts(judge(dataclasses.replace(new, free=1024), writing=True))
 
 
-def test_a_file_in_use_is_never_written():
+def test_file_in_use_is_never_written():
     for use in ({"swap": True}, {"holders_outside": ("/dev/loop3",)}):
         facts = dataclasses.replace(with_target(FILE, allow_data_loss=True), neighbours=(Neighbour("itself", "/data/f", **use),))
         assert kinds(judge(facts, writing=True)) == {"in_use"}
@@ -204,14 +204,14 @@ class Host:
         return judge(self.examine(path, writing=writing, **values), writing=writing)
 
 
-def test_a_missing_device_is_named(tmp_path):
+def test_missing_device_is_reported(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
     with pytest.raises(DeviceMissing, match="/dev/sdz does not exist"):
         host.examine("/dev/sdz")
     assert not (tmp_path / "dev/sdz").exists()
 
 
-def test_a_plain_file_in_dev_is_rejected(tmp_path):
+def test_regular_file_in_dev_is_rejected(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
     (tmp_path / "dev/nvme9n9").write_bytes(b"left behind by fio")
     with pytest.raises(DeviceMissing, match="not a block device"):
@@ -226,7 +226,7 @@ def test_links_are_followed(tmp_path):
     assert "mounted on /data" in texts(judge(facts, writing=True))
 
 
-def test_a_disk_with_partitions(tmp_path):
+def test_disk_with_partitions_is_refused(tmp_path):
     devices = [disk("sda", "8:0", partitions=("sda1",)), disk("sda1", "8:1", kind="partition", parent="sda")]
     host = Host(tmp_path, devices, {"/dev/sda": ["gpt", "PMBR"], "/dev/sda1": ["xfs"]})
     assert texts(host.judge("/dev/sda")) == "/dev/sda contains gpt, PMBR | /dev/sda1 (partition of it) contains xfs"
@@ -234,7 +234,7 @@ def test_a_disk_with_partitions(tmp_path):
     assert texts(host.judge("/dev/sda1")) == "/dev/sda1 contains xfs"
 
 
-def test_a_mounted_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+def test_mounted_partition_blocks_its_disk_but_not_its_sibling(tmp_path):
     devices = [
         disk("sda", "8:0", partitions=("sda1", "sda2")),
         disk("sda1", "8:1", kind="partition", parent="sda", mountpoints=("/",)),
@@ -245,7 +245,7 @@ def test_a_mounted_partition_forbids_its_disk_and_not_its_sister(tmp_path):
     assert host.judge("/dev/sda2") == []
 
 
-def test_a_file_system_on_the_whole_disk_is_an_objection_to_its_partition(tmp_path):
+def test_signature_on_whole_disk_blocks_its_partition(tmp_path):
     devices = [disk("sda", "8:0", partitions=("sda1",)), disk("sda1", "8:1", kind="partition", parent="sda")]
     host = Host(tmp_path, devices, {"/dev/sda": ["dos", "LVM2_member"]})
     assert texts(host.judge("/dev/sda1")) == "/dev/sda (below it) contains LVM2_member"
@@ -261,13 +261,13 @@ def lvm_host(root, **mounted):
     return Host(root, devices, {"/dev/sdb": ["gpt"], "/dev/sdb1": ["LVM2_member"], "/dev/dm-1": ["xfs"]})
 
 
-def test_a_free_logical_volume_beside_a_mounted_one(tmp_path):
+def test_unused_logical_volume_beside_a_mounted_one_is_accepted(tmp_path):
     host = lvm_host(tmp_path)
     assert host.judge("/dev/dm-0") == []
     assert host.judge("/dev/dm-0", identity="vg0/scratch") == []
 
 
-def test_the_physical_volume_of_active_volumes_is_in_use(tmp_path):
+def test_physical_volume_of_active_volumes_is_in_use(tmp_path):
     host = lvm_host(tmp_path)
     objections = host.judge("/dev/sdb1", allow_data_loss=True)
     assert "is part of /dev/dm-0, /dev/dm-1" in texts(objections)
@@ -275,7 +275,7 @@ def test_the_physical_volume_of_active_volumes_is_in_use(tmp_path):
     assert "/dev/sdb1 (partition of it) is part of /dev/dm-0" in texts(host.judge("/dev/sdb"))
 
 
-def test_the_parts_of_a_cached_volume_are_no_objection(tmp_path):
+def test_components_of_a_cached_volume_are_accepted(tmp_path):
     devices = [
         disk("sdb", "8:16", holders=("dm-1",)),
         disk("sdc", "8:32", holders=("dm-2", "dm-3")),
@@ -289,19 +289,19 @@ def test_the_parts_of_a_cached_volume_are_no_objection(tmp_path):
     assert "is part of /dev/dm-0" in texts(host.judge("/dev/dm-1"))
 
 
-def test_a_linear_mapping_over_a_file_system_would_overwrite_it(tmp_path):
+def test_linear_mapping_over_a_file_system_is_refused(tmp_path):
     devices = [disk("sdb", "8:16", holders=("dm-0",)), disk("dm-0", "253:0", kind="dm", dm_name="slice", slaves=("sdb",))]
     assert texts(Host(tmp_path, devices, {"/dev/sdb": ["ext4"]}).judge("/dev/dm-0")) == "/dev/sdb (below it) contains ext4"
 
 
-def test_a_raid_and_its_member(tmp_path):
+def test_raid_array_is_accepted_and_its_member_refused(tmp_path):
     devices = [disk("sdb", "8:16", holders=("md0",)), disk("md0", "9:0", kind="md", slaves=("sdb",))]
     host = Host(tmp_path, devices, {"/dev/sdb": ["linux_raid_member"]})
     assert host.judge("/dev/md0") == []
     assert kinds(host.judge("/dev/sdb", allow_data_loss=True)) == {"in_use", "data"}
 
 
-def test_a_bcache_device_and_its_parts(tmp_path):
+def test_bcache_device_is_accepted_and_its_components_refused(tmp_path):
     devices = [
         disk("sdb", "8:16", holders=("bcache0",)),
         disk("nvme0n1", "259:0", holders=("bcache0",)),
@@ -312,7 +312,7 @@ def test_a_bcache_device_and_its_parts(tmp_path):
     assert "is part of /dev/bcache0" in texts(host.judge("/dev/nvme0n1"))
 
 
-def test_a_loop_device_does_not_hide_what_is_under_it(tmp_path):
+def test_mount_below_a_loop_device_is_detected(tmp_path):
     host = Host(tmp_path, [disk("sda1", "8:1", kind="partition", mountpoints=("/",)), disk("loop0", "7:0", kind="loop")])
     backing = tmp_path / "sys/class/block/loop0/loop/backing_file"
     backing.parent.mkdir(parents=True)
@@ -320,7 +320,7 @@ def test_a_loop_device_does_not_hide_what_is_under_it(tmp_path):
     assert "/dev/sda1 (below it) is mounted on /" in texts(host.judge("/dev/loop0"))
 
 
-def test_two_loop_devices_on_one_file(tmp_path):
+def test_two_loop_devices_on_one_file_are_the_same_storage(tmp_path):
     host = Host(tmp_path, [disk("loop0", "7:0", kind="loop"), disk("loop1", "7:1", kind="loop", mountpoints=("/mnt",))])
     for name in ("loop0", "loop1"):
         backing = tmp_path / f"sys/class/block/{name}/loop/backing_file"
@@ -348,7 +348,7 @@ def looped_host(root, on, *more):
 
 
 @pytest.mark.parametrize("on", ["/dev/sda", "/dev/disk/by-id/x", "/dev/sda (deleted)"])
-def test_a_device_under_a_loop_device_is_in_use_mounted_or_not(tmp_path, on):
+def test_device_below_a_loop_device_is_in_use(tmp_path, on):
     host = looped_host(tmp_path, on)
     for permission in ({}, {"allow_data_loss": True}):
         objections = host.judge("/dev/sda", **permission)
@@ -360,7 +360,7 @@ def test_a_device_under_a_loop_device_is_in_use_mounted_or_not(tmp_path, on):
     assert host.judge("/dev/loop1") == [], "nor to one that lies nowhere"
 
 
-def test_a_loop_device_over_a_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+def test_loop_device_over_partition_blocks_its_disk_but_not_its_sibling(tmp_path):
     host = looped_host(tmp_path, "/dev/sda1")
     assert texts(host.judge("/dev/sda1")) == "/dev/sda1 is part of /dev/loop0"
     assert texts(host.judge("/dev/sda")) == "/dev/sda1 (partition of it) is part of /dev/loop0"
@@ -377,7 +377,7 @@ def test_devices_built_on_loop_devices_are_found_at_any_level(tmp_path):
     assert texts(host.judge("/dev/dm-0")) == "/dev/dm-0 is mounted on /far", "its own stack is no objection"
 
 
-def test_a_loop_device_under_a_logical_volume(tmp_path):
+def test_loop_device_below_a_logical_volume(tmp_path):
     host = lvm_host(tmp_path)
     host.devices = Devices([*host.devices, disk("loop0", "7:0", kind="loop")], tmp_path)
     lay_loop(tmp_path, "loop0", "/dev/sdb1")
@@ -402,7 +402,7 @@ NVMET = "nvmet/subsystems/nqn.a/namespaces/1"
         ("target/core/iblock_0/disk1/udev_path", {"target/core/alua/lu_gps": ""}, "LIO backstore iblock_0/disk1"),
     ],
 )
-def test_a_device_that_the_kernel_exports_is_in_use(tmp_path, named, place, more, exporter):
+def test_device_exported_by_kernel_is_in_use(tmp_path, named, place, more, exporter):
     host = looped_host(tmp_path, "/images/one.img")
     configured(tmp_path, **{place: f"{named}\n", **more})
     objections = host.judge("/dev/sda", allow_data_loss=True)
@@ -413,7 +413,7 @@ def test_a_device_that_the_kernel_exports_is_in_use(tmp_path, named, place, more
 
 
 @pytest.mark.parametrize("options", [(), ("-r",), ("-d", "-s")])
-def test_a_device_that_an_aoe_target_serves_is_in_use(tmp_path, options):
+def test_device_served_by_aoe_target_is_in_use(tmp_path, options):
     host = looped_host(tmp_path, "/images/one.img")
     (tmp_path / "proc/4711").mkdir(parents=True)
     (tmp_path / "proc/4711/cmdline").write_text("\0".join(("/usr/sbin/vblade", "7", "1", "eth1", "/dev/sda2", *options)) + "\0")
@@ -422,27 +422,27 @@ def test_a_device_that_an_aoe_target_serves_is_in_use(tmp_path, options):
     assert host.judge("/dev/sda1") == []
 
 
-def test_an_exported_partition_forbids_its_disk_and_not_its_sister(tmp_path):
+def test_exported_partition_blocks_its_disk_but_not_its_sibling(tmp_path):
     host = looped_host(tmp_path, "/images/one.img")
     configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda1\n", f"{NVMET}/enable": "1\n"})
     assert texts(host.judge("/dev/sda")) == "/dev/sda1 (partition of it) is exported by nvmet subsystem nqn.a"
     assert host.judge("/dev/sda2") == []
 
 
-def test_an_export_of_what_is_built_on_it_is_found(tmp_path):
+def test_export_of_a_device_built_on_it_is_found(tmp_path):
     host = lvm_host(tmp_path)
     configured(tmp_path, **{"target/core/iblock_0/d/udev_path": "/dev/dm-1\n"})
     assert "/dev/dm-1 (built on it) is exported by LIO backstore iblock_0/d" in texts(host.judge("/dev/sdb"))
 
 
-def test_disabled_and_other_exports_are_ignored(tmp_path):
+def test_disabled_and_unrelated_exports_are_ignored(tmp_path):
     host = looped_host(tmp_path, "/images/one.img")
     configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda\n", f"{NVMET}/enable": "0\n", "target/core/fileio_0/f/udev_path": "\n"})
     configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/dev/gone\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
     assert host.judge("/dev/sda") == []
 
 
-def test_a_file_that_the_kernel_exports_is_in_use(tmp_path):
+def test_file_exported_by_kernel_is_in_use(tmp_path):
     host = Host(tmp_path, [])
     (tmp_path / "image").write_bytes(b"x" * 4096)
     configured(tmp_path, **{"target/core/fileio_0/f/udev_path": "/image\n"})
@@ -452,7 +452,7 @@ def test_a_file_that_the_kernel_exports_is_in_use(tmp_path):
 # --- claimed: holding a device ----------------------------------------------------------------------------------------
 
 
-def test_a_device_is_held_and_given_back(tmp_path, monkeypatch):
+def test_device_is_claimed_and_released(tmp_path, monkeypatch):
     facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
     seen = []
     really = os.open
@@ -467,7 +467,7 @@ def open_here(path):
     return any(os.path.realpath(f"/proc/self/fd/{name}") == str(path) for name in os.listdir("/proc/self/fd"))
 
 
-def test_a_device_that_is_taken_by_now_is_refused_after_some_attempts(tmp_path, monkeypatch):
+def test_device_busy_since_examination_is_refused_after_retries(tmp_path, monkeypatch):
     facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
     pauses = []
 
@@ -481,7 +481,7 @@ def test_a_device_that_is_taken_by_now_is_refused_after_some_attempts(tmp_path, 
 
 
 @pytest.mark.parametrize("mode", [stat.S_IFBLK, stat.S_IFREG])
-def test_a_name_that_belongs_to_another_device_by_now_is_refused(tmp_path, monkeypatch, mode):
+def test_path_now_belonging_to_another_device_is_refused(tmp_path, monkeypatch, mode):
     host = Host(tmp_path, [disk("sda", "8:0")])
     facts = dataclasses.replace(host.examine("/dev/sda"), path=str(tmp_path / "dev/sda"))
     with monkeypatch.context() as patch:
@@ -496,13 +496,13 @@ def test_a_name_that_belongs_to_another_device_by_now_is_refused(tmp_path, monke
     assert not open_here(tmp_path / "dev/sda")
 
 
-def test_a_plain_file_is_not_held(tmp_path):
+def test_regular_file_is_not_claimed(tmp_path):
     facts = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f")
     with guard.claimed(facts, tmp_path):
         pass
 
 
-def test_two_paths_to_one_unit(tmp_path):
+def test_two_paths_to_one_lun_are_the_same_storage(tmp_path):
     host = Host(
         tmp_path,
         [disk("sda", "8:0", wwn="0x5000"), disk("sdb", "8:16", wwn="0x5000", partitions=("sdb1",)), disk("sdb1", "8:17", parent="sdb", mountpoints=("/x",))],
@@ -510,13 +510,13 @@ def test_two_paths_to_one_unit(tmp_path):
     assert "/dev/sdb1 (the same storage) is mounted on /x" in texts(host.judge("/dev/sda"))
 
 
-def test_two_drives_with_one_serial_are_ambiguous(tmp_path):
+def test_drives_with_the_same_serial_are_ambiguous(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0", serial="DUP", wwn="0x1"), disk("sdb", "8:16", serial="DUP", wwn="0x2")])
     assert "ambiguous: /dev/sdb" in texts(host.judge("/dev/sda", identity="DUP", writing=False))
     assert host.judge("/dev/sda", identity="0x1") == []
 
 
-def test_a_partition_may_be_named_by_its_drive(tmp_path):
+def test_partition_is_matched_by_identity_of_its_drive(tmp_path):
     devices = [
         disk("sda", "8:0", serial="S1", partitions=("sda1", "sda2")),
         *(disk(f"sda{n}", f"8:{n}", kind="partition", parent="sda", serial="S1") for n in (1, 2)),
@@ -524,13 +524,13 @@ def test_a_partition_may_be_named_by_its_drive(tmp_path):
     assert Host(tmp_path, devices).judge("/dev/sda1", identity="S1") == []
 
 
-def test_something_mounted_only_for_the_first_process(tmp_path):
+def test_mount_only_in_namespace_of_the_first_process_is_found(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
     (tmp_path / "proc/1/mountinfo").write_text("36 35 8:0 / /hidden rw - ext4 /dev/sda rw\n")
     assert "is mounted on /hidden in the mount namespace of process 1" in texts(host.judge("/dev/sda"))
 
 
-def test_a_device_that_something_holds_exclusively(tmp_path, monkeypatch):
+def test_exclusively_held_device_is_in_use(tmp_path, monkeypatch):
     host = Host(tmp_path, [disk("sda", "8:0")])
     really = os.open
     flags_seen = []
@@ -558,7 +558,7 @@ def test_a_device_that_something_holds_exclusively(tmp_path, monkeypatch):
         ("EnhanceIO metadata", 65536 + 16, "<I", 0x55DADDEE),
     ],
 )
-def test_superblocks_that_libblkid_does_not_know(tmp_path, name, offset, form, value):
+def test_superblocks_unsupported_by_libblkid_are_detected(tmp_path, name, offset, form, value):
     host = Host(tmp_path, [disk("sda", "8:0")])
     head = bytearray(1 << 17)
     struct.pack_into(form, head, offset, value)
@@ -568,7 +568,7 @@ def test_superblocks_that_libblkid_does_not_know(tmp_path, name, offset, form, v
     assert texts(host.judge("/dev/sda")) == f"/dev/sda contains {name}"
 
 
-def test_blkid_answers_where_wipefs_cannot():
+def test_blkid_is_used_if_wipefs_fails():
     old = {("wipefs",): Reply(rc=1, stderr="unrecognized option '--json'")}
     nothing = ScriptedRunner({**old, ("blkid",): Reply(rc=2)})
     assert examination.read_signatures(nothing, "/dev/sda") == ()
@@ -580,7 +580,7 @@ def test_blkid_answers_where_wipefs_cannot():
         examination.read_signatures(ScriptedRunner({}, missing={"wipefs", "blkid"}), "/dev/sda")
 
 
-def test_a_process_that_writes_is_found_by_its_descriptor(tmp_path):
+def test_writing_process_is_found_by_its_descriptor(tmp_path):
     image = tmp_path / "disk.img"
     image.write_bytes(b"x")
     for number, flags in (("10", "0100002"), ("11", "0100000")):
@@ -605,7 +605,7 @@ def fill(root, path, offset, content):
 
 
 @pytest.mark.parametrize("offset", [0, 700_000, GIB - 5])
-def test_data_without_a_signature_are_data(tmp_path, offset):
+def test_data_without_a_signature_is_detected(tmp_path, offset):
     host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
     fill(tmp_path, "/dev/sda", offset, b"text")
     objections = host.judge("/dev/sda")
@@ -616,7 +616,7 @@ def test_data_without_a_signature_are_data(tmp_path, offset):
     assert host.judge("/dev/sda", writing=False) == []
 
 
-def test_unreadable_contents_are_not_free(tmp_path):
+def test_unreadable_contents_are_refused(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
     os.truncate(tmp_path / "dev/sda", 4096)
     objections = host.judge("/dev/sda")
@@ -624,7 +624,7 @@ def test_unreadable_contents_are_not_free(tmp_path):
     assert "the contents of /dev/sda cannot be read" in texts(objections)
 
 
-def test_a_suspended_device_is_neither_read_nor_written(tmp_path):
+def test_suspended_device_is_neither_read_nor_written(tmp_path):
     devices = [disk("dm-0", "253:0", kind="dm", dm_name="a", slaves=("dm-1",)), disk("dm-1", "253:1", kind="dm", dm_name="b", holders=("dm-0",))]
     host = Host(tmp_path, devices)
     suspended = tmp_path / "sys/class/block/dm-1/dm/suspended"
@@ -635,7 +635,7 @@ def test_a_suspended_device_is_neither_read_nor_written(tmp_path):
     assert not any(call[0] == "wipefs" for call in host.runner.calls)
 
 
-def test_a_mapping_that_is_open_in_the_kernel(tmp_path):
+def test_mapping_open_in_kernel_is_in_use(tmp_path):
     host = Host(tmp_path, [disk("dm-0", "253:0", kind="dm", dm_name="a")])
     host.runner.replies["dmsetup", "info"] = Reply("1\n")
     assert "is open according to device-mapper" in texts(host.judge("/dev/dm-0", allow_data_loss=True))
@@ -658,7 +658,7 @@ def test_a_mapping_that_is_open_in_the_kernel(tmp_path):
         ({"device": disk("sdb", "8:16", signature=Signature(type="mpath_member"))}, "in_use", "is a path of a multipath device"),
     ],
 )
-def test_devices_in_use_are_refused_in_spite_of_permissions(values, kind, word):
+def test_devices_in_use_are_refused_with_any_permission(values, kind, word):
     facts = dataclasses.replace(EMPTY, **values)
     for one in (facts, with_target(facts, allow_data_loss=True, identity="S1")):
         if kind == "unfit" and "unread" in values and one.target.allow_data_loss:
@@ -668,7 +668,7 @@ def test_devices_in_use_are_refused_in_spite_of_permissions(values, kind, word):
     assert judge(facts, writing=False) == []
 
 
-def test_room_is_counted_for_what_the_job_can_write():
+def test_free_space_is_checked_for_the_write_extent():
     facts = dataclasses.replace(EMPTY, rooms=(Room("the thin pool p", GIB // 2, "x"),))
     assert kinds(judge(facts, writing=True)) == {"room"}
     assert judge(facts, writing=True, extent=GIB // 4) == []
@@ -689,7 +689,7 @@ def test_room_is_counted_for_what_the_job_can_write():
         (None, False),
     ],
 )
-def test_commands_to_the_drive_only_on_whole_disks(device, accepted):
+def test_drive_commands_are_allowed_only_on_whole_disks(device, accepted):
     facts = dataclasses.replace(EMPTY, device=device)
     for writing in (True, False):
         objections = judge(facts, writing=writing, engines=("sg",))
@@ -697,7 +697,7 @@ def test_commands_to_the_drive_only_on_whole_disks(device, accepted):
         assert accepted or "ioengine=sg sends commands to the drive" in texts(objections)
 
 
-def test_a_device_is_proven_again_before_each_cell(tmp_path):
+def test_device_is_verified_again_before_each_cell(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
     place = tmp_path / "sys/class/block/sda"
     place.mkdir(parents=True)
@@ -729,7 +729,7 @@ def test_a_device_is_proven_again_before_each_cell(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "pauses", "accepted"), [("(udev-worker)", 5, True), ("(udev-worker)", 99, False), ("backup", 5, False)])
-def test_udev_may_read_for_a_while_after_a_write(tmp_path, name, pauses, accepted):
+def test_udev_reads_after_a_write_are_awaited(tmp_path, name, pauses, accepted):
     host = Host(tmp_path, [disk("sda", "8:0")])
     process = tmp_path / "proc/77"
     (process / "fd").mkdir(parents=True)
@@ -749,7 +749,7 @@ def test_udev_may_read_for_a_while_after_a_write(tmp_path, name, pauses, accepte
     assert accepted or f"is open for reading in {name} (77)" in texts(objections)
 
 
-def test_a_hard_link_of_the_file_of_a_loop_device(tmp_path):
+def test_hard_link_of_a_loop_backing_file_is_in_use(tmp_path):
     host = Host(tmp_path, [])
     (tmp_path / "image").write_bytes(b"x" * 4096)
     os.link(tmp_path / "image", tmp_path / "other")
@@ -761,7 +761,7 @@ def test_a_hard_link_of_the_file_of_a_loop_device(tmp_path):
 
 
 @pytest.mark.parametrize("path", ["/dev/nvme9n9", "/dev/shm/f", "/proc/f", "/sys/f"])
-def test_no_file_is_ever_made_in_the_trees_of_the_kernel(tmp_path, path):
+def test_no_file_is_created_in_kernel_file_systems(tmp_path, path):
     host = Host(tmp_path, [])
     (tmp_path / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
     with pytest.raises(Refused, match="must never make a file there"):
@@ -769,7 +769,7 @@ def test_no_file_is_ever_made_in_the_trees_of_the_kernel(tmp_path, path):
     assert not (tmp_path / path.lstrip("/")).exists()
 
 
-def test_a_link_into_dev_is_followed_before_it_is_judged(tmp_path):
+def test_link_into_dev_is_resolved_before_the_check(tmp_path):
     host = Host(tmp_path, [])
     (tmp_path / "dev").mkdir()
     (tmp_path / "data").symlink_to(tmp_path / "dev")
@@ -777,7 +777,7 @@ def test_a_link_into_dev_is_followed_before_it_is_judged(tmp_path):
         host.examine("/data/f", kind="file", size=GIB)
 
 
-def test_a_file_needs_an_existing_folder_and_an_absolute_path(tmp_path):
+def test_file_requires_an_existing_folder_and_an_absolute_path(tmp_path):
     host = Host(tmp_path, [])
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         host.examine("/nodir/f", kind="file", size=GIB)
@@ -789,7 +789,7 @@ def test_a_file_needs_an_existing_folder_and_an_absolute_path(tmp_path):
     assert host.judge("/folder/new", kind="file", size=4096) == []
 
 
-def test_a_swap_file_and_the_file_of_a_loop_device(tmp_path):
+def test_swap_file_and_loop_backing_file_are_in_use(tmp_path):
     host = Host(tmp_path, [])
     (tmp_path / "swapfile").write_bytes(b"x" * 4096)
     (tmp_path / "image").write_bytes(b"x" * 4096)

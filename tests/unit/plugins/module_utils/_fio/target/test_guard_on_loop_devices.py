@@ -37,7 +37,7 @@ CASES = (
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_guard_on_loop_devices(real, tmp_path, case, capsys):
+def test_guard_on_loop_devices(real, tmp_path, case, capsys):
     proof = real.Proof(tmp_path)
     proof.case(getattr(real, case))
     if proof.skipped:

@@ -41,7 +41,7 @@ def look(root, made, path="/data/f", size=MIB, writing=True, **values):
     return examine(Devices([], root), FioTarget(path, kind="file", size=size, **values), Runner(), root, writing=writing, created=made.paths())
 
 
-def test_a_new_file_is_private_to_root_and_laid_out(tmp_path, made):
+def test_new_file_is_private_to_root_and_preallocated(tmp_path, made):
     with handed_over(look(tmp_path, made), WRITE, made, tmp_path) as given:
         assert given.facts.path == f"/proc/self/fd/{given.descriptors[0]}"
         assert given.unit == unit_of(tmp_path / "data/f")
@@ -53,7 +53,7 @@ def test_a_new_file_is_private_to_root_and_laid_out(tmp_path, made):
 
 
 @pytest.mark.parametrize("how", ["link", "file", "hard link", "gone", "folder", "fifo", "link above"])
-def test_a_replaced_file_is_not_handed_over(tmp_path, made, how):
+def test_replaced_file_is_not_handed_over(tmp_path, made, how):
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
     (tmp_path / "data").mkdir()
@@ -81,7 +81,7 @@ def test_a_replaced_file_is_not_handed_over(tmp_path, made, how):
     assert victim.read_bytes() == b"precious"
 
 
-def test_a_new_file_is_not_made_through_a_link(tmp_path, made):
+def test_new_file_is_not_created_through_a_link(tmp_path, made):
     facts = look(tmp_path, made)
     (tmp_path / "data/f").symlink_to(tmp_path / "victim")
     with pytest.raises(CommandFailed, match="cannot be made"), handed_over(facts, WRITE, made, tmp_path):
@@ -89,7 +89,7 @@ def test_a_new_file_is_not_made_through_a_link(tmp_path, made):
     assert not (tmp_path / "victim").exists()
 
 
-def test_a_file_with_the_mark_of_another_is_foreign(tmp_path, made):
+def test_file_replaced_after_listing_is_refused(tmp_path, made):
     """Between the list of files that are ours and the look at this one it was exchanged."""
     with handed_over(look(tmp_path, made), WRITE, made, tmp_path):
         pass
@@ -115,7 +115,7 @@ def swap_for_ever(place, victim, stop):
         os.rename(spare, place)
 
 
-def test_a_file_that_is_swapped_concurrently_is_never_written(tmp_path, made):
+def test_concurrently_replaced_file_is_never_written(tmp_path, made):
     """The attack: a folder that everybody may write to, the file exchanged for a link again and again. The real fio writes 40 times."""
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious" * 512)
@@ -150,7 +150,7 @@ def test_a_file_that_is_swapped_concurrently_is_never_written(tmp_path, made):
 
 @pytest.mark.parametrize("where", ["last", "above"])
 @pytest.mark.parametrize(("mode", "accepted"), [(0o755, True), (0o777, False), (0o775, False), (0o1777, True)])
-def test_links_that_others_could_have_made_are_not_followed(tmp_path, made, where, mode, accepted):
+def test_links_that_other_users_could_replace_are_not_followed(tmp_path, made, where, mode, accepted):
     """A permission to overwrite a path is none for what another user lets it lead to."""
     (tmp_path / "victim").mkdir()
     (tmp_path / "victim/f").write_bytes(b"precious")
@@ -177,7 +177,7 @@ def test_links_of_another_user_are_not_followed(tmp_path, made, what):
         look(tmp_path, made, size=8, allow_data_loss=True)
 
 
-def test_links_that_lead_in_a_circle(tmp_path, made):
+def test_link_loop_is_rejected(tmp_path, made):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/f").symlink_to("f")
     with pytest.raises(DeviceMissing, match="Too many levels of symbolic links"):
@@ -195,7 +195,7 @@ def test_links_that_lead_in_a_circle(tmp_path, made):
         ({"rw": "randwrite", "ioengine": "mmap"}, True),
     ],
 )
-def test_a_file_has_contents_where_the_job_needs_them(tmp_path, made, job, filled):
+def test_file_is_filled_with_data_if_the_job_reads(tmp_path, made, job, filled):
     with handed_over(look(tmp_path, made, size=MIB + 4096), read_job({"bs": "4k", **job}, "c"), made, tmp_path):
         contents = (tmp_path / "data/f").read_bytes()
     assert len(contents) == MIB + 4096
@@ -203,7 +203,7 @@ def test_a_file_has_contents_where_the_job_needs_them(tmp_path, made, job, fille
     assert len(set(blocks)) == (len(blocks) if filled else 1), "no two blocks are equal"
 
 
-def test_a_file_that_is_too_short_is_only_continued(tmp_path, made):
+def test_too_short_file_is_extended_without_overwriting(tmp_path, made):
     with handed_over(look(tmp_path, made, size=MIB), READ, made, tmp_path):
         pass
     before = (tmp_path / "data/f").read_bytes()
@@ -213,7 +213,7 @@ def test_a_file_that_is_too_short_is_only_continued(tmp_path, made):
     assert (after[:MIB], len(after)) == (before, 2 * MIB)
 
 
-def test_laying_out_ends_without_space_and_on_request(tmp_path, monkeypatch):
+def test_preallocation_stops_on_full_disk_and_on_request(tmp_path, monkeypatch):
     with open(tmp_path / "f", "w+b") as file:
         with pytest.raises(CommandFailed, match="was not laid out: the runner is being stopped"):
             lay_out(file.fileno(), "/f", 10 * MIB, WRITE, lambda: True)
@@ -231,7 +231,7 @@ def test_laying_out_ends_without_space_and_on_request(tmp_path, monkeypatch):
         assert os.fstat(file.fileno()).st_size == 0, "what was added is given back"
 
 
-def test_a_file_is_opened_for_reading_only_where_it_is_only_read(tmp_path, made):
+def test_file_is_opened_read_only_for_reading_jobs(tmp_path, made):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/f").write_bytes(b"x" * MIB)
     facts = look(tmp_path, made, size=None, writing=False)
@@ -250,7 +250,7 @@ def test_a_file_is_opened_for_reading_only_where_it_is_only_read(tmp_path, made)
 @pytest.mark.parametrize("engine", ["psync", "libaio", "mmap", "posixaio"])
 @pytest.mark.parametrize("thread", [0, 1])
 @pytest.mark.parametrize("mode", ["randwrite", "randread", "write"])
-def test_the_real_fio_takes_a_descriptor(tmp_path, made, engine, thread, mode):
+def test_real_fio_accepts_a_descriptor(tmp_path, made, engine, thread, mode):
     job = read_job({"rw": mode, "bs": "4k", "ioengine": engine, "numjobs": 2, **({"thread": True} if thread else {})}, "w")
     place = tmp_path / "data/f"
     with handed_over(look(tmp_path, made), job, made, tmp_path) as given:
@@ -265,7 +265,7 @@ def test_the_real_fio_takes_a_descriptor(tmp_path, made, engine, thread, mode):
     assert len(set((tmp_path / "data/elsewhere").read_bytes()[:4096])) > 1 or mode == "randread"
 
 
-def test_files_open_beside_the_target_are_found(tmp_path):
+def test_open_files_beside_the_target_are_found(tmp_path):
     for name in ("target", "stranger", "read", "folder"):
         (tmp_path / name).mkdir() if name == "folder" else (tmp_path / name).write_bytes(b"x")
     text = (
@@ -287,7 +287,7 @@ def test_files_open_beside_the_target_are_found(tmp_path):
 
 
 @pytest.mark.parametrize("moment", ["fdinfo", "again"])
-def test_a_descriptor_that_is_closed_concurrently_is_ignored(tmp_path, monkeypatch, moment):
+def test_concurrently_closed_descriptor_is_ignored(tmp_path, monkeypatch, moment):
     """A library is opened and closed while fio loads it; its number is another file right afterwards."""
     (tmp_path / "library").write_bytes(b"x")
     (tmp_path / "log").write_bytes(b"x")

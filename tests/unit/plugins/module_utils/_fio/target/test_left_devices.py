@@ -35,7 +35,7 @@ def campaign(root, name="c1"):
     return LeftDevices(Spool(root / "spool", name))
 
 
-def test_a_device_left_by_fio_may_be_written_by_every_campaign(root):
+def test_device_released_by_fio_is_writable_by_every_campaign(root):
     assert not campaign(root).is_unchanged(FACTS, root), "nothing is known of it"
     campaign(root).begin(FACTS)
     campaign(root).leave(FACTS, root)
@@ -44,7 +44,7 @@ def test_a_device_left_by_fio_may_be_written_by_every_campaign(root):
 
 
 @pytest.mark.parametrize("offset", [0, 1024**2 - 1, SIZE - 1])
-def test_a_device_changed_since_is_refused(root, offset):
+def test_device_changed_since_release_is_refused(root, offset):
     campaign(root).leave(FACTS, root)
     with open(root / "dev/sdb", "r+b") as node:
         node.seek(offset)
@@ -53,7 +53,7 @@ def test_a_device_changed_since_is_refused(root, offset):
     assert not campaign(root, "c2").is_unchanged(FACTS, root)
 
 
-def test_after_a_kill_only_the_same_campaign_continues(root):
+def test_only_the_same_campaign_continues_after_a_kill(root):
     campaign(root).leave(FACTS, root)
     campaign(root).begin(FACTS)
     (root / "dev/sdb").write_bytes(b"more")
@@ -73,7 +73,7 @@ def test_after_a_kill_only_the_same_campaign_continues(root):
     ],
     ids=["drive", "size", "a new volume of the same name", "nameless", "file"],
 )
-def test_another_device_is_another_one(root, other):
+def test_record_does_not_apply_to_another_device(root, other):
     campaign(root).begin(FACTS)
     assert not campaign(root).is_unchanged(other, root)
     campaign(root).begin(other)
@@ -82,7 +82,7 @@ def test_another_device_is_another_one(root, other):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"x": 1}', '{"x": {"campaign": "c1"}}', '{"x": {"campaign": "c1", "places": [[1]]}}', "null"])
-def test_a_record_that_is_damaged_permits_nothing(root, text):
+def test_damaged_record_permits_nothing(root, text):
     campaign(root).begin(FACTS)
     (root / "spool/.left_devices.json").write_text(text)
     assert not campaign(root).is_unchanged(FACTS, root)
@@ -90,14 +90,14 @@ def test_a_record_that_is_damaged_permits_nothing(root, text):
     assert campaign(root).is_unchanged(FACTS, root)
 
 
-def test_no_write_without_a_record(root):
+def test_device_is_not_written_without_a_record(root):
     os.rmdir(root / "spool")
     with pytest.raises(CommandFailed, match="cannot be written on this host"):
         campaign(root).begin(FACTS)
     campaign(root).leave(FACTS, root)
 
 
-def test_a_device_that_cannot_be_read_any_more_is_not_ours(root):
+def test_unreadable_device_is_not_ours(root):
     campaign(root).leave(FACTS, root)
     (root / "dev/sdb").unlink()
     assert not campaign(root).is_unchanged(FACTS, root)

@@ -36,7 +36,7 @@ def left(tmp_path):
     return tmp_path / "f"
 
 
-def test_made_files_are_known_again_by_their_mark(tmp_path):
+def test_created_files_are_recognized_by_their_mark(tmp_path):
     (tmp_path / "home").mkdir()
     made = MadeFiles(Spool(tmp_path / "home", "c"), tmp_path)
     os.close(made.make("/f"))
@@ -54,7 +54,7 @@ def test_made_files_are_known_again_by_their_mark(tmp_path):
     assert MadeFiles(Spool(tmp_path / "home", "c"), tmp_path).paths() == frozenset()
 
 
-def test_a_file_left_by_one_campaign_may_be_written_by_another(tmp_path, left):
+def test_file_released_by_one_campaign_is_writable_by_another(tmp_path, left):
     other = campaign(tmp_path, "d")
     assert other.paths() == {"/f"}
     other.take_over("/f")
@@ -66,7 +66,7 @@ def test_a_file_left_by_one_campaign_may_be_written_by_another(tmp_path, left):
 
 
 @pytest.mark.parametrize("how", ["longer", "as long", "in its place", "mark", "gone", "link"])
-def test_a_changed_file_is_not_written_by_another_campaign(tmp_path, left, how):
+def test_changed_file_is_not_written_by_another_campaign(tmp_path, left, how):
     before = left.stat()
     # The clock of a file system goes by ticks.
     time.sleep(0.05)
@@ -92,7 +92,7 @@ def test_a_changed_file_is_not_written_by_another_campaign(tmp_path, left, how):
     assert other.paths() == frozenset()
 
 
-def test_a_file_that_was_only_read_does_not_become_own(tmp_path, left):
+def test_file_that_was_only_read_is_not_taken_over(tmp_path, left):
     time.sleep(0.05)
     left.write_bytes(b"data of somebody")
     reading = campaign(tmp_path, "c")
@@ -102,7 +102,7 @@ def test_a_file_that_was_only_read_does_not_become_own(tmp_path, left):
     assert campaign(tmp_path, "d").paths() == {"/f"}
 
 
-def test_a_file_laid_out_for_reading_is_recorded(tmp_path):
+def test_file_preallocated_for_reading_is_recorded(tmp_path):
     (tmp_path / "home").mkdir()
     made = campaign(tmp_path, "c")
     os.close(made.make("/f"))
@@ -111,7 +111,7 @@ def test_a_file_laid_out_for_reading_is_recorded(tmp_path):
     assert campaign(tmp_path, "d").paths() == campaign(tmp_path, "c").paths()
 
 
-def test_only_the_campaign_that_fio_works_for_leaves_a_file(tmp_path, left):
+def test_only_the_current_campaign_releases_a_file(tmp_path, left):
     other = campaign(tmp_path, "d")
     other.take_over("/f")
     left.write_bytes(b"somebody else's by now")
@@ -119,14 +119,14 @@ def test_only_the_campaign_that_fio_works_for_leaves_a_file(tmp_path, left):
     assert campaign(tmp_path, "e").paths() == frozenset()
 
 
-def test_records_of_an_old_version_are_read(tmp_path, left):
+def test_records_of_an_older_version_are_read(tmp_path, left):
     mark = os.getxattr(left, "user.cachefleet.storage").decode()
     (tmp_path / "home/.made_files.json").write_text(json.dumps({"c": {"/f": mark, "/g": 5}, "x": [], "/h": {"mark": mark, "colour": 1}}))
     assert campaign(tmp_path, "c").paths() == {"/f"}
     assert campaign(tmp_path, "d").paths() == frozenset()
 
 
-def test_a_folder_that_cannot_be_written_fails_before_fio_starts_and_is_ignored_after(tmp_path, left):
+def test_unwritable_folder_fails_before_fio_starts_and_is_ignored_after(tmp_path, left):
     other = campaign(tmp_path, "d")
     (tmp_path / "home/.made_files.json").unlink()
     (tmp_path / "home/.made_files.json").mkdir()

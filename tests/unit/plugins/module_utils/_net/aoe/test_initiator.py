@@ -99,7 +99,7 @@ def test_empty_request_reads_nothing(tmp_path):
     assert runner.calls == []
 
 
-def test_the_module_is_loaded_with_its_interfaces_and_again_at_boot(tmp_path):
+def test_module_is_loaded_with_its_interfaces_now_and_at_boot(tmp_path):
     initiator = Initiator(tmp_path, loaded=False)
     outcome = initiator.converge(dead_seconds=60)
     assert [step.attribute for step in outcome.steps] == ["boot_options", "boot_module", "module"]
@@ -109,14 +109,14 @@ def test_the_module_is_loaded_with_its_interfaces_and_again_at_boot(tmp_path):
     assert initiator.converge(dead_seconds=60).changed is False
 
 
-def test_check_mode_does_nothing(tmp_path):
+def test_check_mode_changes_nothing(tmp_path):
     initiator = Initiator(tmp_path, loaded=False)
     assert initiator.converge(check_mode=True).changed
     assert not (tmp_path / "etc").exists()
     assert not any(call[:2] == ("modprobe", "aoe") for call in initiator.runner.calls)
 
 
-def test_a_loaded_module_is_reported_and_not_loaded_again(initiator):
+def test_loaded_module_is_reported_and_not_reloaded(initiator):
     initiator.mtu("eth2", 9000)
     outcome = initiator.converge(interfaces=["eth2", "eth1"], max_outstanding=128, max_sectors=0)
     assert [(step.attribute, step.after) for step in outcome.steps][2:] == [("interfaces", "eth2,eth1"), ("aoe_maxout", 128)]
@@ -126,20 +126,20 @@ def test_a_loaded_module_is_reported_and_not_loaded_again(initiator):
     settle(initiator, interfaces=["eth1", "eth2"])
 
 
-def test_a_module_that_looks_everywhere_is_restricted(tmp_path):
+def test_module_on_all_interfaces_is_restricted(tmp_path):
     initiator = Initiator(tmp_path, interfaces="")
     step = next(step for step in initiator.converge().steps if step.attribute == "interfaces")
     assert (step.before, step.after) == ("all interfaces", "eth1")
 
 
-def test_a_masked_unit_is_unmasked(initiator):
+def test_masked_unit_is_unmasked(initiator):
     initiator.runner.replies[("systemctl", "is-enabled")] = Reply("masked\n", rc=1)
     assert "boot_discovery" in [step.attribute for step in initiator.converge().steps]
     assert initiator.converge().changed is False
 
 
 @pytest.mark.parametrize(("params", "says"), [({"interfaces": ["eth9"]}, "no interface eth9"), ({"interfaces": ["eth1", "x y"]}, "not the name")])
-def test_an_interface_that_is_not_there_is_reported(initiator, params, says):
+def test_missing_interface_is_reported(initiator, params, says):
     with pytest.raises(BadInput, match=says):
         initiator.converge(**params)
 
@@ -159,7 +159,7 @@ def test_invalid_options_are_rejected(params, says):
         read_spec({"interfaces": ["eth1"], **params})
 
 
-def test_a_kernel_without_the_driver_is_reported(tmp_path):
+def test_kernel_without_driver_is_reported(tmp_path):
     initiator = Initiator(tmp_path, loaded=False)
     initiator.runner.replies[("modprobe", "--dry-run")] = Reply(rc=1)
     with pytest.raises(ToolMissing, match="CONFIG_ATA_OVER_ETH"):
@@ -167,7 +167,7 @@ def test_a_kernel_without_the_driver_is_reported(tmp_path):
 
 
 @pytest.mark.parametrize("use", ["mount", "holder", "swap"])
-def test_a_target_in_use_is_not_lost(initiator, use):
+def test_target_in_use_is_not_disconnected(initiator, use):
     initiator.mtu("eth2", 1500)
     initiator.target("e7.1", 1500, interface="eth2")
     if use == "mount":
@@ -189,7 +189,7 @@ def test_idle_target_on_another_interface_may_be_dropped(initiator):
 
 
 @pytest.mark.parametrize(("before", "after", "carried"), [(9000, 8700, 8192), (1500, 8700, 8192), (1500, 4200, 4096), (1500, 9000, 8704), (9000, 1500, 1024)])
-def test_frames_are_negotiated_again_after_the_link_has_another_mtu(initiator, before, after, carried):
+def test_payload_is_renegotiated_after_mtu_change(initiator, before, after, carried):
     initiator.mtu("eth1", before)
     initiator.target("e7.1", 9000)
     settle(initiator)
@@ -202,21 +202,21 @@ def test_frames_are_negotiated_again_after_the_link_has_another_mtu(initiator, b
     assert layer.facts(layer.read())["aoe_devices"][0]["payload"] == carried
 
 
-def test_a_link_that_keeps_its_mtu_changes_nothing(initiator):
+def test_unchanged_mtu_plans_nothing(initiator):
     initiator.target("e7.1", 9000)
     settle(initiator)
     layer = initiator.layer()
     assert layer.plan(layer.read().after_links({"eth1": 9000})) == []
 
 
-def test_frames_larger_than_the_mtu_are_stale(initiator):
+def test_frames_larger_than_the_mtu_are_renegotiated(initiator):
     initiator.target("e7.1", 9000, carried=8704)
     settle(initiator)
     initiator.mtu("eth1", 1500)
     assert [step.after for step in initiator.converge().steps] == [1024]
 
 
-def test_a_target_that_takes_less_is_reported_and_is_no_change(initiator):
+def test_target_with_smaller_payload_is_reported_without_change(initiator):
     initiator.target("e7.1", 1500)
     initiator.converge()
     outcome = initiator.converge()
@@ -224,7 +224,7 @@ def test_a_target_that_takes_less_is_reported_and_is_no_change(initiator):
     assert "e7.1 carries 1024 bytes in a frame, and 8704 would fit into the MTU of eth1" in outcome.warnings[0]
 
 
-def test_a_payload_that_must_be_is_proved(initiator):
+def test_required_payload_is_verified(initiator):
     initiator.mtu("eth1", 8700)
     initiator.target("e7.1", 9000)
     settle(initiator, devices=[{"name": "e7.1", "payload": 8192}])
@@ -244,12 +244,12 @@ def test_required_target_is_discovered(initiator):
     assert initiator.converge(devices=[{"name": "e7.1"}]).changed is False
 
 
-def test_a_target_that_does_not_answer_fails_and_names_it(initiator):
+def test_unreachable_required_target_fails_with_its_name(initiator):
     with pytest.raises(NotEffective, match=r"e7\.1: state should be up and is None"):
         initiator.converge(devices=[{"name": "e7.1", "payload": 8192}])
 
 
-def test_a_target_that_is_down_is_reported(initiator):
+def test_target_in_state_down_is_reported(initiator):
     initiator.converge()
     initiator.target("e7.1", 9000, state="down")
     initiator.target("e7.2", 9000, state="down,closewait")
@@ -259,7 +259,7 @@ def test_a_target_that_is_down_is_reported(initiator):
     assert [sentence.split(":")[0] for sentence in outcome.warnings] == ["e7.1 is down", "e7.2 is down and in use"]
 
 
-def test_another_file_with_options_is_reported(initiator):
+def test_options_in_another_file_are_reported(initiator):
     initiator.host.write("etc/modprobe.d/zz-aoe.conf", "options aoe aoe_iflist=eth0\n")
     initiator.host.write("etc/modprobe.d/other.conf", "# options aoe x\noptions aoeng y\n")
     assert [sentence.split(" gives")[0] for sentence in initiator.converge().warnings] == ["/etc/modprobe.d/zz-aoe.conf"]

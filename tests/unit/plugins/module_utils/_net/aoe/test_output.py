@@ -33,25 +33,25 @@ Device\tMacs\tPayload\tLocal Interfaces
 WEAK = HEAD + "e7.1\t   1\t1024\tv0\n   The path v0->2a177953084a is only capable of 1024 byte payloads\ne7.2\t   2\t8192\tv0,v2\n"
 
 
-def test_a_way_that_carries_less_than_its_interface_is_found():
+def test_path_with_smaller_payload_than_interface_is_found():
     weak, fine = parse_sancheck(WEAK)
     assert (weak.name, weak.payload, weak.macs, weak.interfaces) == ("e7.1", 1024, 1, ("v0",))
     assert weak.weak == (("v0", "2a:17:79:53:08:4a", 1024),)
     assert (fine.name, fine.payload, fine.interfaces, fine.weak) == ("e7.2", 8192, ("v0", "v2"), ())
 
 
-def test_no_target_is_no_device():
+def test_no_target_gives_no_device():
     assert parse_sancheck(HEAD) == []
 
 
 @pytest.mark.parametrize("text", ["", "aoe-sancheck: no such device\n"])
-def test_what_is_not_its_output_is_reported(text):
+def test_invalid_output_is_rejected(text):
     with pytest.raises(NotUnderstood, match="no summary of devices"):
         parse_sancheck(text)
 
 
 @given(st.text())
-def test_any_summary_is_read_without_a_traceback(text):
+def test_arbitrary_summary_text_raises_nothing(text):
     parse_sancheck(HEAD + text)
 
 
@@ -68,12 +68,12 @@ def test_targets_are_read_from_sysfs(tmp_path):
     assert (second.name, second.interfaces, second.payload, second.state) == ("e7.10", (), None, "unknown")
 
 
-def test_the_mtu_of_an_interface(tmp_path):
+def test_interface_mtu_is_read(tmp_path):
     FakeHost(tmp_path).write("sys/class/net/eth1/mtu", "8700\n")
     assert (read_mtu(tmp_path, "eth1"), read_mtu(tmp_path, "eth2")) == (8700, None)
 
 
-def test_a_file_of_vblade_is_read_as_a_shell_reads_it():
+def test_vblade_file_is_parsed_like_a_shell_does():
     text = "# shelf=1\nshelf=10\nslot = 4\nslot=3\nnetif=em3\nfilename=/dev/mapper/export # here\noptions='-m 11:22:33:44:55:66 -o 8'\nionice='--class idle'\n"
     values = parse_vblade_file(text)
     assert (values["shelf"], values["slot"], values["filename"]) == ("10", "3", "/dev/mapper/export")
@@ -81,7 +81,7 @@ def test_a_file_of_vblade_is_read_as_a_shell_reads_it():
     assert parse_vblade_file("options='") == {"options": "'"}
 
 
-def test_the_sockets_of_targets():
+def test_target_sockets_are_parsed():
     text = (
         'p_raw 0      0                aoe:v1               *     users:(("vblade",pid=438,fd=4)) skmem:(r0,rb288000,t0,tb288000,f0,w0,o648,bl0,d0)\n'
         'p_dgr 0 0 *:eth0 * users:(("systemd-network",pid=200,fd=18))\n\t skmem:(r0,rb212992,t0)\n'

@@ -117,12 +117,12 @@ def attributes(outcome):
     return [step.attribute for step in outcome.steps]
 
 
-def test_no_target_is_no_command(host):
+def test_no_target_runs_no_commands(host):
     assert host.converge().changed is False
     assert host.runner.calls == []
 
 
-def test_a_target_is_served_now_and_after_a_boot(host):
+def test_target_is_served_now_and_after_boot(host):
     outcome = host.converge(ONE)
     assert attributes(outcome) == ["configuration", "boot", "running"]
     assert (host.root / FILE).read_text().splitlines()[1:] == ["shelf=7", "slot=1", "netif=eth1", f"filename={HDD}", "options='-d'"]
@@ -141,14 +141,14 @@ def test_check_mode_starts_nothing(host):
     assert host.restarts() == []
 
 
-def test_all_options_reach_vblade(host):
+def test_all_options_are_passed_to_vblade(host):
     entry = {**ONE, "direct": False, "sync": True, "buffers": 64, "macs": ["00:AA:bb:cc:dd:01", "00:aa:bb:cc:dd:02"]}
     host.converge(entry, buffer=1 << 20)
     assert "options='-s -b 64 -m 00:aa:bb:cc:dd:01,00:aa:bb:cc:dd:02'" in (host.root / FILE).read_text()
     assert host.converge(entry, buffer=1 << 20).changed is False
 
 
-def test_another_option_starts_it_again_and_reports_that_io_pauses(host):
+def test_changed_option_restarts_target_and_reports_io_pause(host):
     host.converge(ONE)
     outcome = host.converge({**ONE, "sync": True})
     assert attributes(outcome) == ["configuration", "running"]
@@ -166,7 +166,7 @@ def test_manually_named_file_is_kept_with_its_priority(host):
     assert ("systemctl", "show", "--property=Id,ActiveState,MainPID,UnitFileState", "vblade@my\\x2dimages.service") in host.runner.calls
 
 
-def test_a_target_that_goes(host):
+def test_target_is_removed(host):
     host.converge(ONE)
     outcome = host.converge({**ONE, "state": "absent"})
     assert attributes(outcome) == ["configuration"]
@@ -176,14 +176,14 @@ def test_a_target_that_goes(host):
 
 
 @pytest.mark.parametrize(("mtu", "restarted"), [(8700, False), (1500, False), (9000, False), (12000, True)])
-def test_a_target_is_started_again_only_if_its_socket_is_too_small_for_the_new_mtu(host, mtu, restarted):
+def test_target_is_restarted_only_if_its_socket_is_too_small_for_the_mtu(host, mtu, restarted):
     host.converge(ONE)
     layer = host.layer(ONE)
     steps = layer.plan(layer.read().after_links({"eth1": mtu, "eth5": 9000}, layer.spec))
     assert [step.attribute for step in steps] == (["socket"] if restarted else [])
 
 
-def test_a_target_that_started_with_a_small_mtu_is_started_again(host):
+def test_target_started_with_small_mtu_is_restarted(host):
     host.host.write("sys/class/net/eth1/mtu", "1500\n")
     host.converge(ONE)
     host.host.write("sys/class/net/eth1/mtu", "9000\n")
@@ -192,7 +192,7 @@ def test_a_target_that_started_with_a_small_mtu_is_started_again(host):
     assert host.converge(ONE).changed is False
 
 
-def test_room_for_sockets_is_raised_and_never_lowered(host):
+def test_socket_buffer_limit_is_raised_and_never_lowered(host):
     entry = {**ONE, "buffers": 64}
     outcome = host.converge(entry)
     assert "holds 23 frames of the MTU 9000 and not 64" in outcome.warnings[0]
@@ -214,7 +214,7 @@ def test_room_for_sockets_is_raised_and_never_lowered(host):
         ("write back", {"direct": False}, "page cache of this host"),
     ],
 )
-def test_a_target_that_would_lose_synced_writes_is_refused_unless_allowed(tmp_path, write_cache, options, says):
+def test_target_that_could_lose_synced_writes_is_refused_unless_allowed(tmp_path, write_cache, options, says):
     host = Host(tmp_path, write_cache)
     with pytest.raises(Refused, match=rf"{ITEM}: a power cut .*({says}).*sync: true.*allow_ignored_flushes: true"):
         host.converge({**ONE, **options})
@@ -224,18 +224,18 @@ def test_a_target_that_would_lose_synced_writes_is_refused_unless_allowed(tmp_pa
 
 
 @pytest.mark.parametrize("options", [{"sync": True}, {"sync": True, "direct": False}, {"read_only": True}])
-def test_a_target_that_loses_nothing_is_not_refused_over_a_volatile_cache(tmp_path, options):
+def test_safe_target_over_volatile_cache_is_accepted(tmp_path, options):
     host = Host(tmp_path, "write back")
     assert host.converge({**ONE, **options}).changed
     assert host.converge({**ONE, **options}).warnings == ()
 
 
-def test_a_drive_that_is_declared_safe_may_keep_its_cache(tmp_path):
+def test_drive_declared_safe_may_keep_its_cache_enabled(tmp_path):
     host = Host(tmp_path, "write back")
     assert host.converge(ONE, protected=["TESTDISK"]).changed
 
 
-def test_a_cache_that_was_turned_on_since_is_reported(host):
+def test_cache_enabled_since_then_is_reported(host):
     host.converge(ONE)
     for place in ("queue/write_cache", "cache_type"):
         next((host.root / "sys/devices").rglob(f"vda/{place}")).write_text("write back\n")
@@ -245,7 +245,7 @@ def test_a_cache_that_was_turned_on_since_is_reported(host):
 
 
 @pytest.mark.parametrize("use", ["mounted", "swap", "holder", "partition"])
-def test_a_device_in_use_is_not_served(host, use):
+def test_device_in_use_is_not_served(host, use):
     if use == "mounted":
         host.host.mount("vda", "/srv")
     elif use == "swap":
@@ -268,7 +268,7 @@ def test_unused_partition_may_be_exported_with_its_disk(host):
 
 
 @pytest.mark.parametrize("state", ["present", "absent"])
-def test_a_stranger_with_the_same_address_is_refused(host, state):
+def test_foreign_process_with_the_same_address_is_refused(host, state):
     host.serve("7", "1", "eth1", "/dev/vdb")
     with pytest.raises(Refused, match=r"process 101 serves e7\.1 on eth1"):
         host.converge({**ONE, "state": state})
@@ -295,7 +295,7 @@ def test_invalid_options_are_rejected(entries, says):
         read_spec(entries)
 
 
-def test_one_address_on_two_interfaces_is_one_target_on_two_ways(host):
+def test_one_address_on_two_interfaces_is_one_target_with_two_paths(host):
     host.host.write("sys/class/net/eth2/mtu", "9000\n")
     both = [ONE, {**ONE, "interface": "eth2"}]
     host.converge(*both)
@@ -311,18 +311,18 @@ def test_one_address_on_two_interfaces_is_one_target_on_two_ways(host):
         ({**ONE, "device": "/dev/disk/by-id/gone"}, DeviceMissing, "does not exist"),
     ],
 )
-def test_what_is_not_there_is_reported(host, entry, error, says):
+def test_missing_device_or_interface_is_reported(host, entry, error, says):
     with pytest.raises(error, match=says):
         host.converge(entry)
 
 
-def test_missing_vblade_names_the_package(host):
+def test_missing_vblade_error_names_the_package(host):
     (host.root / "lib/systemd/system/vblade@.service").unlink()
     with pytest.raises(ToolMissing, match="install the package vblade"):
         host.converge(ONE)
 
 
-def test_a_vblade_that_does_not_stay_is_a_failure(host):
+def test_vblade_that_exits_is_a_failure(host):
     host.broken = True
     with pytest.raises(NotEffective, match=ITEM):
         host.converge(ONE)

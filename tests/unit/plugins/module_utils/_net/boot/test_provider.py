@@ -66,14 +66,14 @@ def _change(tmp_path, runner, place, mtu):
 # -- which one
 
 
-def test_what_nothing_manages_reports_what_can_be_done(tmp_path):
+def test_unmanaged_interface_is_reported_with_advice(tmp_path):
     place = _place(tmp_path, _runner())
     assert place.provider == ""
     assert "by none of systemd-networkd, netplan, NetworkManager, ifupdown" in place.obstacle
     assert "provider: systemd_networkd" in place.obstacle
 
 
-def test_two_that_manage_it_are_named(tmp_path):
+def test_two_managing_providers_are_named(tmp_path):
     _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
     _write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n")
     runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
@@ -81,11 +81,11 @@ def test_two_that_manage_it_are_named(tmp_path):
     assert _place(tmp_path, runner, "ifupdown").provider == "ifupdown"
 
 
-def test_a_provider_that_does_not_manage_it_is_refused(tmp_path):
+def test_requested_provider_not_managing_the_interface_is_refused(tmp_path):
     assert "not configured by NetworkManager" in _place(tmp_path, _runner(), "networkmanager").obstacle
 
 
-def test_tools_that_are_not_installed_manage_nothing(tmp_path):
+def test_missing_tools_manage_nothing(tmp_path):
     assert _place(tmp_path, _runner(missing=("networkctl", "nmcli", "netplan", "ifup"))).provider == ""
 
 
@@ -103,14 +103,14 @@ def test_each_tool_is_queried_once_for_all_interfaces(tmp_path):
 # -- systemd-networkd
 
 
-def test_networkctl_names_the_file_of_each_interface():
+def test_networkctl_reports_the_file_of_each_interface():
     assert parse_status(_status(eth0="/run/systemd/network/10-netplan-eth0.network", eth1="").stdout) == {
         "eth0": "/run/systemd/network/10-netplan-eth0.network"
     }
     assert parse_status("WARNING: systemd-networkd is not running, output will be incomplete.\n") == {}
 
 
-def test_a_drop_in_beside_the_file_that_matches_it_alone(tmp_path):
+def test_drop_in_is_written_for_file_matching_one_interface(tmp_path):
     _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[Network]\nDHCP=yes\n")
     runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
     place = _place(tmp_path, runner)
@@ -123,7 +123,7 @@ def test_a_drop_in_beside_the_file_that_matches_it_alone(tmp_path):
     assert _place(tmp_path, runner).mtu == 8700
 
 
-def test_an_mtu_of_dhcp_would_win_and_is_switched_off(tmp_path):
+def test_mtu_from_dhcp_is_disabled(tmp_path):
     _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n[DHCPv4]\nUseMTU=yes\n[Link]\nMTUBytes=9000\n")
     runner = _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""})
     place = _place(tmp_path, runner)
@@ -135,7 +135,7 @@ def test_an_mtu_of_dhcp_would_win_and_is_switched_off(tmp_path):
     assert _place(tmp_path, runner).mtu == 9000
 
 
-def test_a_drop_in_that_is_read_later_is_an_obstacle(tmp_path):
+def test_later_drop_in_is_an_obstacle(tmp_path):
     _write(tmp_path, "/etc/systemd/network/eth1.network", "[Match]\nName=eth1\n")
     _write(tmp_path, "/run/systemd/network/eth1.network.d/90-site.conf", "[Link]\nMTUBytes=4K\n")
     place = _place(tmp_path, _runner({"eth1": "/etc/systemd/network/eth1.network", "eth2": ""}))
@@ -151,7 +151,7 @@ def test_a_drop_in_that_is_read_later_is_an_obstacle(tmp_path):
     ],
     ids=["two match now", "others may match later"],
 )
-def test_a_file_for_several_interfaces_gets_no_drop_in(tmp_path, files, text):
+def test_file_matching_several_interfaces_gets_a_link_file(tmp_path, files, text):
     _write(tmp_path, "/etc/systemd/network/all.network", text)
     _write(
         tmp_path,
@@ -166,7 +166,7 @@ def test_a_file_for_several_interfaces_gets_no_drop_in(tmp_path, files, text):
     ), "how a card is named must stay"
 
 
-def test_our_own_link_file_keeps_what_it_carried_over(tmp_path):
+def test_own_link_file_keeps_copied_settings(tmp_path):
     own = "/etc/systemd/network/00-cachefleet-mtu-eth1.link"
     _write(tmp_path, own, "[Match]\nPermanentMACAddress=52:54:00:00:00:02\n\n[Link]\nNamePolicy=path\nMTUBytes=8700\n")
     runner = _runner(udev=f"ID_NET_LINK_FILE={own}\n")
@@ -175,7 +175,7 @@ def test_our_own_link_file_keeps_what_it_carried_over(tmp_path):
     assert "NamePolicy=path\nMTUBytes=9000\n" in _change(tmp_path, runner, place, 9000).files[0]["after"]
 
 
-def test_a_vlan_without_a_file_of_its_own_has_no_address_to_go_by(tmp_path):
+def test_vlan_without_own_network_file_is_an_obstacle(tmp_path):
     links = Links([*LINKS, Link("eth1.5", 4, 1500, kind="vlan", lower=("eth1",), mac="52:54:00:00:00:02")])
     place = find_places(_runner(), links, {"eth1.5": "systemd_networkd"}, tmp_path)["eth1.5"]
     assert "give it a .network file of its own" in place.obstacle
@@ -184,7 +184,7 @@ def test_a_vlan_without_a_file_of_its_own_has_no_address_to_go_by(tmp_path):
 # -- netplan
 
 
-def test_a_file_that_netplan_made_belongs_to_netplan(tmp_path):
+def test_file_generated_by_netplan_belongs_to_netplan(tmp_path):
     files = {"eth1": "/run/systemd/network/10-netplan-san0.network", "eth2": ""}
     runner = _runner(files, netplan={"ethernets.san0": "dhcp4: true", "ethernets.san0.mtu": "1500", "ethernets.san0.match": 'macaddress: "52:54:00:00:00:02"'})
     place = _place(tmp_path, runner)
@@ -195,16 +195,16 @@ def test_a_file_that_netplan_made_belongs_to_netplan(tmp_path):
     assert (change.files[0]["mode"], change.commands, change.undo) == (0o600, (("netplan", "generate"),), (("netplan", "generate"),))
 
 
-def test_without_the_address_of_the_card_netplan_is_not_sure(tmp_path):
+def test_netplan_without_mac_match_gives_a_warning(tmp_path):
     runner = _runner({"eth1": "/run/systemd/network/10-netplan-eth1.network"}, netplan={"ethernets.eth1": "dhcp4: true"})
     assert "match: {macaddress: 52:54:00:00:00:02}" in _place(tmp_path, runner).concern
 
 
-def test_a_definition_that_is_gone_is_an_obstacle(tmp_path):
+def test_missing_netplan_definition_is_an_obstacle(tmp_path):
     assert "netplan apply" in _place(tmp_path, _runner({"eth1": "/run/systemd/network/10-netplan-eth1.network"})).obstacle
 
 
-def test_a_profile_that_netplan_made_belongs_to_netplan(tmp_path):
+def test_profile_generated_by_netplan_belongs_to_netplan(tmp_path):
     runner = _runner(
         devices=f"eth1:connected:{UUID}\n",
         profiles=f"{UUID}:802-3-ethernet:/run/NetworkManager/system-connections/netplan-eth1.nmconnection:netplan-eth1\n",
@@ -213,7 +213,7 @@ def test_a_profile_that_netplan_made_belongs_to_netplan(tmp_path):
     assert _place(tmp_path, runner).provider == "netplan"
 
 
-def test_other_entries_of_our_netplan_file_stay():
+def test_other_entries_of_own_netplan_file_are_kept():
     text = with_entry(with_entry("", "vlans", "eth1.5", 1500), "ethernets", "eth1", 9000)
     assert own_entries(with_entry(text, "ethernets", "eth1", 8700)) == {"ethernets": {"eth1": 8700}, "vlans": {"eth1.5": 1500}}
 
@@ -221,7 +221,7 @@ def test_other_entries_of_our_netplan_file_stay():
 # -- NetworkManager
 
 
-def test_the_active_profile_is_changed_and_can_be_changed_back(tmp_path):
+def test_active_profile_is_changed_and_can_be_restored(tmp_path):
     runner = _runner(
         devices=f"eth1:connected:{UUID}\nlo:unmanaged:\n", profiles=f"{UUID}:802-3-ethernet:/etc/NetworkManager/system-connections/a\\:b.nmconnection:a\\:b\n"
     )
@@ -233,17 +233,17 @@ def test_the_active_profile_is_changed_and_can_be_changed_back(tmp_path):
     assert change.undo == (("nmcli", "connection", "modify", UUID, "802-3-ethernet.mtu", "0"),)
 
 
-def test_what_networkmanager_only_watches_it_does_not_manage(tmp_path):
+def test_externally_managed_connection_is_not_managed_by_networkmanager(tmp_path):
     assert _place(tmp_path, _runner(devices=f"eth1:connected (externally):{UUID}\n")).provider == ""
 
 
-def test_a_profile_in_memory_is_forgotten(tmp_path):
+def test_in_memory_profile_is_an_obstacle(tmp_path):
     runner = _runner(
         devices=f"eth1:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:/run/NetworkManager/system-connections/x.nmconnection:x\n", mtu="9000"
     )
     place = _place(tmp_path, runner)
     assert place.mtu == 9000
-    assert "forgotten at boot" in place.obstacle
+    assert "lost at boot" in place.obstacle
 
 
 # -- ifupdown
@@ -267,7 +267,7 @@ source interfaces.d/*
 """
 
 
-def test_one_line_is_added_and_every_other_byte_stays(tmp_path):
+def test_one_line_is_added_and_all_other_bytes_are_kept(tmp_path):
     _write(tmp_path, "/etc/network/interfaces", INTERFACES)
     runner = _runner()
     place = _place(tmp_path, runner)
@@ -279,7 +279,7 @@ def test_one_line_is_added_and_every_other_byte_stays(tmp_path):
     assert with_mtu(after, stanza, 9000) == INTERFACES.replace("inet static\n", "inet static\n\tmtu 9000\n")
 
 
-def test_dhcp_knows_no_mtu_and_gets_a_command(tmp_path):
+def test_dhcp_interface_gets_an_up_command(tmp_path):
     _write(tmp_path, "/etc/network/interfaces", INTERFACES)
     runner = _runner()
     after = _change(tmp_path, runner, _place(tmp_path, runner, name="eth2"), 8700).files[0]["after"]
@@ -288,7 +288,7 @@ def test_dhcp_knows_no_mtu_and_gets_a_command(tmp_path):
     assert _place(tmp_path, runner, name="eth2").mtu == 8700
 
 
-def test_files_that_are_sourced_are_read(tmp_path):
+def test_sourced_files_are_read(tmp_path):
     _write(tmp_path, "/etc/network/interfaces", "source /etc/network/interfaces.d/*\n")
     _write(tmp_path, "/etc/network/interfaces.d/san", "iface eth1 inet manual\n  mtu 9000")
     place = _place(tmp_path, _runner())
@@ -296,6 +296,6 @@ def test_files_that_are_sourced_are_read(tmp_path):
     assert _change(tmp_path, _runner(), place, 1500).files[0]["after"] == "iface eth1 inet manual\n  mtu 1500"
 
 
-def test_two_mtus_for_one_interface_are_an_obstacle(tmp_path):
+def test_several_mtus_for_one_interface_are_an_obstacle(tmp_path):
     _write(tmp_path, "/etc/network/interfaces", "iface eth1 inet manual\n mtu 9000\niface eth1 inet6 auto\n mtu 1500\n")
     assert "several MTUs" in _place(tmp_path, _runner()).obstacle

@@ -58,7 +58,7 @@ def _entry(name, index, **more):
     return {"ifname": name, "ifindex": index, "mtu": 1500, "flags": ["UP"], "address": f"{MAC}{index}", "min_mtu": 68, "max_mtu": 0, **more}
 
 
-def test_ip_reports_what_lies_on_what():
+def test_link_relations_are_parsed_from_ip():
     links = parse_links(
         json.dumps(
             [
@@ -81,13 +81,13 @@ def test_ip_reports_what_lies_on_what():
     assert links.depth("br0") == 1
 
 
-def test_strange_output_of_ip_is_one_sentence():
+def test_invalid_ip_output_is_rejected_in_one_sentence():
     for text in ("", "eth0: up", '[{"ifname": "eth0"}]', '{"a": 1}'):
         with pytest.raises(NotUnderstood, match="iproute2"):
             parse_links(text)
 
 
-def test_a_vlan_that_borrows_the_address_of_its_card_is_not_meant_by_it():
+def test_mac_shared_by_vlan_selects_the_card():
     links = _links(_vlan("eth1.5", 3, "eth1"))
     assert links.find_mac("52-54-00-00-00-02").name == "eth1"
     with pytest.raises(BadInput, match="eth1 52:54:00:00:00:02"):
@@ -114,7 +114,7 @@ def test_contradictory_options_are_rejected(entry, words):
         _specs(entry)
 
 
-def test_the_mtu_follows_from_the_purpose_and_the_card():
+def test_default_mtu_depends_on_purpose_and_card():
     links = Links([_card("eth1", 2), _card("eth2", 3, max_mtu=4500), _card("eth3", 4)])
     targets = resolve(
         links,
@@ -125,12 +125,12 @@ def test_the_mtu_follows_from_the_purpose_and_the_card():
         resolve(links, _specs({"interface": "eth1", "purpose": "aoe", "max_mtu": 1500}))
 
 
-def test_an_unknown_interface_names_those_there_are():
+def test_unknown_interface_error_lists_existing_ones():
     with pytest.raises(BadInput, match="no interface eth9 on this host: there are lo, eth1"):
         resolve(_links(), _specs({"interface": "eth9", "mtu": 9000}))
 
 
-def test_an_interface_is_named_once():
+def test_interface_listed_twice_is_rejected():
     with pytest.raises(BadInput, match="the same interface eth1"):
         resolve(_links(), _specs({"interface": "eth1", "mtu": 9000}, {"mac": f"{MAC}2", "mtu": 8000}))
 
@@ -138,7 +138,7 @@ def test_an_interface_is_named_once():
 # -- order
 
 
-def test_raised_from_the_parent_up_and_lowered_from_the_vlan_down():
+def test_mtu_is_raised_from_parent_to_vlan_and_lowered_in_reverse():
     up = _state(_links(_vlan("eth1.5", 3, "eth1")))
     specs = _specs({"interface": "eth1.5", "mtu": 9000})
     steps = plan_links(up, specs)
@@ -150,7 +150,7 @@ def test_raised_from_the_parent_up_and_lowered_from_the_vlan_down():
     assert _live(steps) == [("eth1.5", 9000, 1500), ("eth1", 9000, 1500)]
 
 
-def test_raising_comes_before_lowering_and_each_can_be_had_alone():
+def test_raises_precede_lowerings_and_can_be_run_separately():
     state = _state(_links(_card("eth2", 3, 9000), _card("eth3", 4, 8000)), {"eth3": 1500})
     specs = _specs({"interface": "eth2", "mtu": 1500}, {"interface": "eth1", "mtu": 9000}, {"interface": "eth3", "mtu": 8000})
     assert _live(plan_links(state, specs)) == [("eth1", 1500, 9000), ("eth2", 9000, 1500)]
@@ -167,12 +167,12 @@ def test_no_change_if_already_as_requested():
     assert plan_links(LinkState(Links([])), []) == []
 
 
-def test_the_parent_is_not_lowered_along():
+def test_parent_of_lowered_vlan_is_not_lowered():
     state = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9000), {"eth1": 9000})
     assert _live(plan_links(state, _specs({"interface": "eth1.5", "mtu": 1500}))) == [("eth1.5", 9000, 1500)]
 
 
-def test_members_of_a_bond_follow_it_and_need_no_state_at_boot():
+def test_bond_members_follow_and_need_no_boot_setting():
     links = Links([_card("eth1", 2, master="bond0"), _card("eth2", 3, master="bond0"), Link("bond0", 4, 1500, kind="bond", lower=("eth1", "eth2"))])
     steps = plan_links(_state(links), _specs({"interface": "bond0", "mtu": 9000}))
     assert [item for item, before, after in _live(steps)] == ["eth1", "eth2", "bond0"]
@@ -183,12 +183,12 @@ def test_members_of_a_bond_follow_it_and_need_no_state_at_boot():
         plan_links(_state(links), _specs({"interface": "eth1", "mtu": 4000}, {"interface": "bond0", "mtu": 9000}))
 
 
-def test_ports_of_a_bridge_are_raised_and_a_larger_one_stays():
+def test_bridge_ports_are_raised_and_larger_ones_kept():
     links = Links([_card("eth1", 2, master="br0"), _card("eth2", 3, 9000, master="br0"), Link("br0", 4, 1500, kind="bridge", lower=("eth1", "eth2"))])
     assert _live(plan_links(_state(links), _specs({"interface": "br0", "mtu": 8000}))) == [("eth1", 1500, 8000), ("br0", 1500, 8000)]
 
 
-def test_the_state_at_boot_of_what_lies_below_counts_when_it_is_large_enough_now():
+def test_boot_mtu_of_lower_interfaces_is_planned_if_runtime_mtu_suffices():
     links = _links(_vlan("eth1.5", 3, "eth1", 9000), mtu=9100)
     specs = _specs({"interface": "eth1.5", "mtu": 9000})
     assert _boot(plan_links(_state(links, {"eth1.5": 9000}), specs)) == [("eth1", None, 9000)]
@@ -197,13 +197,13 @@ def test_the_state_at_boot_of_what_lies_below_counts_when_it_is_large_enough_now
     assert plan_links(_state(small, {"eth1.5": 1400}), _specs({"interface": "eth1.5", "mtu": 1400})) == [], "without a word an interface has 1500"
 
 
-def test_members_of_a_larger_bond_are_not_lowered_for_a_vlan_on_it():
+def test_members_of_larger_bond_are_not_lowered_for_its_vlan():
     bond = Link("bond0", 4, 9100, kind="bond", lower=("eth1",))
     links = Links([_card("eth1", 2, 9100, master="bond0", max_mtu=9216), bond, Link("bond0.5", 5, 1500, kind="vlan", lower=("bond0",))])
     assert _live(plan_links(_state(links), _specs({"interface": "bond0.5", "mtu": 9000}))) == [("bond0.5", 1500, 9000)]
 
 
-def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_one():
+def test_tap_is_raised_with_its_bridge_without_boot_setting():
     links = Links([Link("tap0", 2, 1500, kind="tun", master="br0"), Link("br0", 3, 1500, kind="bridge", lower=("tap0",))])
     steps = plan_links(_state(links), _specs({"interface": "br0", "mtu": 9000}))
     assert (_live(steps), _boot(steps)) == ([("tap0", 1500, 9000), ("br0", 1500, 9000)], [("br0", None, 9000)])
@@ -212,7 +212,7 @@ def test_a_tap_is_raised_with_its_bridge_and_whoever_makes_it_sees_to_the_next_o
 # -- refusals
 
 
-def test_without_members_the_lower_interface_is_named():
+def test_too_small_lower_interface_is_named_without_members():
     state = _state(_links(_vlan("eth1.5", 3, "eth1")))
     with pytest.raises(BadInput, match="on eth1, which has 1500: list eth1 too, or set members: true"):
         plan_links(state, _specs({"interface": "eth1.5", "mtu": 9000, "members": False}))
@@ -220,28 +220,28 @@ def test_without_members_the_lower_interface_is_named():
         plan_links(state, _specs({"interface": "eth1.5", "mtu": 9000}, {"interface": "eth1", "mtu": 4000}))
 
 
-def test_a_parent_is_not_lowered_below_its_vlans():
+def test_parent_is_not_lowered_below_its_vlans():
     state = _state(_links(_vlan("eth1.5", 3, "eth1", 9000), _vlan("eth1.6", 4, "eth1", 1500), mtu=9000))
     with pytest.raises(Refused, match=r"eth1.5 \(9000\) on it would not fit") as caught:
         plan_links(state, _specs({"interface": "eth1", "mtu": 1500}))
     assert "eth1.6" not in caught.value.message
 
 
-def test_the_driver_decides_what_is_possible():
+def test_driver_limits_are_enforced():
     with pytest.raises(BadInput, match="9000 at most, and 9500"):
         plan_links(_state(_links()), _specs({"interface": "eth1", "mtu": 9500}))
     with pytest.raises(BadInput, match=r"eth1 \(below eth1.5\) takes an MTU of 9000 at most"):
         plan_links(_state(_links(_vlan("eth1.5", 3, "eth1"))), _specs({"interface": "eth1.5", "mtu": 9500}))
 
 
-def test_ipv6_is_not_lost_unseen():
+def test_mtu_too_small_for_ipv6_is_refused():
     with pytest.raises(Refused, match="IPv6, and it has fe80::1"):
         plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _specs({"interface": "eth1", "mtu": 1200}))
     assert plan_links(_state(_links(), ipv6={"eth2": ["fe80::1"]}), _specs({"interface": "eth1", "mtu": 1200}))
     assert plan_links(_state(_links(), ipv6={"eth1": ["fe80::1"]}), _specs({"interface": "eth1", "mtu": 1280}))
 
 
-def test_the_connection_of_ansible_is_not_touched_without_permission():
+def test_management_connection_is_not_changed_without_permission():
     state = _state(_links(_vlan("eth1.5", 3, "eth1")), carrying=frozenset({"eth1", "eth1.5"}))
     for name in ("eth1", "eth1.5"):
         with pytest.raises(Refused, match="allow_management: true for"):
@@ -254,12 +254,12 @@ def test_the_connection_of_ansible_is_not_touched_without_permission():
     assert steps[0].operation.management is True
 
 
-def test_what_is_right_already_needs_no_permission():
+def test_converged_interface_requires_no_permission():
     state = _state(_links(mtu=1400), {"eth1": 1400}, carrying=frozenset({"eth1"}))
     assert plan_links(state, _specs({"interface": "eth1", "mtu": 1400})) == []
 
 
-def test_a_state_at_boot_that_cannot_be_set_is_reported_before_anything_is_changed():
+def test_unsupported_boot_setting_is_reported_before_any_change():
     places = {"eth1": MtuSource("", "eth1", None, obstacle="eth1 is configured at boot by none of them: set persistent: false.")}
     with pytest.raises(BadInput, match="persistent: false"):
         plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000}))

@@ -112,7 +112,7 @@ def host(tmp_path, monkeypatch):
 VLAN = {"interface": "eth1.5", "mtu": 9000}
 
 
-def test_first_the_switch_then_the_mtus_and_at_boot_only_after_the_confirmation(host):
+def test_rollback_timer_precedes_mtus_and_boot_files_follow_confirmation(host):
     report = host.transaction(VLAN).run("t1")
     assert report.pending["changes"] == [{"interface": "eth1", "before": 1500, "after": 9000}, {"interface": "eth1.5", "before": 1500, "after": 9000}]
     assert host.started == [("t1", [("eth1.5", 1500), ("eth1", 1500)])], "put back from the top down"
@@ -154,7 +154,7 @@ class Follower(Layer):
         return {}
 
 
-def test_what_follows_from_another_mtu_is_foreseen_and_what_does_not_is_not(host):
+def test_consequences_of_another_mtu_are_predicted(host):
     def needs(layer):
         transaction = host.transaction({"interface": "eth1", "mtu": 9000}, parts=(Part(layer, lambda state, mtus, untold: mtus.get("eth1", state)),))
         return transaction.layer.directions(transaction.layer.read())
@@ -167,7 +167,7 @@ def test_what_follows_from_another_mtu_is_foreseen_and_what_does_not_is_not(host
     assert needs(Follower(9000)) == ["raise"]
 
 
-def test_what_lies_on_the_interface_is_read_once_before_and_once_after_it_was_changed(host):
+def test_dependent_layer_is_read_once_before_and_once_after_the_change(host):
     layer = Follower(1500)
     link = {"interface": "eth1", "mtu": 9000}
     host.transaction(link, parts=(Part(layer),)).run("t1")
@@ -179,20 +179,20 @@ def test_what_lies_on_the_interface_is_read_once_before_and_once_after_it_was_ch
     assert layer.reads == 4, "a host that is as described is looked at once"
 
 
-def test_one_direction_alone_keeps_what_it_changed_at_boot_too(host):
+def test_single_direction_also_keeps_its_boot_setting(host):
     host.transaction(VLAN, direction="raise").run("t1")
     report = host.transaction(VLAN, direction="raise").confirm("t1")
     assert [step.attribute for step in report.steps] == ["boot_mtu", "boot_mtu"]
     assert host.transaction(VLAN).run("t2").steps == ()
 
 
-def test_without_a_second_call_it_is_one_run(host):
+def test_run_without_token_completes_in_one_call(host):
     report = host.transaction(VLAN).run()
     assert [step.attribute for step in report.steps] == ["mtu", "mtu", "boot_mtu", "boot_mtu"]
     assert not host.switch.armed()
 
 
-def test_missing_confirmation_restores_everything_and_a_late_one_reports_it(host):
+def test_missing_confirmation_restores_everything_and_late_one_fails(host):
     host.transaction(VLAN).run("t1")
     host.switch.put_back("no confirmation")
     assert (host.mtu("eth1"), host.mtu("eth1.5"), host.boot.count("mtu")) == (1500, 1500, 0)
@@ -202,14 +202,14 @@ def test_missing_confirmation_restores_everything_and_a_late_one_reports_it(host
     assert host.boot.count("mtu") == 0
 
 
-def test_a_confirmation_of_another_run_is_none(host):
+def test_confirmation_of_another_run_is_rejected(host):
     host.transaction(VLAN).run("t1")
     with pytest.raises(NotEffective):
         host.transaction(VLAN).confirm("other")
     assert host.switch.armed()["token"] == "t1"
 
 
-def test_a_change_that_fails_in_the_middle_is_put_back_at_once(host):
+def test_partial_failure_is_rolled_back_immediately(host):
     host.stubborn["eth1.5"] = "9000"
     with pytest.raises(CommandFailed) as caught:
         host.transaction(VLAN).run("t1")
@@ -218,7 +218,7 @@ def test_a_change_that_fails_in_the_middle_is_put_back_at_once(host):
     assert "eth1 has its MTU of 1500" in caught.value.facts["put_back"]
 
 
-def test_a_kill_between_the_files_of_the_boot_state_puts_back_what_was_written(host, monkeypatch):
+def test_kill_while_writing_boot_settings_rolls_back_written_files(host, monkeypatch):
     host.transaction(VLAN).run("t1")
     original = link_layer.LinkLayer.apply
     count = []
@@ -253,7 +253,7 @@ def _place(host):
     return find_places(host.runner, read_links(host.runner), {"eth1": "auto"}, host.root)["eth1"]
 
 
-def test_an_mtu_that_something_else_sets_again_is_not_kept(host):
+def test_mtu_reset_by_another_program_is_not_confirmed(host):
     host.transaction(VLAN).run("t1")
     host.write("sys/class/net/eth1.5/mtu", "1500\n")
     with pytest.raises(NotEffective, match=r"eth1.5: mtu should be 9000 and is 1500 again"):
@@ -262,7 +262,7 @@ def test_an_mtu_that_something_else_sets_again_is_not_kept(host):
 
 
 @pytest.mark.parametrize("stale", ["another boot", "dead process"])
-def test_what_a_dead_run_left_is_put_back_before_the_next_begins(host, stale):
+def test_remains_of_interrupted_run_are_rolled_back_before_the_next(host, stale):
     host.transaction(VLAN).run("t1")
     journal = host.switch.armed()
     if stale == "another boot":
@@ -278,7 +278,7 @@ def test_what_a_dead_run_left_is_put_back_before_the_next_begins(host, stale):
     assert [(step.item, step.before, step.after) for step in report.steps] == [("eth1", 1500, 4000)]
 
 
-def test_a_switch_that_does_not_start_is_a_failure_before_any_change(host, monkeypatch):
+def test_rollback_timer_that_does_not_start_prevents_any_change(host, monkeypatch):
     def fails(switch, argv, token):
         raise CommandFailed("systemd-run failed")
 
@@ -288,7 +288,7 @@ def test_a_switch_that_does_not_start_is_a_failure_before_any_change(host, monke
     assert (host.mtu("eth1"), not host.switch.armed()) == (1500, True)
 
 
-def test_the_process_ends_quietly_when_it_was_confirmed_and_acts_when_not(host, tmp_path):
+def test_rollback_timer_exits_after_confirmation_and_acts_without_it(host, tmp_path):
     folder = tmp_path / FOLDER
     host.transaction(VLAN).run("t1")
     rollback_program.watch(str(folder), "another")
@@ -301,7 +301,7 @@ def test_the_process_ends_quietly_when_it_was_confirmed_and_acts_when_not(host, 
     assert "no confirmation was received within 60 seconds" in (folder / "log").read_text()
 
 
-def test_an_interface_that_was_switched_off_gets_its_routes_again(host, monkeypatch):
+def test_interface_set_down_during_rollback_gets_its_routes_again(host, monkeypatch):
     host.transaction(VLAN).run("t1")
     host.write("sys/class/net/eth1/flags", "0x1002\n")
     ran = []
@@ -311,7 +311,7 @@ def test_an_interface_that_was_switched_off_gets_its_routes_again(host, monkeypa
     assert ["ip", "route", "replace", "192.0.2.0/24", "scope", "link", "dev", "eth1"] in ran
 
 
-def test_the_program_needs_nothing_of_the_collection():
+def test_rollback_program_does_not_depend_on_the_collection():
     import inspect
 
     assert "ansible" not in inspect.getsource(rollback_program).replace("ansible-bad-function", "")

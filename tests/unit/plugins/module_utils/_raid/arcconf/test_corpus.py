@@ -45,7 +45,7 @@ def foreign(shared_corpus: pathlib.Path) -> list[str]:
     return [path.read_bytes().decode("utf-8", errors="replace") for name in folders for path in sorted((shared_corpus / name).iterdir())[:6]]
 
 
-def test_every_capture_is_read_and_only_the_damaged_ones_are_not_understood(captures: dict[str, str]) -> None:
+def test_every_capture_is_parsed_and_only_damaged_ones_are_incomplete(captures: dict[str, str]) -> None:
     assert len(captures) == 60
     for name, text in captures.items():
         reading = parse(text)
@@ -59,7 +59,7 @@ def test_every_capture_is_read_and_only_the_damaged_ones_are_not_understood(capt
             assert reading.lost == (), name
 
 
-def test_every_volume_and_every_drive_of_the_captures_is_reported(captures: dict[str, str]) -> None:
+def test_every_volume_and_drive_of_the_captures_is_reported(captures: dict[str, str]) -> None:
     for name, text in captures.items():
         lines = [line.strip().lower() for line in text.splitlines()]
         volumes = sum(line.startswith(("logical device number", "logical drive number")) for line in lines)
@@ -69,7 +69,7 @@ def test_every_volume_and_every_drive_of_the_captures_is_reported(captures: dict
         assert sum(len(one.drives) for one in found) == drives, name
 
 
-def test_drives_have_the_number_that_is_reported_and_not_that_of_the_list(captures: dict[str, str]) -> None:
+def test_drive_address_is_the_reported_one_not_the_list_index(captures: dict[str, str]) -> None:
     other = 0
     for text in captures.values():
         for controller in parse(text).controllers:
@@ -77,7 +77,7 @@ def test_drives_have_the_number_that_is_reported_and_not_that_of_the_list(captur
     assert other > 10
 
 
-def test_where_a_whole_configuration_is_printed_members_are_drives_of_it(captures: dict[str, str]) -> None:
+def test_members_are_drives_of_the_complete_configuration(captures: dict[str, str]) -> None:
     joined = 0
     for name, text in captures.items():
         if not name.startswith("getconfig-al") or name in DAMAGED:
@@ -100,14 +100,14 @@ def test_generations_of_the_captures(captures: dict[str, str]) -> None:
         assert (one.traits["generation"], one.driver) == (("smart", "smartpqi") if smart else ("aacraid", "aacraid")), name
 
 
-def test_write_back_without_protection_is_seen_as_such(captures: dict[str, str]) -> None:
+def test_unprotected_writeback_is_detected(captures: dict[str, str]) -> None:
     for name in ("getconfig-al_adaptec-6405_zmm-not-installed-wb.txt", "getconfig-al_asr71605_drive-specific-unprotected-wb.txt"):
         (one,) = parse(captures[name]).controllers
         assert one.protection.health == "missing"
         assert one.volumes[0].write.effective == "writeback_always"
 
 
-def test_parts_of_one_controller_are_joined_to_one_reading(captures: dict[str, str]) -> None:
+def test_controller_parts_are_joined_into_one_reading(captures: dict[str, str]) -> None:
     runner = ScriptedRunner(
         {
             ("arcconf", "LIST"): Reply(captures["list_hba1100-16i.txt"]),
@@ -172,11 +172,11 @@ def test_damaged_output_never_raises(data: st.DataObject, captures: dict[str, st
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.text())
-def test_any_text_never_raises(text: str) -> None:
+def test_arbitrary_text_never_raises(text: str) -> None:
     check(parse(text))
 
 
-def test_output_of_other_tools_is_foreign(foreign: list[str]) -> None:
+def test_output_of_other_tools_is_rejected(foreign: list[str]) -> None:
     for text in foreign:
         reading = check(parse(text))
         assert reading.controllers == ()
@@ -184,7 +184,7 @@ def test_output_of_other_tools_is_foreign(foreign: list[str]) -> None:
         assert reading.not_understood
 
 
-def test_cut_output_is_never_complete(captures: dict[str, str]) -> None:
+def test_truncated_output_is_never_complete(captures: dict[str, str]) -> None:
     for name, text in captures.items():
         if name.startswith("getconfig"):
             body = text.rstrip()
@@ -192,7 +192,7 @@ def test_cut_output_is_never_complete(captures: dict[str, str]) -> None:
                 assert not parse(body[: len(body) // part]).complete, name
 
 
-def test_a_line_that_is_not_there_is_unknown_and_never_off(captures: dict[str, str]) -> None:
+def test_missing_line_is_unknown_and_never_off(captures: dict[str, str]) -> None:
     without = ("write-cache", "read-cache", "write cache", "caching", "status", "backup power status", "overall backup unit status")
     for name, text in captures.items():
         left = "".join(line for line in text.splitlines(keepends=True) if not line.strip().lower().startswith(without))
@@ -202,7 +202,7 @@ def test_a_line_that_is_not_there_is_unknown_and_never_off(captures: dict[str, s
             assert all(drive.write_cache == UNKNOWN for drive in one.drives), name
 
 
-def test_objects_do_not_lend_their_lines_to_the_one_before(captures: dict[str, str]) -> None:
+def test_lines_of_a_damaged_section_are_not_assigned_to_the_previous_one(captures: dict[str, str]) -> None:
     """A heading that got lost is said, and nothing after it is taken for the object before it."""
     seen = 0
     for name, text in captures.items():

@@ -44,7 +44,7 @@ VOLUME = {
 }
 
 
-def test_document() -> None:
+def test_json_document_is_parsed() -> None:
     reading = parse(
         text(
             {
@@ -68,13 +68,13 @@ def test_document() -> None:
     assert (drive.address, drive.serial, drive.media, drive.usage) == ("0,12", "S1", "ssd", "configured")
 
 
-def test_write_cache_of_drives_stays_unknown_since_its_name_may_be_turned_around() -> None:
+def test_drive_write_cache_is_unknown_because_its_field_is_ambiguous() -> None:
     for value in (0, 1):
         (one,) = parse(text({"Channel": [{"HardDrive": [{**DRIVE, "writeCacheEnable": value}]}]})).controllers
         assert one.drives[0].write_cache == UNKNOWN
 
 
-def test_policies_of_drives() -> None:
+def test_drive_policies() -> None:
     (older,) = parse(text({"globalPhysicalDevicesWriteCachePolicy": 2})).controllers
     assert older.drive_cache == {"all": "per_drive"}
     (newer,) = parse(text({"globalPhysicalDevicesWriteCachePolicy": 3, "configuredDrivesWCPolicySetting": 2, "hbaDrivesWCPolicySetting": 9})).controllers
@@ -85,13 +85,13 @@ def test_policies_of_drives() -> None:
 @pytest.mark.parametrize(
     "controller", [{}, {"LogicalDrive": None}, {"LogicalDrive": [None, 3, []], "Channel": "x"}, {"Channel": [{"HardDrive": [{"channelID": True}]}]}]
 )
-def test_documents_of_other_shapes_are_no_error(controller: dict[str, t.Any]) -> None:
+def test_incomplete_documents_are_accepted(controller: dict[str, t.Any]) -> None:
     (one,) = parse(text(controller)).controllers
     assert one.drives == ()
 
 
 @pytest.mark.parametrize("line", ["{", '{"Other": 1}', '{"Controller": []}', "{" * 100_000])
-def test_what_is_no_such_document_is_reported(line: str) -> None:
+def test_invalid_documents_are_reported(line: str) -> None:
     reading = parse(f"Controllers found: 1\n{line}\n")
     assert reading.controllers == ()
     assert reading.not_understood[0].startswith("line 2: ")

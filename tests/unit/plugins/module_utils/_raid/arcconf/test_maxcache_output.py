@@ -77,7 +77,7 @@ def test_commands(words: list[str], requested: str) -> None:
         lambda: commands.read_cache(controller(None), ["0"], True),
     ],
 )
-def test_what_a_generation_does_not_have_is_no_command(command: t.Callable[[], list[str]]) -> None:
+def test_unsupported_command_of_a_generation_raises(command: t.Callable[[], list[str]]) -> None:
     with pytest.raises(ValueError, match=r"maxCache"):
         command()
 

@@ -79,7 +79,7 @@ def subjects(controller: Controller, kind: str) -> t.Sequence[Subject]:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_what_is_not_objected_to_is_taken_and_read_back(model: str) -> None:
+def test_settings_without_objection_are_applied_and_read_back(model: str) -> None:
     taken = 0
     for kind, attribute, value in settings():
         simulated = Simulated(model)
@@ -103,7 +103,7 @@ def test_what_is_not_objected_to_is_taken_and_read_back(model: str) -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_setting_what_is_so_already_is_no_failure(model: str) -> None:
+def test_repeating_a_setting_is_no_failure(model: str) -> None:
     for kind, attribute, value in settings():
         simulated = Simulated(model)
         controller, provider = simulated.read(), simulated.provider
@@ -119,7 +119,7 @@ def _would_be_refused(controller: Controller, subject: Subject) -> bool:
 
 
 @pytest.mark.parametrize("volumes", [1, 64])
-def test_reads_do_not_grow_with_volumes(volumes: int) -> None:
+def test_command_count_is_independent_of_number_of_volumes(volumes: int) -> None:
     simulated = Simulated("Adaptec ASR-81605ZQ", "Adaptec SmartRAID 3154-8i", volumes=volumes)
     reading = simulated.provider.read()
     assert [len(one.volumes) for one in reading.controllers] == [volumes, volumes]
@@ -128,7 +128,7 @@ def test_reads_do_not_grow_with_volumes(volumes: int) -> None:
 
 @pytest.mark.parametrize("fault", ["battery_failed", "learn_cycle", "capacitor_charging"])
 @pytest.mark.parametrize("model", ["Adaptec ASR-6805", "Adaptec ASR-81605ZQ", "IBM ServeRAID 8k", "Adaptec SmartRAID 3154-8i"])
-def test_protected_write_back_falls_to_write_through_and_stays_configured(model: str, fault: str) -> None:
+def test_protected_writeback_falls_back_and_stays_configured(model: str, fault: str) -> None:
     healthy = Simulated(model).read()
     assert (healthy.volumes[0].write.configured, healthy.volumes[0].write.effective, healthy.protection.protects) == ("writeback", "writeback", True)
     ill = Simulated(model, **{fault: True}).read()
@@ -145,13 +145,13 @@ def test_build_of_2010_is_read_and_set_without_nologs() -> None:
     assert all("nologs" not in words for words in simulated.calls if words[0] == "SETCACHE")
 
 
-def test_hba_mode_has_no_volumes_and_leaves_drive_policies() -> None:
+def test_hba_mode_has_no_volumes_and_keeps_drive_policies() -> None:
     controller = Simulated("Adaptec SmartRAID 3154-8i", hba_mode=True).read()
     assert (controller.mode, controller.volumes) == ("hba", ())
     assert {drive.usage for drive in controller.drives} == {"hba"}
 
 
-def test_refused_policy_that_is_answered_with_success_shows_in_the_reading() -> None:
+def test_ignored_policy_acknowledged_with_success_is_detected() -> None:
     simulated = Simulated("Adaptec ASR-6805", refused_policy=True)
     controller, provider = simulated.read(), simulated.provider
     provider.send(provider.command(controller, controller.volumes[0], "write", "writethrough"), "volume")
@@ -163,7 +163,7 @@ def test_no_controller() -> None:
     assert (reading.controllers, reading.not_understood, reading.complete) == ((), (), True)
 
 
-def test_drive_cache_that_is_not_reported_is_unknown() -> None:
+def test_unreported_drive_cache_is_unknown() -> None:
     for value in (True, "unknown"):
         assert {drive.write_cache for drive in Simulated("Adaptec SmartRAID 3154-8i", drive_write_cache_unknown=value).read().drives} == {UNKNOWN}
 
@@ -176,13 +176,13 @@ def series8(policy: str) -> Simulated:
     return simulated
 
 
-def test_new_build_on_series_8_reads_the_same_as_the_old_one() -> None:
+def test_new_build_on_series_8_is_parsed_like_the_old_one() -> None:
     old, new = Simulated("Adaptec ASR-8805", volumes=1).read(), series8("drivespecific").read()
     assert new.drive_cache == {"all": "per_drive"}
     assert new == old
 
 
-def test_policy_for_all_drives_can_be_set_with_a_new_build_on_series_8() -> None:
+def test_policy_for_all_drives_can_be_set_with_new_build_on_series_8() -> None:
     simulated = series8("drivespecific")
     controller, provider = simulated.read(), simulated.provider
     assert provider.objection(controller, controller, {"drive_cache.all": "disabled"}, {"drive_cache.all": "disabled"}) is None
@@ -192,7 +192,7 @@ def test_policy_for_all_drives_can_be_set_with_a_new_build_on_series_8() -> None
     assert {drive.write_cache for drive in after.drives} == {"disabled"}
 
 
-def test_single_drive_is_not_set_against_the_policy_for_all_drives_of_a_new_build() -> None:
+def test_single_drive_setting_against_the_policy_for_all_is_refused() -> None:
     simulated = series8("enable")
     controller, provider = simulated.read(), simulated.provider
     drive = controller.drives[0]
@@ -204,7 +204,7 @@ def test_single_drive_is_not_set_against_the_policy_for_all_drives_of_a_new_buil
 
 
 @pytest.mark.parametrize("model", CONTAINER_MODELS)
-def test_max_cache_of_a_container_is_set_as_commanded(model: str) -> None:
+def test_max_cache_container_settings_are_applied(model: str) -> None:
     simulated = Simulated(model)
     controller, provider = simulated.read(), simulated.provider
     for words in (
@@ -223,7 +223,7 @@ def test_max_cache_of_a_container_is_set_as_commanded(model: str) -> None:
     assert (after.maxcache.flush_and_fetch_rate, after.maxcache.read_write_balance, after.maxcache.dirty_page_threshold) == (50, (2, 7), 30)
 
 
-def test_pool_of_max_cache_is_emptied_and_filled() -> None:
+def test_max_cache_pool_is_emptied_and_filled() -> None:
     simulated = Simulated("Adaptec 6805Q")
     controller, provider = simulated.read(), simulated.provider
     assert controller.maxcache is not None
@@ -238,7 +238,7 @@ def test_pool_of_max_cache_is_emptied_and_filled() -> None:
     assert filled.pool == (ssd,)
 
 
-def test_volume_of_max_cache_4_is_created_and_deleted() -> None:
+def test_max_cache_4_volume_is_created_and_deleted() -> None:
     simulated = Simulated("Adaptec SmartRAID 3154-8i")
     controller, provider = simulated.read(), simulated.provider
     provider.send(provider.command(controller, controller.volumes[0], "write", "writethrough"), "volume")
@@ -257,7 +257,7 @@ def test_volume_of_max_cache_4_is_created_and_deleted() -> None:
     assert deleted.volumes == ()
 
 
-def test_json_form_agrees_with_the_text_where_it_is_certain() -> None:
+def test_json_output_matches_text_output_where_unambiguous() -> None:
     simulated = Simulated("Adaptec SmartRAID 3154-8i")
     text = simulated.read()
     (other,) = parse(simulated.run(["arcconf", "GETCONFIGJSON", "1"]).stdout).controllers
@@ -268,7 +268,7 @@ def test_json_form_agrees_with_the_text_where_it_is_certain() -> None:
     assert (other.mode, other.cache_ratio, other.drive_cache) == (text.mode, text.cache_ratio, text.drive_cache)
 
 
-def test_ratio_of_a_cache_that_no_volume_uses_is_set_after_the_first_one_is_cached() -> None:
+def test_ratio_of_unused_cache_is_set_after_the_first_volume_is_cached() -> None:
     simulated = Simulated("Adaptec SmartRAID 3154-8i")
     for volume in simulated.state["controllers"][0]["volumes"]:
         volume["caching"] = False

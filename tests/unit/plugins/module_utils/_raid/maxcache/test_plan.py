@@ -87,7 +87,7 @@ def refused(one: Controller, kind: type[StorageError] = BadInput, **entry: t.Any
 ABSENT: dict[str, t.Any] = {"cache_volumes": [{"state": "absent"}]}
 
 
-def test_steps_are_plain_data_and_planning_changes_nothing():
+def test_steps_are_serializable_and_planning_has_no_side_effects():
     one = controller(volume(0, write=ON, write_policy="writeback", dirty="dirty"))
     steps, left_out = planned(one, **ABSENT)
     assert json.loads(json.dumps([dataclasses.asdict(step) for step in steps]))
@@ -115,13 +115,13 @@ def test_steps_are_plain_data_and_planning_changes_nothing():
         ("clean", [], "clean"),
     ],
 )
-def test_only_what_is_reported_as_clean_is_clean(cache, volumes, expected):
+def test_only_caches_reported_clean_are_clean(cache, volumes, expected):
     there = dataclasses.replace(CONTAINER, dirty=cache)
     made = [volume(number, **cached) for number, cached in enumerate(volumes)]
     assert maxcache_rules.dirtiness("container", there, made) == expected
 
 
-def test_a_volume_without_a_word_of_maxcache_is_not_clean():
+def test_volume_without_max_cache_status_is_not_clean():
     silent = Volume(id="1", name="silent")
     assert maxcache_rules.dirtiness("container", CONTAINER, [volume(0, dirty="clean"), silent]) == "unknown"
     assert maxcache_rules.dirtiness("pool", None, [volume(0, dirty="clean"), silent]) == "unknown"
@@ -133,33 +133,33 @@ def test_a_volume_without_a_word_of_maxcache_is_not_clean():
     assert "does not report whether its maxCache pool is clean" in refused(pool, Refused, **ABSENT)
 
 
-def test_of_a_pool_a_volume_that_is_clean_and_may_write_is_not_believed():
+def test_clean_pool_volume_with_unknown_write_caching_is_not_accepted():
     pool = dataclasses.replace(controller(volume(0, write=SILENT, dirty="clean")), maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
     assert "does not report whether its writes are cached" in refused(pool, Refused, **ABSENT)
 
 
-def test_of_a_pool_only_its_volumes_report():
+def test_pool_dirtiness_is_determined_by_its_volumes():
     assert maxcache_rules.dirtiness("pool", None, [volume(0, dirty="clean")]) == "clean"
     assert maxcache_rules.dirtiness("pool", None, [volume(0)]) == "unknown"
     assert maxcache_rules.dirtiness("pool", None, []) == "unknown"
 
 
-def test_a_cache_that_does_not_report_is_not_removed():
+def test_cache_with_unreported_dirtiness_is_not_removed():
     assert "does not report whether its maxCache volume 100 is clean" in refused(with_cache(controller(), dirty="unknown"), Refused, **ABSENT)
 
 
-def test_a_volume_that_does_not_report_whether_it_writes_keeps_its_cache():
+def test_volume_with_unreported_write_caching_keeps_its_cache():
     assert "does not report whether its writes are cached" in refused(controller(volume(0, write=SILENT)), Refused, **ABSENT)
 
 
 @pytest.mark.parametrize("clean", ["clean", "dirty"])
-def test_the_wait_is_never_left_out(clean):
+def test_removal_always_waits_for_clean(clean):
     steps, _left_out = planned(with_cache(controller(), dirty=clean), **ABSENT)
     assert [type(step.operation) for step in steps] == [WaitForClean, SendMaxCacheCommand]
     assert (steps[0].before, steps[0].after) == (clean, "clean")
 
 
-def test_a_flush_is_not_over_while_the_controller_or_a_volume_is_missing():
+def test_flush_is_not_complete_while_controller_or_volume_is_missing():
     one = controller(volume(0, write=ON, write_policy="writeback", dirty="dirty"))
     waiting = next(step for step in planned(one, **ABSENT)[0] if isinstance(step.operation, WaitForClean)).operation
     flushed = controller(volume(0, dirty="clean"))
@@ -170,7 +170,7 @@ def test_a_flush_is_not_over_while_the_controller_or_a_volume_is_missing():
     assert flush_state(controller(volume(0, write=Policy("disabled", "enabled"), dirty="clean")), waiting) == ("dirty", [])
 
 
-def test_a_flush_is_not_over_while_a_volume_that_came_meanwhile_writes():
+def test_flush_is_not_complete_while_a_new_volume_is_written_through_cache():
     waiting = next(step for step in planned(controller(), **ABSENT)[0] if isinstance(step.operation, WaitForClean)).operation
     assert flush_state(controller(volume(0), volume(7)), waiting) == ("clean", [])
     assert flush_state(controller(volume(0), volume(7, write=ON, dirty="dirty")), waiting) == ("dirty", [])
@@ -191,7 +191,7 @@ LOST = "line 40: the heading 'Logical De' of a volume"
         {"volumes": [{"id": "0", "read": True}, {"id": "all", "write": "disabled"}]},
     ],
 )
-def test_with_something_lost_nothing_is_done_to_the_whole_cache_or_to_all_volumes(entry):
+def test_incomplete_reading_prevents_changes_to_the_whole_cache(entry):
     wanted = parse_controllers([{"id": "1", **entry}])
     plan(host(controller()), wanted)
     with pytest.raises(NotUnderstood, match="did not report everything") as raised:
@@ -199,14 +199,14 @@ def test_with_something_lost_nothing_is_done_to_the_whole_cache_or_to_all_volume
     assert (LOST in raised.value.message, raised.value.message.endswith("Nothing was changed.")) == (True, True)
 
 
-def test_with_something_lost_a_cache_that_is_not_seen_is_not_called_absent():
+def test_incomplete_reading_does_not_prove_absence_of_a_cache():
     none = dataclasses.replace(controller(), maxcache=MaxCache("container"))
     assert plan(host(none), parse_controllers([{"id": "1", **ABSENT}])) == ([], [])
     with pytest.raises(NotUnderstood):
         plan(host(none, lost=(LOST,)), parse_controllers([{"id": "1", **ABSENT}]))
 
 
-def test_with_something_lost_a_pool_stays():
+def test_incomplete_reading_keeps_the_pool():
     pool = dataclasses.replace(controller(volume(0, dirty="clean")), maxcache=MaxCache("pool", pool=("0,4",), assigned=1))
     for entry in (ABSENT, {"pool_drives": ["0,5"]}, {"pool_drives": ["0,4", "0,5"]}):
         wanted = parse_controllers([{"id": "1", **entry}])
@@ -215,7 +215,7 @@ def test_with_something_lost_a_pool_stays():
             plan(host(pool, lost=(LOST,)), wanted)
 
 
-def test_with_something_lost_what_is_named_can_be_set():
+def test_incomplete_reading_allows_changes_to_named_items():
     wanted = parse_controllers([{"id": "1", "flush_and_fetch_rate": 7, "volumes": [{"id": "0", "read": False}]}])
     assert plan(host(controller(), lost=(LOST,)), wanted) == plan(host(controller()), wanted)
     assert len(plan(host(controller(), lost=(LOST,)), wanted)[0]) == 2
@@ -224,14 +224,14 @@ def test_with_something_lost_what_is_named_can_be_set():
 # -- silence
 
 
-def test_without_members_or_level_nothing_is_compared():
+def test_unreported_members_or_level_are_not_compared():
     requested = {"cache_volumes": [{"drives": ["0,4", "0,5"], "raid_level": "1"}]}
     for changes in ({"members": ()}, {"raid_level": "unknown"}):
         assert "does not report the SSDs" in refused(with_cache(controller(), **changes), NotUnderstood, **requested)
     assert planned(controller(), **requested) == ([], [])
 
 
-def test_a_setting_that_is_not_printed_is_not_touched():
+def test_unreported_setting_is_not_changed():
     one = controller(volume(0, write=SILENT), volume(1))
     assert "does not report its maxCache write cache" in refused(one, volumes=[{"id": "0", "write": "writeback"}])
     steps, left_out = planned(one, volumes=[{"id": "all", "write": "writeback"}])
@@ -241,18 +241,18 @@ def test_a_setting_that_is_not_printed_is_not_touched():
     assert "does not report its maxCache read/write balance" in refused(one, read_write_balance={"read": 1, "write": 1})
 
 
-def test_of_all_volumes_one_at_least_has_to_be_possible():
+def test_all_volumes_requires_at_least_one_supported_volume():
     one = controller(volume(0, write=SILENT), volume(1, write=SILENT))
     assert "does not report" in refused(one, volumes=[{"id": "all", "write": "writeback"}])
 
 
-def test_a_policy_that_is_not_reported_is_set_again():
+def test_unreported_policy_is_set_again():
     one = controller(volume(0, write=ON, write_policy="unknown"))
     steps, _left_out = planned(one, volumes=[{"id": "0", "write": "writeback"}])
     assert [step.operation.words[2:] for step in steps] == [("LOGICALDRIVE", "0", "WRITECACHE", "ENABLE", "MAXCACHEWRITEPOLICY", "WB")]
 
 
-def test_what_a_volume_had_and_could_not_get_back_has_to_be_reported():
+def test_settings_that_cannot_be_restored_are_reported():
     one = controller(volume(0, write=ON, write_policy="writeback_with_writethrough", dirty="dirty"))
     requested = {"cache_volumes": [{"drives": ["0,4", "0,6"], "raid_level": "1"}]}
     assert "could not be set back afterwards (writeback_with_writethrough)" in refused(one, **requested)
@@ -260,7 +260,7 @@ def test_what_a_volume_had_and_could_not_get_back_has_to_be_reported():
     assert steps[-1].after == "writethrough"
 
 
-def test_an_unknown_raid_level_is_no_redundancy():
+def test_unknown_raid_level_is_not_redundant():
     one = with_cache(controller(), raid_level="unknown")
     assert "does not report its RAID level" in refused(one, Refused, volumes=[{"id": "0", "write": "writeback"}])
 
@@ -275,30 +275,30 @@ def test_an_unknown_raid_level_is_no_redundancy():
         ({"maxcache": MaxCache()}, "does not report which maxCache it has"),
     ],
 )
-def test_why_there_is_no_maxcache(changes, reason):
+def test_reasons_for_missing_max_cache(changes, reason):
     assert reason in refused(controller(**changes), flush_and_fetch_rate=50)
 
 
 # -- who is meant
 
 
-def test_entries_without_settings_need_nothing():
+def test_entries_without_settings_plan_nothing():
     assert planned(controller(maxcache=None), id="1") == ([], [])
 
 
-def test_a_controller_is_named_once():
+def test_controller_listed_twice_is_rejected():
     with pytest.raises(BadInput, match="Two entries are for arcconf controller 1 maxcache"):
         plan(host(controller()), parse_controllers([{"id": "1", "flush_and_fetch_rate": 50}, {"id": "all", "flush_and_fetch_rate": 60}]))
 
 
-def test_a_volume_or_controller_that_is_not_there():
+def test_missing_volume_or_controller_is_reported():
     with pytest.raises(DeviceMissing, match="has no volume with id 7"):
         planned(controller(), volumes=[{"id": "7", "read": True}])
     with pytest.raises(DeviceMissing, match="controller 3"):
         planned(controller(), id="3", flush_and_fetch_rate=50)
 
 
-def test_a_damaged_reading_is_relied_on_for_nothing():
+def test_damaged_reading_is_rejected():
     source = Source(FakeTool(name="arcconf"), Reading((controller(),), ("line 3: 'x'",), complete=False))
     with pytest.raises(NotUnderstood, match="is damaged"):
         plan(RaidState((source,), (Seen(controller(), source),)), parse_controllers([ABSENT]))
@@ -318,14 +318,14 @@ def test_a_damaged_reading_is_relied_on_for_nothing():
         ({"usage": "unknown", "state": "failed"}, "does not show it free (state: failed)"),
     ],
 )
-def test_ssds_that_cannot_be_used(changes, reason):
+def test_unusable_ssds_are_refused(changes, reason):
     plain = controller()
     drives = tuple(dataclasses.replace(drive, **changes) if drive.address == "0,6" else drive for drive in plain.drives)
     one = dataclasses.replace(plain, drives=drives)
     assert reason in refused(one, cache_volumes=[{"drives": ["0,4", "0,6"], "raid_level": "1"}])
 
 
-def test_members_of_the_cache_that_goes_are_free_for_the_one_that_comes():
+def test_members_of_a_deleted_cache_are_available_for_a_new_one():
     plain = controller()
     drives = tuple(dataclasses.replace(drive, usage="configured") if drive.address in CONTAINER.members else drive for drive in plain.drives)
     steps, _left_out = planned(dataclasses.replace(plain, drives=drives), cache_volumes=[{"drives": ["0, 5", "0 4", "0,6"], "raid_level": "5"}])
@@ -335,18 +335,18 @@ def test_members_of_the_cache_that_goes_are_free_for_the_one_that_comes():
     assert (steps[-1].attribute, steps[-1].operation.must_succeed) == ("maxcache_read", False)
 
 
-def test_a_pool_whose_ssds_are_not_named_is_left_alone():
+def test_pool_with_unlisted_ssds_is_not_touched():
     one = dataclasses.replace(controller(volume(0, dirty="clean")), maxcache=MaxCache("pool", assigned=1, limit=8))
     assert "reports 1 SSDs in its maxCache pool, and lists 0" in refused(one, NotUnderstood, pool_drives=["0,4"])
     assert planned(one, volumes=[{"id": "0", "read": True}]) == ([], [])
 
 
-def test_a_limit_counts_for_what_is_there_too():
+def test_ssd_limit_includes_existing_ssds():
     one = dataclasses.replace(controller(), maxcache=MaxCache("container", (CONTAINER,), limit=1))
     assert "allows 1 SSDs" in refused(one, cache_volumes=[{"drives": ["0,4", "0,5"], "raid_level": "1"}])
 
 
-def test_a_size_within_a_percent_is_the_same():
+def test_size_within_one_percent_is_equal():
     requested = {"drives": ["0,4", "0,5"], "raid_level": "1"}
     assert planned(controller(), cache_volumes=[{**requested, "size": "100.5G"}])[0] == []
     assert len(planned(controller(), cache_volumes=[{**requested, "size": "150G"}])[0]) == 4
@@ -354,7 +354,7 @@ def test_a_size_within_a_percent_is_the_same():
 
 
 @pytest.mark.parametrize(("level", "count", "size"), [("simple", 1, 200), ("0", 2, 400), ("1", 2, 200), ("1E", 3, 300), ("5", 3, 400), ("10", 4, 400)])
-def test_what_ssds_give(level, count, size):
+def test_usable_size_of_ssds(level, count, size):
     requested = parse_controllers([{"cache_volumes": [{"drives": [f"0,{number}" for number in range(count)], "raid_level": level}]}])[0].cache_volumes[0]
     assert maxcache_rules.usable_size(controller(), requested) == size * GIB
 
@@ -378,7 +378,7 @@ def smart(**changes: t.Any) -> Controller:
 SMART_WISH = {"data_volume": "volume0", "drives": ["0,4", "0,5"], "raid_level": "1", "size": "100G"}
 
 
-def test_maxcache_4_takes_the_requested_volume():
+def test_max_cache_4_volume_is_created_as_requested():
     steps, _left_out = planned(smart(), cache_volumes=[SMART_WISH])
     assert steps[0].operation.words[:6] == ("CREATE", "1", "MAXCACHE", "Wcache", "WT", "DataLD")
 
@@ -393,7 +393,7 @@ def test_maxcache_4_takes_the_requested_volume():
         ({"protection": Protection()}, "its capacitor is unknown"),
     ],
 )
-def test_maxcache_4_is_created_only_under_protection(changes, reason):
+def test_max_cache_4_is_created_only_with_protection(changes, reason):
     assert reason in refused(smart(**changes), cache_volumes=[SMART_WISH])
 
 
@@ -405,12 +405,12 @@ def test_maxcache_4_is_created_only_under_protection(changes, reason):
         ({"acceleration": "io_bypass"}, "SSD I/O bypass"),
     ],
 )
-def test_what_excludes_maxcache_4(changes, reason):
+def test_conflicts_with_max_cache_4(changes, reason):
     one = smart(volumes=(dataclasses.replace(smart().volumes[0], **changes),))
     assert reason in refused(one, cache_volumes=[SMART_WISH])
 
 
-def test_all_cache_volumes_together_have_a_limit_by_the_size_of_their_lines():
+def test_total_size_of_cache_volumes_is_limited_by_line_size():
     large = dataclasses.replace(smart().volumes[0], size=20000 * GIB)
     drives = tuple(dataclasses.replace(drive, size=10000 * GIB) for drive in smart().drives)
     one = smart(volumes=(large,), drives=drives)
@@ -418,7 +418,7 @@ def test_all_cache_volumes_together_have_a_limit_by_the_size_of_their_lines():
     assert len(planned(one, cache_volumes=[{**SMART_WISH, "size": "2T", "line_size": 256}])[0]) == 1
 
 
-def test_a_name_that_two_volumes_answer_to():
+def test_ambiguous_volume_name_is_rejected():
     first = smart().volumes[0]
     one = smart(volumes=(first, dataclasses.replace(first, id="volume0", name="other")))
     assert "2 volumes that are called volume0" in refused(one, cache_volumes=[SMART_WISH])
@@ -427,7 +427,7 @@ def test_a_name_that_two_volumes_answer_to():
 # -- captured outputs
 
 
-def test_the_captured_container_is_emptied_and_found_as_it_is(shared_corpus: pathlib.Path):
+def test_captured_container_is_converged_and_can_be_removed(shared_corpus: pathlib.Path):
     text = (shared_corpus / "arcconf" / "getconfig-al_asr7805q_maxcache3-wbb.txt").read_text(encoding="utf-8", errors="replace")
     one = dataclasses.replace(arcconf_text.parse(text).controllers[0], id="1")
     assert planned(one, cache_volumes=[{"drives": ["0,17", "0,18"], "raid_level": "1"}], volumes=[{"id": "2", "read": True, "write": "writeback"}]) == ([], [])
@@ -439,7 +439,7 @@ def test_the_captured_container_is_emptied_and_found_as_it_is(shared_corpus: pat
     assert steps[2].before == {"drives": ["0,17", "0,18"], "raid_level": "1"}
 
 
-def test_the_captured_pool_reads_and_does_not_report_whether_it_is_clean(shared_corpus: pathlib.Path):
+def test_captured_pool_is_converged_and_does_not_report_dirtiness(shared_corpus: pathlib.Path):
     text = (shared_corpus / "arcconf" / "getconfig-al_adaptec-6805q_maxcache2-drives-wb.txt").read_text(encoding="utf-8", errors="replace")
     one = dataclasses.replace(arcconf_text.parse(text).controllers[0], id="1")
     assert planned(one, pool_drives=["0,0"], volumes=[{"id": "all", "read": True}]) == ([], [])

@@ -127,7 +127,7 @@ def writing(model: str, **options: t.Any) -> Rig:
 
 
 @pytest.mark.parametrize("model", [SERIES7, SERIES8])
-def test_create_a_container_and_let_a_volume_use_it(model):
+def test_container_is_created_and_used_by_a_volume(model):
     rig = Rig(model, maxcache=False)
     rig.settle(
         cache_volumes=[{"drives": rig.ssds, "raid_level": "1"}],
@@ -143,7 +143,7 @@ def test_create_a_container_and_let_a_volume_use_it(model):
 
 
 @pytest.mark.parametrize("policy", ["writethrough", "writeback", "instant_writeback", "disabled"])
-def test_every_write_policy_from_every_other(policy):
+def test_every_write_policy_transition(policy):
     for start in ("writethrough", "writeback", "instant_writeback", "disabled"):
         rig = Rig(SERIES8)
         rig.run(volumes=[{"id": "0", "write": start}])
@@ -152,7 +152,7 @@ def test_every_write_policy_from_every_other(policy):
         assert len(rig.changes) == (start != policy)
 
 
-def test_a_converged_host_is_read_once_and_64_volumes_do_not_cost_more():
+def test_converged_host_is_read_once_with_64_volumes():
     rig = Rig(SERIES8, volumes=64)
     entry = {"volumes": [{"id": "all", "read": True, "write": "writeback"}]}
     rig.run(**entry)
@@ -162,7 +162,7 @@ def test_a_converged_host_is_read_once_and_64_volumes_do_not_cost_more():
     assert [call[1] for call in rig.runner.calls] == ["LIST", "GETCONFIG"]
 
 
-def test_delete_switches_off_waits_and_deletes():
+def test_delete_disables_writeback_waits_and_deletes():
     rig = writing(SERIES7)
     outcome = rig.settle(cache_volumes=[{"state": "absent"}])
     assert [type(step.operation) for step in outcome.steps] == [SendMaxCacheCommand, WaitForClean, SendMaxCacheCommand]
@@ -173,7 +173,7 @@ def test_delete_switches_off_waits_and_deletes():
     assert rig.slept == sorted(rig.slept) != []
 
 
-def test_readings_at_a_long_flush_become_rarer_and_there_is_no_deadline():
+def test_long_flush_is_polled_less_often_without_deadline():
     rig = writing(SERIES8, flush_reads=400)
     rig.run(cache_volumes=[{"state": "absent"}])
     assert rig.slept[:6] == [2, 4, 8, 16, 30, 30]
@@ -182,7 +182,7 @@ def test_readings_at_a_long_flush_become_rarer_and_there_is_no_deadline():
     assert rig.containers == []
 
 
-def test_other_members_or_another_level_rebuild_the_container_and_set_everything_back():
+def test_changed_members_or_level_rebuild_container_and_restore_settings():
     rig = writing(SERIES8, ssds=3)
     rig.run(volumes=[{"id": "1", "read": True}])
     rig.runner.calls.clear()
@@ -193,7 +193,7 @@ def test_other_members_or_another_level_rebuild_the_container_and_set_everything
     assert outcome.to_dict()["diff"]["after"]["arcconf controller 1 maxcache"]["cache_volume"]["raid_level"] == "5"
 
 
-def test_an_explicit_size_is_kept_and_another_one_rebuilds():
+def test_explicit_size_is_kept_and_changed_size_rebuilds():
     rig = Rig(SERIES7, maxcache=False)
     entry = {"drives": rig.ssds, "raid_level": "1"}
     rig.settle(cache_volumes=[{**entry, "size": "100G"}])
@@ -203,7 +203,7 @@ def test_an_explicit_size_is_kept_and_another_one_rebuilds():
     assert [change[0] for change in rig.changes] == ["DELETE", "CREATE"]
 
 
-def test_a_wait_that_times_out_reports_what_was_done_and_the_next_run_continues():
+def test_wait_timeout_reports_completed_steps_and_next_run_continues():
     rig = writing(SERIES7, flush_reads=50)
     with pytest.raises(TimedOut) as raised:
         rig.run(cache_volumes=[{"state": "absent"}], flush_timeout=20)
@@ -217,7 +217,7 @@ def test_a_wait_that_times_out_reports_what_was_done_and_the_next_run_continues(
     assert rig.containers == []
 
 
-def test_a_wait_that_is_interrupted_leaves_the_cache():
+def test_interrupted_wait_keeps_the_cache():
     rig = writing(SERIES7)
 
     def interrupt():
@@ -230,7 +230,7 @@ def test_a_wait_that_is_interrupted_leaves_the_cache():
     assert raised.value.facts["progress"] == ["arcconf controller 1 maxcache: still dirty after 0 s"]
 
 
-def test_write_caching_that_comes_back_while_waiting_ends_the_wait():
+def test_write_caching_reenabled_during_wait_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = lambda: rig.controller["volumes"][0]["maxcache"].update(write=True)
     with pytest.raises(NotEffective, match="write caching of volume0 is still on"):
@@ -238,7 +238,7 @@ def test_write_caching_that_comes_back_while_waiting_ends_the_wait():
     assert len(rig.containers) == 1
 
 
-def test_a_controller_that_does_not_report_any_more_ends_the_wait():
+def test_controller_that_stops_reporting_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = rig.containers.clear
     with pytest.raises(NotUnderstood, match="does not report any more whether its maxCache is clean: write caching was switched off for volume0"):
@@ -247,7 +247,7 @@ def test_a_controller_that_does_not_report_any_more_ends_the_wait():
 
 
 @pytest.mark.parametrize("fault", ["truncated", "empty"])
-def test_a_damaged_look_is_repeated_and_a_lasting_one_ends_the_wait(fault):
+def test_damaged_reading_is_repeated_and_permanent_damage_ends_the_wait(fault):
     rig = writing(SERIES8)
     faults = rig.runner.states["arcconf"]["faults"]
     rig.on_sleep = lambda: faults.update({fault: not faults.get(fault)})
@@ -276,7 +276,7 @@ def lose_after(rig: Rig, number: int) -> None:
     rig.read = read
 
 
-def test_a_reading_that_lost_something_is_repeated_and_ends_the_wait(monkeypatch):
+def test_incomplete_reading_is_repeated_and_finally_ends_the_wait(monkeypatch):
     rig = writing(SERIES8)
     lose_after(rig, 2)
     monkeypatch.setattr(ArcConf, "read", rig.read)
@@ -285,7 +285,7 @@ def test_a_reading_that_lost_something_is_repeated_and_ends_the_wait(monkeypatch
     assert len(rig.containers) == 1
 
 
-def test_what_is_read_back_with_something_lost_proves_nothing(monkeypatch):
+def test_incomplete_verification_reading_proves_nothing(monkeypatch):
     rig = Rig(SERIES8)
     lose_after(rig, 1)
     monkeypatch.setattr(ArcConf, "read", rig.read)
@@ -295,7 +295,7 @@ def test_what_is_read_back_with_something_lost_proves_nothing(monkeypatch):
     assert raised.value.facts["changed"] is True
 
 
-def test_what_is_read_back_and_could_not_be_planned_is_not_called_unchanged():
+def test_unverifiable_state_is_not_reported_as_unchanged():
     rig = Rig(SERIES8)
     real = rig.runner.run
 
@@ -311,7 +311,7 @@ def test_what_is_read_back_and_could_not_be_planned_is_not_called_unchanged():
     assert "Nothing was changed" not in raised.value.message
 
 
-def test_a_command_that_is_refused_ends_the_run():
+def test_rejected_command_ends_the_run():
     rig = Rig(SERIES8, maxcache=False)
     real = rig.runner.run
 
@@ -345,7 +345,7 @@ def test_acknowledged_and_ignored_setting_is_detected():
 # -- what is refused with maxCache 3.0
 
 
-def test_one_container_only():
+def test_only_one_container_is_supported():
     rig = Rig(SERIES8, ssds=4)
     entry = {"raid_level": "1"}
     reported = rig.refuses(cache_volumes=[{**entry, "drives": rig.ssds[:2]}, {**entry, "drives": rig.ssds[2:]}])
@@ -353,7 +353,7 @@ def test_one_container_only():
 
 
 @pytest.mark.parametrize(("level", "count"), [("simple", 1), ("0", 2)])
-def test_write_caching_on_ssds_without_redundancy_is_refused_by_the_controller_itself(level, count):
+def test_write_caching_on_non_redundant_ssds_is_refused(level, count):
     rig = Rig(SERIES8, ssds=2, maxcache=False)
     requested = {"cache_volumes": [{"drives": rig.ssds[:count], "raid_level": level}]}
     for allowed in (False, True):
@@ -362,12 +362,12 @@ def test_write_caching_on_ssds_without_redundancy_is_refused_by_the_controller_i
     rig.settle(**requested, volumes=[{"id": "0", "read": True}])
 
 
-def test_rebuilding_without_redundancy_is_refused_while_a_volume_writes():
+def test_non_redundant_rebuild_is_refused_while_a_volume_caches_writes():
     rig = writing(SERIES8)
     assert "only on a redundant one" in rig.refuses(cache_volumes=[{"drives": rig.ssds, "raid_level": "0"}], volumes=[{"id": "0", "write": "writeback"}])
 
 
-def test_rebuilding_without_redundancy_is_refused_for_volumes_that_are_not_listed():
+def test_non_redundant_rebuild_is_refused_for_unlisted_volumes():
     rig = writing(SERIES8)
     assert "only on a redundant one" in rig.refuses(cache_volumes=[{"drives": rig.ssds, "raid_level": "0"}], allow_unprotected=True)
 
@@ -379,12 +379,12 @@ def test_rebuilding_without_redundancy_is_refused_for_volumes_that_are_not_liste
         (["0,77", "0,78"], "has no drive 0,77; it has:"),
     ],
 )
-def test_drives_that_cannot_be_used(drives, reason):
+def test_unusable_drives_are_refused(drives, reason):
     rig = Rig(SERIES8, maxcache=False)
     assert reason in rig.refuses(cache_volumes=[{"drives": drives, "raid_level": "1"}])
 
 
-def test_an_ssd_that_is_a_spare_or_raw_is_not_taken():
+def test_spare_or_raw_ssd_is_refused():
     rig = Rig(SERIES8, maxcache=False)
     for state, reason in (("Global Hot-Spare", "is a hot spare"), ("Raw (Pass Through)", "is given to the host as it is"), ("Failed", "does not show it free")):
         next(drive for drive in rig.controller["drives"] if drive["ssd"])["state"] = state
@@ -402,18 +402,18 @@ def test_an_ssd_that_is_a_spare_or_raw_is_not_taken():
         ({"cache_volumes": [{"drives": ["0,12", "0,13"], "raid_level": "1", "data_volume": "0"}]}, "no data_volume of its own"),
     ],
 )
-def test_what_a_container_does_not_have(entry, reason):
+def test_settings_unsupported_for_containers_are_refused(entry, reason):
     assert reason in Rig(SERIES8, maxcache=False).refuses(**entry)
 
 
-def test_caching_without_a_cache_volume_is_refused_and_off_is_fine():
+def test_caching_without_cache_volume_is_refused_and_disabling_is_accepted():
     rig = Rig(SERIES8, maxcache=False)
     assert "no SSDs in a maxCache volume" in rig.refuses(volumes=[{"id": "0", "read": True}])
     assert "no SSDs in a maxCache volume" in rig.refuses(cache_volumes=[{"state": "absent"}], volumes=[{"id": "all", "write": "writeback"}])
     rig.settle(cache_volumes=[{"state": "absent"}], volumes=[{"id": "all", "read": False, "write": "disabled"}])
 
 
-def test_reading_is_switched_off_together_with_the_cache_volume():
+def test_reading_is_disabled_together_with_the_cache_volume():
     rig = writing(SERIES8)
     rig.settle(cache_volumes=[{"state": "absent"}], volumes=[{"id": "0", "read": False, "write": "disabled"}])
 
@@ -425,7 +425,7 @@ def test_controllers_without_maxcache(model):
     assert "has no maxCache" in reported or "HBA mode" in reported
 
 
-def test_of_all_controllers_those_without_maxcache_are_left_out():
+def test_all_skips_controllers_without_max_cache():
     rig = Rig(SERIES8)
     rig.runner.add(Arcconf, "Adaptec ASR-8805", volumes=1)
     outcome = rig.run(flush_and_fetch_rate=300)
@@ -434,7 +434,7 @@ def test_of_all_controllers_those_without_maxcache_are_left_out():
     assert "has no maxCache" in rig.refuses(id="2", flush_and_fetch_rate=300)
 
 
-def test_a_degraded_cache_takes_no_new_write_caching_and_warns_of_the_old():
+def test_degraded_cache_refuses_new_write_caching_and_warns_of_existing():
     rig = writing(SERIES8)
     rig.containers[0]["status"] = "Degraded"
     outcome = rig.run(volumes=[{"id": "0", "write": "writeback"}])
@@ -446,19 +446,19 @@ def test_a_degraded_cache_takes_no_new_write_caching_and_warns_of_the_old():
 # -- maxCache 1 and 2: a pool
 
 
-def test_ssds_enter_and_leave_the_pool():
+def test_ssds_are_added_to_and_removed_from_the_pool():
     rig = Rig(SERIES6, ssds=3, maxcache=False)
     rig.settle(pool_drives=rig.ssds[:2], volumes=[{"id": "all", "read": True}])
     assert [change[0] + " " + change[2] for change in rig.changes] == ["SETMAXCACHE ADDTOPOOL", *["SETMAXCACHE LOGICALDRIVE"] * 2]
     assert rig.settings(1)["read"] is True
 
 
-def test_a_pool_whose_dirtiness_is_not_reported_keeps_its_ssds():
+def test_pool_with_unreported_dirtiness_keeps_its_ssds():
     rig = Rig(SERIES6, ssds=2)
     assert "does not report whether its maxCache pool is clean" in rig.refuses(Refused, pool_drives=rig.ssds[:1])
 
 
-def test_writing_through_a_pool_needs_a_permission_and_a_flush_before_an_ssd_leaves():
+def test_pool_writeback_requires_permission_and_flush_before_ssd_removal():
     rig = Rig(SERIES6, ssds=2)
     rig.controller["maxcache"]["write_feature"] = True
     requested = {"id": "all", "write": "writeback"}
@@ -482,11 +482,11 @@ def test_absent_pool_is_flushed_and_emptied():
     assert "use one of them" in rig.refuses(cache_volumes=[{"state": "absent"}], pool_drives=rig.ssds)
 
 
-def test_a_pool_that_does_not_report_write_caching_cannot_have_it():
+def test_pool_without_write_cache_report_refuses_write_caching():
     assert "does not report its maxCache write cache" in Rig(SERIES6).refuses(volumes=[{"id": "0", "write": "writeback", "allow_unprotected": True}])
 
 
-def test_a_pool_has_no_cache_volumes_and_a_limit():
+def test_pool_has_no_cache_volumes_and_is_limited():
     rig = Rig(SERIES6, ssds=10, maxcache=False)
     assert "set pool_drives instead" in rig.refuses(cache_volumes=[{"drives": rig.ssds[:2], "raid_level": "1"}])
     assert "allows 8 SSDs in its maxCache, and 10 are wanted" in rig.refuses(pool_drives=rig.ssds)
@@ -507,7 +507,7 @@ def smart_spec(rig: Rig, **changes: t.Any) -> dict[str, t.Any]:
     return {"data_volume": "volume1", "drives": rig.ssds[:2], "raid_level": "1", "size": "64G", **changes}
 
 
-def test_the_life_of_a_cache_volume_of_its_own():
+def test_lifecycle_of_a_dedicated_cache_volume():
     rig = smart()
     rig.settle(cache_volumes=[smart_spec(rig, write="writeback", line_size=256)])
     assert [change[:7] for change in rig.changes] == [("CREATE", "1", "MAXCACHE", "Wcache", "WB", "CacheLineSize", "256")]
@@ -525,13 +525,13 @@ def test_the_life_of_a_cache_volume_of_its_own():
     assert rig.containers == []
 
 
-def test_without_a_policy_it_is_created_with_write_through():
+def test_default_write_policy_is_writethrough():
     rig = smart()
     rig.settle(cache_volumes=[smart_spec(rig)])
     assert rig.settings(1)["policy"] == "WT"
 
 
-def test_two_cache_volumes_and_ssds_that_move_between_them():
+def test_ssds_are_moved_between_two_cache_volumes():
     rig = smart()
     rig.controller["volumes"][0]["caching"] = False
     first = smart_spec(rig, data_volume="volume0")
@@ -542,7 +542,7 @@ def test_two_cache_volumes_and_ssds_that_move_between_them():
     assert [change[0] for change in rig.changes] == ["DELETE", "DELETE", "CREATE", "CREATE"]
 
 
-def test_write_back_without_redundancy_needs_a_permission():
+def test_non_redundant_writeback_requires_permission():
     rig = smart()
     entry = smart_spec(rig, raid_level="simple", drives=rig.ssds[:1], write="writeback")
     assert "its maxCache is RAID 0" in rig.refuses(Refused, cache_volumes=[entry])
@@ -551,7 +551,7 @@ def test_write_back_without_redundancy_needs_a_permission():
     rig.settle(cache_volumes=[{**entry, "write": "writethrough"}])
 
 
-def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_its_own():
+def test_cache_volume_permission_does_not_apply_to_separate_volume_entries():
     rig = smart()
     entry = {"cache_volumes": [smart_spec(rig, raid_level="0", write="writeback")], "allow_unprotected": True}
     assert rig.run(check_mode=True, **entry).changed
@@ -560,7 +560,7 @@ def test_a_permission_for_cache_volumes_is_none_for_a_volume_with_an_entry_of_it
     assert rig.run(check_mode=True, **entry, volumes=[{**named, "allow_unprotected": True}]).changed
 
 
-def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is_allowed():
+def test_writeback_of_unlisted_volume_is_restored_only_with_permission():
     rig = smart()
     rig.run(cache_volumes=[smart_spec(rig, write="writeback")])
     weaker = {"cache_volumes": [smart_spec(rig, raid_level="0")]}
@@ -579,38 +579,38 @@ def test_a_volume_that_is_not_listed_gets_its_write_back_back_only_where_that_is
         ({"raid_level": "1E", "drives": ["0,20", "0,21", "0,22"]}, "cannot have maxCache create 1E"),
     ],
 )
-def test_rules_of_a_cache_volume_of_its_own(changes, reason):
+def test_rules_for_dedicated_cache_volumes(changes, reason):
     rig = smart()
     assert reason in rig.refuses(cache_volumes=[smart_spec(rig, **changes)])
 
 
 @pytest.mark.parametrize("fault", ["capacitor_charging", "battery_failed"])
-def test_creation_needs_a_full_capacitor(fault):
+def test_creation_requires_a_charged_capacitor(fault):
     rig = smart()
     rig.runner.states["arcconf"]["faults"][fault] = True
     assert "only with a healthy cache module and a full capacitor" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
-def test_io_bypass_excludes_it():
+def test_io_bypass_conflicts_with_cache_volume():
     rig = smart()
     rig.controller["volumes"][1]["ssd_bypass"] = True
     assert "SSD I/O bypass is on" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
 @pytest.mark.parametrize("settings", [{"read": True}, {"write": "disabled"}, {"write": "instant_writeback"}])
-def test_what_a_cache_volume_of_its_own_has_no_switch_for(settings):
+def test_unsupported_switches_of_dedicated_cache_volumes_are_refused(settings):
     rig = smart()
     rig.run(cache_volumes=[smart_spec(rig)])
     assert "volume1" in rig.refuses(volumes=[{"name": "volume1", **settings}])
 
 
-def test_two_policies_for_one_volume_contradict_each_other():
+def test_contradicting_policies_for_one_volume_are_refused():
     rig = smart()
     reported = rig.refuses(cache_volumes=[smart_spec(rig, write="writeback")], volumes=[{"name": "volume1", "write": "writethrough"}])
     assert "list it once" in reported
 
 
-def test_one_ssd_for_two_cache_volumes():
+def test_ssd_used_by_two_cache_volumes_is_refused():
     rig = smart()
     rig.controller["volumes"][0]["caching"] = False
     assert "to two cache volumes" in rig.refuses(cache_volumes=[smart_spec(rig), smart_spec(rig, data_volume="volume0")])

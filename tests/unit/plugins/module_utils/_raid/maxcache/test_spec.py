@@ -26,7 +26,7 @@ def test_only_given_options_are_requested():
     assert (parsed.id, parsed.named, parse(serial="X").named) == ("all", False, True)
 
 
-def test_a_cache_volume():
+def test_cache_volume_is_parsed():
     parsed = parse(cache_volumes=[{"drives": ["0, 4", "0 5"], "raid_level": "1", "size": "200G"}, {"state": "absent", "data_volume": "x", "size": "max"}])
     assert parsed.cache_volumes == (
         CacheVolumeSpec(drives=("0,4", "0,5"), raid_level="1", size=200 * 1024**3),
@@ -65,13 +65,13 @@ def test_invalid_cache_volumes_are_rejected(entry, reason):
         ({"pool_drives": ["0,1", "0,1"]}, "pool_drives: drive 0,1 is there twice"),
     ],
 )
-def test_entries_that_contradict_themselves(entry, reason):
+def test_contradicting_options_are_rejected(entry, reason):
     with pytest.raises(BadInput) as raised:
         parse(**entry)
     assert reason in raised.value.message
 
 
-def test_every_other_tool_is_refused_with_its_reason():
+def test_unsupported_tools_are_rejected_with_the_reason():
     assert {*WITHOUT_MAXCACHE, "arcconf"} == {*PROVIDERS}
     for name, reason in WITHOUT_MAXCACHE.items():
         with pytest.raises(BadInput) as raised:

@@ -74,7 +74,7 @@ def test_commands(controller: Controller, subject: t.Any, attribute: str, value:
     assert provider().command(controller, subject, attribute, value) == words.split()
 
 
-def test_words_come_back_as_they_were_sent() -> None:
+def test_parsed_and_sent_words_correspond() -> None:
     assert {value: DRIVE_POLICIES[word] for value, word in DRIVE_POLICY_WORDS.items()} == {value: value for value in DRIVE_POLICY_WORDS}
     assert set(CACHING_WORDS.values()) == {"enable", "disable"}
 
@@ -139,7 +139,7 @@ def test_words_come_back_as_they_were_sent() -> None:
         (NEW, NEW, {"drive_cache.hba": "default", "no_battery_write_cache": "disabled", "cache_ratio": 0}, {}, None),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_reason_and_nothing_else(
+def test_unsupported_settings_have_an_objection_with_reason(
     controller: Controller, subject: t.Any, settings: dict[str, t.Any], controller_settings: dict[str, t.Any], reason: str | None
 ) -> None:
     subject = controller if isinstance(subject, Controller) else subject
@@ -148,7 +148,7 @@ def test_what_cannot_be_is_refused_with_the_reason_and_nothing_else(
     assert said is None or (said.startswith("cannot have ") and reason in said)
 
 
-def test_the_words_for_write_back_are_one_setting_of_a_volume() -> None:
+def test_both_writeback_modes_are_one_setting_of_a_volume() -> None:
     ssacli = provider()
     always = dataclasses.replace(CACHED, write=Policy("writeback_always", "writeback_always"))
     for volume in (CACHED, always):
@@ -160,14 +160,14 @@ def test_the_words_for_write_back_are_one_setting_of_a_volume() -> None:
     assert not ssacli.agrees(NEW, Volume("1"), "write", "writeback")
 
 
-def test_a_ratio_of_100_percent_for_reading_is_writethrough() -> None:
+def test_read_ratio_of_100_percent_means_writethrough() -> None:
     ssacli = provider()
     reading = dataclasses.replace(NEW, cache_ratio=100)
     assert ssacli.agrees(reading, CACHED, "write", "writethrough")
     assert not ssacli.agrees(reading, Volume("1"), "write", "writethrough")
 
 
-def test_a_volume_that_writes_through_by_the_ratio_alone_does_not_when_the_ratio_goes() -> None:
+def test_writethrough_by_ratio_alone_ends_if_the_ratio_changes() -> None:
     reading = dataclasses.replace(NEW, cache_ratio=100)
     words = objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough")
     assert words is not None
@@ -177,7 +177,7 @@ def test_a_volume_that_writes_through_by_the_ratio_alone_does_not_when_the_ratio
     assert objection(reading, PLAIN, {"cache_ratio": 10}, write="writethrough") is None
 
 
-def test_other_settings_agree_when_they_are_equal() -> None:
+def test_other_settings_agree_if_equal() -> None:
     ssacli = provider()
     assert ssacli.agrees(NEW, NEW, "drive_cache.hba", "default")
     assert not ssacli.agrees(NEW, NEW, "drive_cache.hba", "disabled")
@@ -201,19 +201,19 @@ def test_other_settings_agree_when_they_are_equal() -> None:
         ("something else\n", 1, False, "something else"),
     ],
 )
-def test_answers_to_settings(stdout: str, rc: int, ok: bool, reported: str) -> None:
+def test_responses_to_settings(stdout: str, rc: int, ok: bool, reported: str) -> None:
     judgement = provider().judge(Completed(("ssacli", "ctrl", "slot=0", "modify", "x=y"), rc, stdout, ""))
     assert judgement.ok is ok
     assert reported in judgement.message
 
 
-def test_a_refused_setting_is_an_error_with_the_reason() -> None:
+def test_rejected_setting_raises_with_the_reason() -> None:
     ssacli = provider({("ssacli", "ctrl", "slot=0", "modify"): Reply('Error: Parameter "usage" must be specified.\n', rc=1)})
     with pytest.raises(CommandFailed, match=r'Parameter "usage" must be specified'):
         ssacli.send(["ctrl", "slot=0", "modify", "dwc=enable", "forced"], "controller 0")
 
 
-def test_no_controller_is_an_answer() -> None:
+def test_no_controller_is_a_valid_response() -> None:
     ssacli = provider({READ: Reply("\nError: No controllers detected. Possible causes: the driver is not loaded.\n", rc=1)})
     reading = ssacli.read()
     assert (reading.controllers, reading.complete) == ((), True)
@@ -222,12 +222,12 @@ def test_no_controller_is_an_answer() -> None:
 @pytest.mark.parametrize(
     "reply", [Reply("Error: Another instance of hpacucli is running! Stop it first.\n", rc=1), Reply("", rc=1, stderr="Error: Access denied.\n")]
 )
-def test_other_errors_are_errors(reply: Reply) -> None:
+def test_other_errors_raise(reply: Reply) -> None:
     with pytest.raises(CommandFailed, match=r"Another instance|Access denied"):
         provider({READ: reply}).read()
 
 
-def test_silence_is_not_the_absence_of_controllers() -> None:
+def test_empty_output_does_not_mean_no_controllers() -> None:
     reading = provider({READ: Reply("", rc=0)}).read()
     assert not reading.complete
     assert reading.not_understood
@@ -256,7 +256,7 @@ def many(volumes: int) -> str:
     return "\n".join(rows) + "\n"
 
 
-def test_a_read_is_one_command_however_many_volumes() -> None:
+def test_read_runs_one_command_for_any_number_of_volumes() -> None:
     for volumes in (1, 64):
         ssacli = provider({READ: Reply(many(volumes))})
         reading = ssacli.read()
@@ -264,7 +264,7 @@ def test_a_read_is_one_command_however_many_volumes() -> None:
         assert ssacli.runner.calls == [READ]
 
 
-def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None:
+def test_every_capture_is_read_by_the_provider(shared_corpus: pathlib.Path) -> None:
     for file in sorted((shared_corpus / "ssacli").glob("netdata*")):
         reading = provider({READ: Reply(file.read_text())}).read()
         assert reading.controllers
@@ -295,13 +295,15 @@ def test_every_capture_through_the_provider(shared_corpus: pathlib.Path) -> None
         ("drive_cache", "enabled", {}, {}, {}),
     ],
 )
-def test_one_switch_sets_reading_and_writing(attribute: str, value: str, present: dict[str, t.Any], requested: dict[str, t.Any], also: dict[str, str]) -> None:
+def test_combined_switch_sets_reading_and_writing(
+    attribute: str, value: str, present: dict[str, t.Any], requested: dict[str, t.Any], also: dict[str, str]
+) -> None:
     card = dataclasses.replace(NEW, **present)
     assert provider().side_effects(card, PLAIN, attribute, value, requested) == also
     assert provider().side_effects(card, card, "cache_ratio", 10, requested) == {}
 
 
-def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
+def test_ratio_becomes_available_with_the_first_cached_volume() -> None:
     card = dataclasses.replace(NEW, cache=CacheModule("not_configured"), cache_ratio=None)
     assert "no logical drive has caching enabled" in (objection(card, card, {"caching": False}, cache_ratio=10) or "")
     assert objection(card, card, {"caching": True}, cache_ratio=10) is None
@@ -310,7 +312,7 @@ def test_the_ratio_comes_with_the_first_volume_that_is_cached() -> None:
 
 
 @pytest.mark.parametrize("rc", [0, 1])
-def test_a_ratio_that_needs_a_battery_is_refused_in_the_wording_of_the_tool(rc: int) -> None:
+def test_ratio_requiring_a_battery_is_rejected_with_the_tool_message(rc: int) -> None:
     text = "\nError: This operation is not supported with the current configuration.\n       Reason: No battery\n\n"
     judged = provider().judge(Completed(("ssacli",), rc, text, ""))
     assert (judged.ok, judged.message) == (False, "This operation is not supported with the current configuration. Reason: No battery")

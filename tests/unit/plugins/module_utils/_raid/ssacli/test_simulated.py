@@ -62,7 +62,7 @@ def read(tool: SsaCli) -> Controller:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("fault", ["", *(fault for fault in Simulated.faults if fault != "no_controller")])
-def test_every_state_is_read(model: str, fault: str) -> None:
+def test_every_state_is_parsed(model: str, fault: str) -> None:
     controller = read(provider(model, *([fault] if fault else [])))
     assert controller.id != "unknown"
     if fault == "hba_mode":
@@ -76,7 +76,7 @@ def test_every_state_is_read(model: str, fault: str) -> None:
 
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("words", OTHER_WORDS)
-def test_other_answers_are_read_too(model: str, words: str) -> None:
+def test_other_show_commands_are_parsed(model: str, words: str) -> None:
     reading = parse(Simulated(provider(model).runner.state).answer(words.split(), "").stdout)
     assert (reading.not_understood, reading.complete) == ((), True)
 
@@ -87,7 +87,7 @@ def test_no_controller() -> None:
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_policies_are_taken_or_refused_before(model: str) -> None:
+def test_policies_are_applied_or_refused_beforehand(model: str) -> None:
     reads, writes = (None, "none", "read_ahead"), (None, "writethrough", "writeback", "writeback_always")
     for requested_read, requested_write in itertools.product(reads, writes):
         settings = {name: value for name, value in (("read", requested_read), ("write", requested_write)) if value}
@@ -106,7 +106,7 @@ def test_policies_are_taken_or_refused_before(model: str) -> None:
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("kind", ["all", "configured", "unconfigured", "hba"])
 @pytest.mark.parametrize("value", ["enabled", "disabled", "default"])
-def test_drive_cache_policies_are_taken_or_refused_before(model: str, kind: str, value: str) -> None:
+def test_drive_cache_policies_are_applied_or_refused_beforehand(model: str, kind: str, value: str) -> None:
     tool, attribute = provider(model), f"drive_cache.{kind}"
     before = read(tool)
     if tool.objection(before, before, {attribute: value}, {}) is None:
@@ -118,7 +118,7 @@ def test_drive_cache_policies_are_taken_or_refused_before(model: str, kind: str,
 
 
 @pytest.mark.parametrize("value", ["enabled", "disabled"])
-def test_no_battery_write_cache_makes_write_back_unconditional(value: str) -> None:
+def test_no_battery_write_cache_makes_writeback_unconditional(value: str) -> None:
     tool = provider("HPE Smart Array P408i-a SR Gen10", no_battery_write_cache=value == "disabled")
     before = read(tool)
     tool.send(tool.command(before, before, "no_battery_write_cache", value), "controller")
@@ -127,7 +127,7 @@ def test_no_battery_write_cache_makes_write_back_unconditional(value: str) -> No
     assert after.volumes[0].write.configured == ("writeback_always" if value == "enabled" else "writeback")
 
 
-def test_a_ratio_is_taken_and_100_percent_for_reading_is_writethrough() -> None:
+def test_ratio_is_applied_and_read_100_percent_means_writethrough() -> None:
     tool = provider("HPE Smart Array P408i-a SR Gen10")
     for ratio, effective in ((100, "writethrough"), (30, "writeback")):
         tool.send(tool.command(read(tool), read(tool), "cache_ratio", ratio), "controller")
@@ -135,7 +135,7 @@ def test_a_ratio_is_taken_and_100_percent_for_reading_is_writethrough() -> None:
 
 
 @pytest.mark.parametrize("fault", ["refused_policy", "ignored_policy"])
-def test_a_policy_that_is_not_taken_is_noticed(fault: str) -> None:
+def test_ignored_or_refused_policy_is_detected(fault: str) -> None:
     tool = provider("HPE Smart Array P408i-a SR Gen10", fault)
     before = read(tool)
     words = tool.command(before, before.volumes[0], "write", "writethrough")
@@ -149,13 +149,13 @@ def test_a_policy_that_is_not_taken_is_noticed(fault: str) -> None:
     assert not tool.agrees(after, after.volumes[0], "write", "writethrough")
 
 
-def test_64_volumes_are_one_read() -> None:
+def test_64_volumes_are_read_by_one_command() -> None:
     tool = provider("HPE Smart Array P408i-a SR Gen10", volumes=64, drives=64)
     assert len(read(tool).volumes) == 64
     assert tool.runner.calls == [("ctrl", "all", "show", "config", "detail")]
 
 
-def test_a_cache_without_a_battery_is_not_divided_for_writing_and_the_tool_reports_it() -> None:
+def test_write_ratio_of_cache_without_battery_is_refused() -> None:
     tool = provider("Smart Array P410i")
     before = read(tool)
     assert (before.protection.protects is True, before.no_battery_write_cache) == (False, "disabled")

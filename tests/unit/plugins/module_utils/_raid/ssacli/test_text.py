@@ -136,7 +136,7 @@ def only(text: str) -> Controller:
     return controller
 
 
-def test_a_controller_and_what_belongs_to_it() -> None:
+def test_controller_fields() -> None:
     controller = only(NEW)
     assert (controller.id, controller.model, controller.serial, controller.firmware) == ("3", "HPE Smart Array P000i-a SR Gen10", "SERIAL0", "9.99")
     assert (controller.driver, controller.pci_address, controller.mode, controller.status) == ("smartpqi", "0000:5c:00.0", "mixed", "optimal")
@@ -146,7 +146,7 @@ def test_a_controller_and_what_belongs_to_it() -> None:
     assert (controller.cache_ratio, controller.no_battery_write_cache) == (10, "disabled")
 
 
-def test_a_volume_and_its_drives() -> None:
+def test_volume_and_its_drives() -> None:
     controller = only(NEW)
     (volume,) = controller.volumes
     assert (volume.id, volume.name, volume.wwn, volume.array) == ("7", "Data 01", "600508b1001c0000000000000000abcd", "A")
@@ -175,7 +175,7 @@ def test_a_volume_and_its_drives() -> None:
         ({"Caching": None}, Policy(), Policy()),
     ],
 )
-def test_settings_in_effect(lines: dict[str, str | None], read: Policy, write: Policy) -> None:
+def test_effective_settings(lines: dict[str, str | None], read: Policy, write: Policy) -> None:
     (volume,) = parse(changed(**lines)).controllers[0].volumes
     assert (volume.read, volume.write) == (read, write)
 
@@ -195,7 +195,7 @@ def test_protection(status: str, health: str, protects: bool) -> None:
     assert status in protection.raw
 
 
-def test_a_broken_cable_is_no_health() -> None:
+def test_broken_cable_is_unknown_health() -> None:
     text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
     controller = only(text)
     assert (controller.protection.health, controller.protection.protects) == ("unknown", None)
@@ -205,7 +205,7 @@ def test_a_broken_cable_is_no_health() -> None:
     assert (missing.health, missing.protects) == ("missing", False)
 
 
-def test_old_words() -> None:
+def test_legacy_labels() -> None:
     text = changed(
         Cache_Ratio="x",
         Configured_Drive_Write_Cache_Policy=None,
@@ -234,7 +234,7 @@ def test_two_labels_on_one_line() -> None:
     assert controller.volumes[0].os_device == "/dev/sdc"
 
 
-def test_warnings_in_the_middle_do_not_end_a_section() -> None:
+def test_interspersed_warnings_do_not_end_a_section() -> None:
     warning = "\n\nWarning: Unrecoverable Media Errors Detected on Drives during previous Rebuild \nor Background Surface Analysis (ARM) scan.\n\n"
     text = NEW.replace("(Embedded)\n", f"(Embedded)\n{warning}").replace("      Logical Drive: 7\n", f"{warning}      Logical Drive: 7\n")
     assert only(text) == only(NEW)
@@ -303,18 +303,18 @@ Smart Array P400 in Slot 1                (sn: SERIAL1)
         "\n   SSACLI Version: 9.9.9.0\n   SOULAPI Version: 9.9.9.0\n\n",
     ],
 )
-def test_answers_that_describe_no_controller(text: str) -> None:
+def test_output_without_controllers(text: str) -> None:
     assert parse(text) == Reading()
 
 
-def test_errors_are_joined_with_their_reason() -> None:
+def test_errors_include_their_reason() -> None:
     assert ssacli_text.errors(UNSUPPORTED) == [
         'This operation is not supported with the current configuration. Use the "show" command on devices. Reason: Feature requires license key'
     ]
 
 
 @pytest.mark.parametrize("text", ["Controllers found: 1\nController information\n", '{"Controllers": []}', "\x00\xff\x1b[31m", "   indented: only\n"])
-def test_foreign_text_is_reported(text: str) -> None:
+def test_foreign_text_is_rejected(text: str) -> None:
     reading = parse(text)
     assert not reading.complete
     assert reading.controllers == ()
@@ -337,19 +337,19 @@ def test_foreign_text_is_reported(text: str) -> None:
         ("   Array: A\n", "", "belongs to no array"),
     ],
 )
-def test_known_labels_with_strange_values_are_named_and_unknown(old: str, new: str, message: str) -> None:
+def test_known_labels_with_invalid_values_are_quoted_and_unknown(old: str, new: str, message: str) -> None:
     assert old in NEW
     reading = parse(NEW.replace(old, new))
     assert any(message in text for text in reading.not_understood)
 
 
-def test_strange_values_do_not_become_settings() -> None:
+def test_invalid_values_do_not_become_settings() -> None:
     (controller,) = parse(NEW.replace("Caching:  Enabled", "Caching:  Sideways").replace("Capacitor Status: OK", "Capacitor Status: Odd")).controllers
     assert controller.volumes[0].write == Policy()
     assert controller.protection.protects is None
 
 
-def test_cut_outputs_are_reported_as_cut() -> None:
+def test_truncated_output_is_incomplete() -> None:
     assert not parse(NEW[: NEW.index("Caching")]).complete
     for label in ("      Logical Drive: 7", "      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:3\n"):
         assert not parse_configuration(NEW[: NEW.index(label) + len(label)].rstrip("\n") + "\n").complete, label
@@ -358,14 +358,14 @@ def test_cut_outputs_are_reported_as_cut() -> None:
     assert not parse_configuration(head).complete
 
 
-def test_one_slot_counts_once() -> None:
+def test_duplicate_slot_is_counted_once() -> None:
     reading = parse(NEW + NEW)
     assert len(reading.controllers) == 1
     assert any("slot 3 again" in text for text in reading.not_understood)
 
 
 @pytest.mark.parametrize(("table", "ours"), [(SWITCHES, {"enabled", "disabled"}), (DRIVE_POLICIES, {"enabled", "disabled", "default"})])
-def test_every_value_of_ours_has_a_word(table: dict[str, str], ours: set[str]) -> None:
+def test_every_value_has_a_word(table: dict[str, str], ours: set[str]) -> None:
     assert set(table.values()) == ours
 
 
@@ -376,7 +376,7 @@ def files(corpus: pathlib.Path) -> list[pathlib.Path]:
     return sorted((corpus / "ssacli").iterdir())
 
 
-def test_every_capture_is_read_to_its_end(shared_corpus: pathlib.Path) -> None:
+def test_every_capture_is_parsed_completely(shared_corpus: pathlib.Path) -> None:
     found = files(shared_corpus)
     assert len(found) == 7
     for file in found:
@@ -388,7 +388,7 @@ def test_every_capture_is_read_to_its_end(shared_corpus: pathlib.Path) -> None:
             assert controller.volumes or controller.mode != "unknown", file.name
 
 
-def test_facts_of_the_captures(shared_corpus: pathlib.Path) -> None:
+def test_captured_values(shared_corpus: pathlib.Path) -> None:
     read = {file.name: parse(file.read_text()).controllers for file in files(shared_corpus)}
     (failed,) = read["netdata_ssacli-P400i-unassigned.txt"]
     assert (failed.cache.status, failed.cache.reason) == ("temporarily_disabled", "Cache disabled; low batteries.")
@@ -410,7 +410,7 @@ def test_facts_of_the_captures(shared_corpus: pathlib.Path) -> None:
     assert [volume.raid_level for volume in other.volumes] == ["1", "10"]
 
 
-def test_captures_of_other_tools_are_not_ours(shared_corpus: pathlib.Path) -> None:
+def test_captures_of_other_tools_are_rejected(shared_corpus: pathlib.Path) -> None:
     for folder in ("arcconf", "storcli", "megacli", "mvcli"):
         for file in sorted((shared_corpus / folder).iterdir()):
             reading = parse(file.read_text(errors="replace"))
@@ -422,7 +422,7 @@ SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[Heal
 
 @SETTINGS
 @given(data=st.data())
-def test_damage_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
+def test_damaged_output_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
     texts = [NEW, *(file.read_text() for file in files(shared_corpus))]
     text = data.draw(st.sampled_from(texts))
     kind = data.draw(st.sampled_from(["cut", "delete", "double", "swap", "flip", "splice", "indent"]))
@@ -456,7 +456,7 @@ def test_damage_never_raises(shared_corpus: pathlib.Path, data: st.DataObject) -
 
 @SETTINGS
 @given(data=st.data())
-def test_a_cut_configuration_is_noticed_or_harmless(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
+def test_truncated_configuration_is_detected_or_harmless(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
     """A cut is either noticed, or what is left tells nothing else than the whole about what it still has."""
     text = data.draw(st.sampled_from([file for file in files(shared_corpus) if "config" in file.name or "netdata" in file.name])).read_text()
     whole = parse_configuration(text)
@@ -470,7 +470,7 @@ def test_a_cut_configuration_is_noticed_or_harmless(shared_corpus: pathlib.Path,
 
 @settings(max_examples=200, deadline=None)
 @given(text=st.text(max_size=400))
-def test_any_text_is_survived(text: str) -> None:
+def test_arbitrary_text_never_raises(text: str) -> None:
     assert isinstance(parse(text), Reading)
 
 
@@ -481,7 +481,7 @@ GROUPED = "            physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 G
 
 
 @pytest.mark.parametrize("heading", ["Logical Drive: ?", "Log?cal Drive: 7", "Logical Drive 7", "l\x00gicaldrive", None])
-def test_a_logical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
+def test_logical_drive_with_damaged_heading_is_lost(heading: str | None) -> None:
     reading = parse(NEW.replace("      Logical Drive: 7\n", "" if heading is None else f"      {heading}\n"))
     assert reading.controllers[0].volumes == ()
     assert [message for message in reading.lost if "logical drive" in message]
@@ -489,14 +489,14 @@ def test_a_logical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -
 
 
 @pytest.mark.parametrize("heading", ["physicaldrive ?", "physicaldrive 1I:1:?", "phys?caldrive 1I:1:1", None])
-def test_a_physical_drive_whose_heading_is_damaged_is_lost(heading: str | None) -> None:
+def test_physical_drive_with_damaged_heading_is_lost(heading: str | None) -> None:
     reading = parse(NEW.replace(DETAILS, f"{'' if heading is None else f'      {heading}'}\n         Status: OK\n"))
     assert [message for message in reading.lost if "physical drive" in message]
     assert set(reading.lost) <= set(reading.not_understood)
 
 
 @pytest.mark.parametrize("model", ["HPE Smart Array P000i-a SR Gen10 in Sl?t 4", "HPE Smart Array in Slot ?", "?"])
-def test_a_controller_whose_heading_is_damaged_is_lost(model: str) -> None:
+def test_controller_with_damaged_heading_is_lost(model: str) -> None:
     other = NEW.replace("HPE Smart Array P000i-a SR Gen10 in Slot 3 (Embedded)", model)
     reading = parse(NEW + other)
     assert [one.id for one in reading.controllers] == ["3"]
@@ -504,14 +504,14 @@ def test_a_controller_whose_heading_is_damaged_is_lost(model: str) -> None:
     assert not reading.complete
 
 
-def test_what_is_reported_again_may_be_another_one() -> None:
+def test_duplicate_items_are_reported_as_lost() -> None:
     assert any("reports slot 3 again" in message for message in parse(NEW + NEW).lost)
     second = NEW[NEW.index("      Logical Drive: 7") : NEW.index("      physicaldrive 1I:1:1\n")]
     assert any("reports logical drive 7 again" in message for message in parse(NEW.replace(DETAILS, second + DETAILS)).lost)
     assert any("reports drive 1I:1:1 again" in message for message in parse(NEW.replace("      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:1\n")).lost)
 
 
-def test_members_that_cannot_be_named_are_counted() -> None:
+def test_unidentified_members_are_counted() -> None:
     (one,) = parse(NEW.replace(GROUPED, "            physicaldrive 1I:?:2 (port 1I:box 1:bay 2)\n")).controllers[0].volumes
     assert (one.members, one.members_untold) == (("1I:1:1",), 1)
     start, end = NEW.index("         Mirror Group 1"), NEW.index("         Drive Type: Data\n")
@@ -524,7 +524,7 @@ def test_members_that_cannot_be_named_are_counted() -> None:
     assert (one.members, one.members_untold) == ((), 1)
 
 
-def test_what_real_outputs_report_is_not_lost(shared_corpus: pathlib.Path) -> None:
+def test_captures_lose_nothing(shared_corpus: pathlib.Path) -> None:
     paths = sorted((shared_corpus / "ssacli").iterdir())
     assert paths
     for path in paths:

@@ -55,13 +55,13 @@ def volume(cache: str = "RWBD", initial: str | None = "WriteBack", properties: d
         ("AWTD", "adaptive", "writethrough", "direct"),
     ],
 )
-def test_the_cache_column_is_read_from_both_ends(column: str, read: str, write: str, io: str) -> None:
+def test_cache_column_is_parsed_from_both_ends(column: str, read: str, write: str, io: str) -> None:
     one = volume(column, initial=None)
     assert (one.read, one.write, one.io) == (Policy(read, read), Policy("unknown", write), Policy(io, io))
 
 
 @pytest.mark.parametrize("column", ["WBD", "RWB?", "RXD", "R", "AWBD", "rwbd", "RWBDD"])
-def test_unknown_cache_column_is_unknown_and_reported(column: str) -> None:
+def test_invalid_cache_column_is_unknown_and_reported(column: str) -> None:
     reading = parse(answer({"VD LIST": [{"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": column}]}))
     (one,) = reading.controllers[0].volumes
     assert (one.read.effective, one.write.effective, one.io.effective) == ("unknown", "unknown", "unknown")
@@ -84,11 +84,11 @@ def test_unknown_cache_column_is_unknown_and_reported(column: str) -> None:
         ("WriteThrough", "RWTC", "writethrough", "writeback"),
     ],
 )
-def test_configured_is_the_initial_setting_and_effective_the_column(initial: str | None, column: str, configured: str, effective: str) -> None:
+def test_initial_setting_is_configured_and_column_is_effective(initial: str | None, column: str, configured: str, effective: str) -> None:
     assert volume(column, initial).write == Policy(configured, effective)
 
 
-def test_what_a_volume_is() -> None:
+def test_volume_fields() -> None:
     one = volume(
         Name="data",
         properties={"Disk Cache Policy": "Disk's Default", "OS Drive Name": "/dev/sdb", "SCSI NAA Id": "6A0042BB0FCCFEC02C14E04218AE3545"},
@@ -104,7 +104,7 @@ def test_drive_cache_of_a_volume(printed: str, known: str) -> None:
     assert volume(properties={"Disk Cache Policy": printed}).drive_cache == known
 
 
-def test_the_capability_of_the_same_name_is_no_policy() -> None:
+def test_drive_cache_capability_is_not_a_policy() -> None:
     row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
     controller = only(answer({"VD LIST": [row], "Supported VD Operations": {"Disk Cache Policy": "Yes", "IO Policy": "No"}}))
     assert controller.volumes[0].drive_cache == "unknown"
@@ -116,7 +116,7 @@ def topology(group: int, policy: str, *drives: str) -> list[dict[str, t.Any]]:
     return [head, {**head, "Arr": 0}] + [{"DG": group, "Arr": 0, "Row": n, "EID:Slot": drive, "Type": "DRIVE", "PDC": policy} for n, drive in enumerate(drives)]
 
 
-def test_topology_reports_drive_cache_and_members_of_the_only_volume_of_a_group() -> None:
+def test_topology_supplies_drive_cache_and_members_of_single_volume_groups() -> None:
     listed = [{"DG/VD": f"{group}/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"} for group, number in ((0, 0), (1, 1), (1, 2))]
     controller = only(answer({"TOPOLOGY": topology(0, "enbl", "8:0", " :1") + topology(1, "dsbl", "8:2"), "VD LIST": listed}))
     assert [(one.id, one.drive_cache, one.members) for one in controller.volumes] == [
@@ -146,7 +146,7 @@ def with_a_fourth_drive(state: str, group: t.Any, cache: str) -> Controller:
 
 
 @pytest.mark.parametrize(("state", "group"), [("DHS", 0), ("GHS", "-"), ("HspShld", 0)])
-def test_a_spare_is_no_member_and_its_cache_does_not_count_for_the_volume(state: str, group: t.Any) -> None:
+def test_spare_is_not_a_member_and_its_cache_is_ignored(state: str, group: t.Any) -> None:
     controller = with_a_fourth_drive(state, group, "Enabled")
     (one,) = controller.volumes
     assert (one.members, one.members_untold) == (("252:0", "252:1"), 0)
@@ -156,13 +156,13 @@ def test_a_spare_is_no_member_and_its_cache_does_not_count_for_the_volume(state:
     assert finding.state["drive_cache"] == "disabled"
 
 
-def test_a_spare_that_is_in_use_is_a_member() -> None:
+def test_active_spare_is_a_member() -> None:
     controller = with_a_fourth_drive("Rbld", 0, "Enabled")
     assert controller.volumes[0].members == ("252:0", "252:1", "252:3")
     assert volume_finding(controller, controller.volumes[0]).loses
 
 
-def test_a_spare_is_no_member_in_plain_text_either() -> None:
+def test_spare_in_plain_text_is_not_a_member() -> None:
     line = "-" * 60
     text = f"""Controller = 0
 Status = Success
@@ -228,7 +228,7 @@ def test_attributes_of_a_drive(printed: str, known: str, enclosure: str) -> None
         assert (drive.address, drive.write_cache, drive.serial, drive.firmware, drive.wwn) == (address, known, "S1", "E003", "5000c500d99b25b0")
 
 
-def test_a_cachecade_is_a_cache_volume_and_its_drives_are_its_own() -> None:
+def test_cachecade_is_a_cache_volume_with_its_own_drives() -> None:
     listed = [
         {"DG/VD": "0/0", "TYPE": "RAID5", "State": "Optl", "Cache": "RWBD", "Cac": "R", "Size": "1.000 TB", "Name": "data"},
         {"DG/VD": "1/1", "TYPE": "Cac1", "State": "Optl", "Cache": "NRWBD", "Cac": "-", "Size": "100.000 GB", "Name": "cc"},
@@ -258,14 +258,14 @@ def test_a_cachecade_is_a_cache_volume_and_its_drives_are_its_own() -> None:
     ],
 )
 @pytest.mark.parametrize("table, kind", [("BBU_Info", "battery"), ("Cachevault_Info", "capacitor")])
-def test_states_of_batteries_and_cachevaults(state: str, health: str, table: str, kind: str) -> None:
+def test_battery_and_cachevault_states(state: str, health: str, table: str, kind: str) -> None:
     for value in ([{"Model": "CVPM05", "State": state, "Temp": "29C"}], [{"Property": "Type", "Value": "CVPM05"}, {"Property": "State", "Value": state}]):
         unit = only(answer({table: value, "Status": {"BBU Status": 0}, "HwCfg": {"BBU": "Present"}})).protection
         assert (unit.kind, unit.health, unit.raw) == (kind, health, f"CVPM05 {state}")
         assert unit.learn_cycle == ("active" if health == "learning" else "unknown")
 
 
-def test_the_show_all_of_a_battery_reports_charge_and_learn_cycle() -> None:
+def test_battery_details_report_charge_and_learn_cycle() -> None:
     def listed(**properties: t.Any) -> list[dict[str, t.Any]]:
         return [{"Property": label.replace("_", " "), "Value": value} for label, value in properties.items()]
 
@@ -296,12 +296,12 @@ def test_the_show_all_of_a_battery_reports_charge_and_learn_cycle() -> None:
         (4096 + 64, "learning", "active"),
     ],
 )
-def test_bits_are_read_where_the_unit_has_no_row(bits: int, health: str, learn: str) -> None:
+def test_status_bits_are_used_if_the_unit_has_no_row(bits: int, health: str, learn: str) -> None:
     unit = only(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}})).protection
     assert (unit.kind, unit.health, unit.learn_cycle) == ("unknown", health, learn)
 
 
-def test_silence_is_not_health() -> None:
+def test_missing_status_is_not_healthy() -> None:
     assert only(answer({"Status": {"BBU Status": 0}})).protection.health == "unknown"
     assert only(answer({"Status": {"BBU Status": "NA"}, "HwCfg": {"BBU": "Present"}})).protection.health == "unknown"
     assert only(answer({"Status": {"Controller Status": "OK"}})).protection.kind == "unknown"
@@ -310,7 +310,7 @@ def test_silence_is_not_health() -> None:
 @pytest.mark.parametrize(
     "label, supported, kind, health", [("BBU", "Yes", "unknown", "missing"), ("BBU", "No", "none", "unknown"), ("Energy Pack", "NA", "none", "unknown")]
 )
-def test_an_absent_unit_is_missing_where_there_is_a_place_for_it(label: str, supported: str, kind: str, health: str) -> None:
+def test_absent_unit_is_missing_if_supported(label: str, supported: str, kind: str, health: str) -> None:
     unit = only(answer({"HwCfg": {label: "Absent"}, "Supported Adapter Operations": {f"{label} ": supported}})).protection
     assert (unit.kind, unit.health) == (kind, health)
     assert unit.protects is False
@@ -325,13 +325,13 @@ def failure(message: str, **status: t.Any) -> str:
     "message, kind, health",
     [("Battery is absent!", "battery", "missing"), ("use /cx/cv", "capacitor", "unknown"), ("Cachevault is absent!", "capacitor", "missing")],
 )
-def test_a_refusal_to_show_a_unit_reports_it(message: str, kind: str, health: str) -> None:
+def test_error_message_of_unit_query_determines_its_health(message: str, kind: str, health: str) -> None:
     unit = only(failure(message)).protection
     assert (unit.kind, unit.health, unit.raw) == (kind, health, message)
 
 
 @pytest.mark.parametrize("message", ["Invalid VD number", "Un-supported Command", "No Controller found"])
-def test_other_failures_report_no_controller(message: str) -> None:
+def test_other_failures_give_no_controller(message: str) -> None:
     assert parse(failure(message)) == Reading()
 
 
@@ -369,7 +369,7 @@ def test_memory(printed: str | None, memory: int | None, status: str) -> None:
     assert (cache.memory, cache.status) == (memory, status)
 
 
-def test_builds_that_print_gib_mean_powers_of_ten_by_gb() -> None:
+def test_builds_printing_gib_use_decimal_gb() -> None:
     row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD", "Size": "744.687 GiB"}
     controller = only(answer({"VD LIST": [row], "PD LIST": [drive_row(Size="800.00 GB")]}))
     assert controller.drives[0].size == 800 * 10**9
@@ -383,7 +383,7 @@ def test_pci_addresses(printed: str, known: str | None) -> None:
     assert words.pci_address(printed) == known
 
 
-def test_jbod_write_cache_is_a_class_only_where_the_controller_has_it() -> None:
+def test_jbod_write_cache_class_requires_controller_support() -> None:
     assert only(answer({"Supported Adapter Operations": {"Support JBOD Write cache": "No"}})).drive_cache == {}
     able = only(answer({"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}}))
     assert able.drive_cache == {"jbod": "unknown"}
@@ -392,7 +392,7 @@ def test_jbod_write_cache_is_a_class_only_where_the_controller_has_it() -> None:
     assert joined.drive_cache == {"jbod": "disabled"}
 
 
-def test_several_controllers_with_success_and_failure_mixed() -> None:
+def test_mixed_success_and_failure_of_several_controllers() -> None:
     blocks = [
         {"Command Status": {"Controller": 0, "Status": "Success"}, "Response Data": {"Product Name": "A"}},
         {"Command Status": {"Controller": 1, "Status": "Failure", "Description": "Un-supported Command"}},
@@ -403,7 +403,7 @@ def test_several_controllers_with_success_and_failure_mixed() -> None:
     assert reading.complete
 
 
-def test_an_overview_names_controllers() -> None:
+def test_overview_lists_controllers() -> None:
     row = {"Ctl": 1, "Model": "MegaRAID", "BBU": "Dgd", "Hlth": "NdAtn"}
     other = {"Ctl": 0, "Model": "HBA", "PCI Address": "00:01:00:00"}
     reading = parse(answer({"Number of Controllers": 2, "System Overview": [row], "IT System Overview": [other]}))
@@ -414,24 +414,24 @@ def test_an_overview_names_controllers() -> None:
 
 
 @pytest.mark.parametrize("data", [{"Number of Controllers": 0, "Host Name": "a"}, {}])
-def test_no_controller_is_an_answer(data: dict[str, t.Any]) -> None:
+def test_no_controller_is_a_valid_response(data: dict[str, t.Any]) -> None:
     assert parse(answer(data)) == Reading()
 
 
-def test_the_number_of_a_controller_comes_from_paths_if_nothing_else_reports_it() -> None:
+def test_controller_number_falls_back_to_paths() -> None:
     text = answer({"/c4/v0": [{"DG/VD": "0/0", "Cache": "RWBD"}]}).replace('"Controller": 0,', "")
     assert only(text).id == "4"
     assert only(answer({"Product Name": "A"}).replace('"Controller": 0,', "")).id == "unknown"
 
 
-def test_output_of_the_next_generation_is_refused() -> None:
+def test_output_of_storcli2_is_rejected() -> None:
     reading = parse(answer({"Basics": {}}).replace("007.1616", "008.0005"))
     assert reading.controllers == ()
     assert not reading.complete
     assert "storcli2" in reading.not_understood[0]
 
 
-def test_joining_fills_what_is_unknown_and_overwrites_nothing() -> None:
+def test_join_fills_unknown_values_and_overwrites_nothing() -> None:
     row = {"DG/VD": "0/5", "TYPE": "RAID1", "State": "Optl", "Cache": "RWTD", "Name": "a"}
     properties = {"Write Cache(initial setting)": "WriteBack", "SCSI NAA Id": "6000000012345678"}
     summary = parse(answer({"Driver Name": "megaraid_sas", "Current Personality": "RAID-Mode", "VD LIST": [row], "PD LIST": [drive_row()]}))
@@ -446,14 +446,14 @@ def test_joining_fills_what_is_unknown_and_overwrites_nothing() -> None:
     assert (drive.serial, drive.write_cache, drive.media) == ("S1", "enabled", "hdd")
 
 
-def test_joining_keeps_controllers_apart() -> None:
+def test_join_keeps_controllers_separate() -> None:
     first, second = parse(answer({"Product Name": "A"})), parse(answer({"Product Name": "B"}, controller=1))
     assert [one.model for one in join([first, second]).controllers] == ["A", "B"]
     nameless = parse(answer({"Product Name": "C"}).replace('"Controller": 0,', ""))
     assert [one.model for one in join([nameless, nameless]).controllers] == ["C", "C"]
 
 
-def test_a_learn_cycle_that_only_the_unit_itself_reports_is_kept() -> None:
+def test_learn_cycle_reported_only_by_the_unit_is_kept() -> None:
     summary = parse(answer({"BBU_Info": [{"Model": "iBBU08", "State": "Degraded"}]}))
     unit = parse(
         answer(
@@ -473,14 +473,14 @@ def test_every_capture_is_understood(shared_corpus: pathlib.Path) -> None:
             assert reading.not_understood == (), path.name
 
 
-def test_truncated_capture_is_read_as_far_as_possible(shared_corpus: pathlib.Path) -> None:
+def test_truncated_capture_is_parsed_as_far_as_possible(shared_corpus: pathlib.Path) -> None:
     text = (shared_corpus / "transcribed" / "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt").read_text(encoding="utf-8")
     reading = parse(text)
     assert [one.write for one in reading.controllers[0].volumes] == [Policy("writeback", "writethrough")]
     assert "line" in reading.not_understood[0]
 
 
-def test_plain_text_and_json_of_one_layout_agree(shared_corpus: pathlib.Path) -> None:
+def test_plain_text_and_json_agree(shared_corpus: pathlib.Path) -> None:
     """The HBA was captured both ways (on two hosts): the same facts are found in both."""
     found = [parse((shared_corpus / "storcli" / f"c0-show-all_hba-9400-16i.{ending}").read_text(encoding="utf-8")).controllers[0] for ending in ("json", "txt")]
     for controller in found:
@@ -501,7 +501,7 @@ def volumes_of(data: dict[str, t.Any]) -> list[tuple[str, tuple[str, ...], int]]
 
 
 @pytest.mark.parametrize("place", ["-", "", "252:?", " :x"])
-def test_members_without_a_readable_address_are_counted(place: str) -> None:
+def test_members_without_valid_address_are_counted(place: str) -> None:
     listed = {"VD LIST": [{**VD, "DG/VD": "0/0"}]}
     seen = {**DRIVE, "EID:Slot": "252:0"}
     assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": place, "State": "Msng"}]}) == [("0", ("252:0",), 1)]
@@ -510,7 +510,7 @@ def test_members_without_a_readable_address_are_counted(place: str) -> None:
     assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": "252:1"}]}) == [("0", ("252:0", "252:1"), 0)]
 
 
-def test_member_that_one_list_lacks_is_reported_by_the_other() -> None:
+def test_member_missing_in_one_list_is_taken_from_the_other() -> None:
     summary = parse(answer({"VD LIST": [{**VD, "DG/VD": "0/0"}], "TOPOLOGY": [{**DRIVE, "EID:Slot": "252:0"}, {**DRIVE, "EID:Slot": "-"}]}))
     for drives, members, untold in ((("252:0", "252:1"), ("252:0", "252:1"), 0), (("252:0",), ("252:0",), 1), ((), ("252:0",), 1)):
         rows = [{**PD, "EID:Slt": address} for address in drives]
@@ -535,18 +535,18 @@ def test_member_that_one_list_lacks_is_reported_by_the_other() -> None:
         ({"Physical Drives": "2", "PD LIST": [{**PD, "EID:Slt": "252:1"}]}, "Physical Drives: 2, and 1 are listed"),
     ],
 )
-def test_volumes_and_drives_that_cannot_be_named_are_lost(data: dict[str, t.Any], clause: str) -> None:
+def test_unidentified_volumes_and_drives_are_lost(data: dict[str, t.Any], clause: str) -> None:
     reading = parse(answer(data))
     assert [reported for reported in reading.lost if clause in reported]
     assert set(reading.lost) <= set(reading.not_understood)
     assert join([parse(answer({"PD LIST": []})), reading]).lost == reading.lost
 
 
-def test_a_drive_that_is_not_there_is_not_lost() -> None:
+def test_missing_drive_is_not_lost() -> None:
     assert parse(answer({"PD LIST": [{**PD, "EID:Slt": "-"}]})).lost == ()
 
 
-def test_what_real_outputs_report_is_not_lost(shared_corpus: pathlib.Path) -> None:
+def test_captures_lose_nothing(shared_corpus: pathlib.Path) -> None:
     paths = [path for folder in ("storcli", "perccli") for path in sorted((shared_corpus / folder).iterdir())]
     assert paths
     for path in paths:

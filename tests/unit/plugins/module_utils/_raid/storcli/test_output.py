@@ -96,7 +96,7 @@ Ctrl Status Property ErrMsg                      ErrCd
     ],
     ids=["minified", "tabs", "crlf", "blank lines", "notice", "prompt"],
 )
-def test_every_writing_of_json_is_the_same(written: str) -> None:
+def test_json_formatting_does_not_matter(written: str) -> None:
     output = read_output(written)
     assert output.complete
     assert list(output.not_understood) == []
@@ -105,19 +105,19 @@ def test_every_writing_of_json_is_the_same(written: str) -> None:
     assert output.version == "007.1616.0000.0000"
 
 
-def test_control_bytes_in_a_string_do_no_harm() -> None:
+def test_control_characters_in_a_string_are_tolerated() -> None:
     output = read_output(json.dumps(DOCUMENT).replace("RWTD", "RW\x00\x1bTD"))
     assert output.complete
     assert output.answers[0].data["VD LIST"][0]["Cache"] == "RW  TD"
 
 
-def test_garbage_in_a_label_is_reported() -> None:
+def test_damaged_label_is_reported() -> None:
     output = read_output(json.dumps(DOCUMENT, indent=1).replace("VD LIST", "VD \ufffd LIST"))
     assert not output.complete
     assert any("VD \ufffd LIST" in problem and problem.startswith("line ") for problem in output.not_understood)
 
 
-def test_what_is_before_a_cut_is_there() -> None:
+def test_data_before_truncation_is_kept() -> None:
     written = json.dumps(DOCUMENT, indent=1)
     output = read_output(written[: written.index('"Number"') + 12])
     assert not output.complete
@@ -127,7 +127,7 @@ def test_what_is_before_a_cut_is_there() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_a_cut_is_noticed_and_invents_nothing(data: st.DataObject) -> None:
+def test_truncation_is_detected_without_inventing_data(data: st.DataObject) -> None:
     written = json.dumps(DOCUMENT, indent=data.draw(st.sampled_from((None, 1))))
     kept = data.draw(st.integers(1, len(written) - 1))
     assert not read_output(written[:kept]).complete
@@ -159,12 +159,12 @@ def contained(found: t.Any, whole: t.Any) -> bool:
         ("some words\n" + json.dumps(DOCUMENT), "line 1: 'some words'"),
     ],
 )
-def test_what_is_no_answer_is_reported(text: str, message: str) -> None:
+def test_invalid_output_is_reported(text: str, message: str) -> None:
     output = read_output(text)
     assert any(message in problem for problem in output.not_understood)
 
 
-def test_help_is_an_answer_without_controllers() -> None:
+def test_help_output_has_no_controllers() -> None:
     output = read_output("\n     Storage Command Line Tool  Ver 007.2707\n\n help - lists all the commands with their usage.\nstorcli /cx show\n")
     assert output.complete
     assert list(output.answers) == []
@@ -178,14 +178,14 @@ def test_help_is_an_answer_without_controllers() -> None:
         "CLI Version = 008.0005\nOperating system = Linux\nStatus = Failure\nDescription = syntax error, unexpected TOKEN_UNKNOWN, expecting $end\n\n",
     ],
 )
-def test_a_syntax_error_is_a_refusal(text: str) -> None:
+def test_syntax_error_is_a_refusal(text: str) -> None:
     (answer,) = read_output(text).answers
     assert answer.refused
     assert list(answer.reasons) == ["syntax error, unexpected TOKEN_UNKNOWN, expecting $end"]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_plain_text_has_the_shape_of_json(newline: str) -> None:
+def test_plain_text_is_parsed_into_the_json_structure(newline: str) -> None:
     output = read_output(PLAIN.replace("\n", newline))
     assert output.complete
     assert list(output.not_understood) == []
@@ -205,13 +205,13 @@ def test_plain_text_has_the_shape_of_json(newline: str) -> None:
     assert second.details[0]["ErrCd"] == "34"
 
 
-def test_a_cut_table_is_reported() -> None:
+def test_truncated_table_is_reported() -> None:
     output = read_output(PLAIN[: PLAIN.index("512B CD")])
     assert not output.complete
     assert any("table at line 17 is cut" in problem for problem in output.not_understood)
 
 
-def test_an_empty_cell_shifts_nothing() -> None:
+def test_empty_cell_does_not_shift_columns() -> None:
     header = "DG/VD TYPE  State Cache       Size Name"
     assert table_rows(header, ["0/0   RAID1 Optl        557.861 GB"]) == [
         {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "", "Size": "557.861 GB", "Name": ""}
@@ -224,7 +224,7 @@ def test_property_tables_are_sections() -> None:
     assert section(None) == {}
 
 
-def test_a_refusal_needs_no_failed_status() -> None:
+def test_refusal_does_not_require_a_failed_status() -> None:
     text = json.dumps(
         {
             "Controllers": [
@@ -238,7 +238,7 @@ def test_a_refusal_needs_no_failed_status() -> None:
     assert list(answer.reasons) == ["SSD Pd is present"]
 
 
-def test_every_capture_is_complete_but_the_damaged_one(shared_corpus: pathlib.Path) -> None:
+def test_every_capture_except_the_damaged_one_is_complete(shared_corpus: pathlib.Path) -> None:
     damaged = {"storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt"}
     paths = [path for folder in ("storcli", "perccli", "storcli2") for path in (shared_corpus / folder).iterdir()]
     paths += list((shared_corpus / "transcribed").glob("storcli*"))

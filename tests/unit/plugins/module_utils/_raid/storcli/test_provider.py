@@ -85,7 +85,7 @@ def calls(one: StorCli) -> list[str]:
 
 
 @pytest.mark.parametrize("volumes", [1, 64])
-def test_a_read_takes_three_commands_however_many_volumes_there_are(volumes: int) -> None:
+def test_read_runs_three_commands_for_any_number_of_volumes(volumes: int) -> None:
     one = provider(replies=script(volumes))
     reading = one.read()
     assert reading.complete
@@ -96,20 +96,20 @@ def test_a_read_takes_three_commands_however_many_volumes_there_are(volumes: int
 
 
 @pytest.mark.parametrize("description", ["No Controller found", "Controller 0 not found"])
-def test_no_controller_takes_one_command(description: str) -> None:
+def test_no_controller_runs_one_command(description: str) -> None:
     one = provider(replies={SUMMARY: reported(block(status="Failure", description=description))})
     reading = one.read()
     assert (reading.controllers, reading.complete, reading.not_understood) == ((), True, ())
     assert calls(one) == ["/call show all nolog J"]
 
 
-def test_an_answer_without_any_controller_is_settled_by_the_overview() -> None:
+def test_response_without_controller_is_verified_by_the_overview() -> None:
     one = provider(replies={SUMMARY: reported(block()), (TOOL, "show"): reported(block({"Number of Controllers": 0}))})
     assert one.read().controllers == ()
     assert calls(one)[1:] == ["show nolog J"]
 
 
-def test_jbod_write_cache_is_read_where_the_controller_has_it() -> None:
+def test_jbod_write_cache_is_read_if_supported_by_controller() -> None:
     replies = script(**{"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}})
     replies[TOOL, "/call", "show", "jbodwritecache"] = reported(block({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Default"}]}))
     one = provider(replies=replies)
@@ -126,13 +126,13 @@ def test_unhealthy_unit_is_queried_for_the_reason(table: str, place: str) -> Non
     assert calls(one)[3:] == [f"{place} show all nolog J"]
 
 
-def test_a_healthy_unit_is_not_asked() -> None:
+def test_healthy_unit_is_not_queried() -> None:
     one = provider(replies=script(BBU_Info=[{"Model": "X", "State": "Optimal"}]))
     one.read()
     assert len(calls(one)) == 3
 
 
-def test_drives_without_an_enclosure_are_read_separately() -> None:
+def test_drives_without_enclosure_are_read_separately() -> None:
     replies = script(**{"PD LIST": [{"EID:Slt": " :4", "State": "JBOD", "Med": "HDD", "Intf": "SAS"}]})
     attributes = {"Drive /c0/s4 Device attributes": {"SN": "S4", "Write Cache": "Disabled"}}
     replies[TOOL, "/call/sall", "show", "all"] = reported(block({"Drive /c0/s4 - Detailed Information": attributes}))
@@ -142,7 +142,7 @@ def test_drives_without_an_enclosure_are_read_separately() -> None:
     assert len(calls(one)) == 4
 
 
-def test_a_refusal_of_the_tool_makes_the_reading_incomplete() -> None:
+def test_tool_refusal_makes_the_reading_incomplete() -> None:
     refusal = Reply("syntax error, unexpected TOKEN_UNKNOWN, expecting $end\n", rc=255)
     reading = provider(replies={SUMMARY: refusal}).read()
     assert not reading.complete
@@ -152,13 +152,13 @@ def test_a_refusal_of_the_tool_makes_the_reading_incomplete() -> None:
     assert [volume.write for volume in reading.controllers[0].volumes] == [Policy("unknown", "writeback")]
 
 
-def test_a_failure_of_one_controller_is_reported_and_leaves_the_others() -> None:
+def test_failure_of_one_controller_is_reported_and_others_are_kept() -> None:
     reading = provider(replies={**script(), VOLUMES: reported(block(status="Failure", description="Internal error"))}).read()
     assert reading.complete
     assert reading.not_understood == ("/call/vall show all: Internal error",)
 
 
-def test_a_cut_answer_makes_the_reading_incomplete() -> None:
+def test_truncated_response_makes_the_reading_incomplete() -> None:
     replies = script()
     replies[VOLUMES] = Reply(replies[VOLUMES].stdout[:90])
     reading = provider(replies=replies).read()
@@ -166,12 +166,12 @@ def test_a_cut_answer_makes_the_reading_incomplete() -> None:
     assert reading.not_understood[0].startswith("/call/vall show all: the JSON is cut or broken at line 1")
 
 
-def test_a_tool_that_cannot_run_is_an_error() -> None:
+def test_tool_that_cannot_run_raises() -> None:
     with pytest.raises(CommandFailed, match="libstorelib"):
         provider(replies={SUMMARY: Reply(rc=127, stderr="error while loading shared libraries: libstorelib.so\n")}).read()
 
 
-def test_exit_status_does_not_count() -> None:
+def test_exit_status_is_ignored() -> None:
     replies = {requested: dataclasses.replace(reply, rc=6) for requested, reply in script().items()}
     assert provider(replies=replies).read().complete
 
@@ -249,7 +249,7 @@ OBJECTIONS: list[tuple[Controller, t.Any, dict[str, t.Any], str | None]] = [
 ]
 
 
-def test_what_cannot_be_is_an_objection_with_its_reason_and_what_can_be_is_none() -> None:
+def test_unsupported_settings_have_an_objection_with_reason() -> None:
     wrong = []
     for controller, subject, wishes, ending in OBJECTIONS:
         found = objection(subject, wishes, controller)
@@ -262,7 +262,7 @@ def test_what_cannot_be_is_an_objection_with_its_reason_and_what_can_be_is_none(
 
 
 @pytest.mark.parametrize("reported, said_so", [(True, None), (False, "(Support JBOD Write cache: No)"), (None, "(Support JBOD Write cache is not printed)")])
-def test_jbod_write_cache_needs_support(reported: bool | None, said_so: str | None) -> None:
+def test_jbod_write_cache_requires_support(reported: bool | None, said_so: str | None) -> None:
     controller = dataclasses.replace(
         CONTROLLER, traits={} if reported is None else {"jbod_write_cache": reported}, drive_cache={"jbod": "default"} if reported else {}
     )
@@ -280,7 +280,7 @@ def test_jbod_write_cache_needs_support(reported: bool | None, said_so: str | No
         ("cache_ratio", 10),
     ],
 )
-def test_settings_of_other_families_are_refused(attribute: str, value: t.Any) -> None:
+def test_settings_of_other_families_are_rejected(attribute: str, value: t.Any) -> None:
     reason = objection(CONTROLLER, {attribute: value})
     assert reason is not None
     assert reason.startswith(f"cannot have {attribute}: {value}, since storcli ")
@@ -317,13 +317,13 @@ def test_io_is_set_before_write() -> None:
 
 
 @pytest.mark.parametrize("known, value", [(Policy("writeback", "writethrough"), "writeback"), (Policy("writethrough", "writethrough"), "writethrough")])
-def test_what_is_configured_agrees_whatever_is_in_effect(known: Policy, value: str) -> None:
+def test_configured_value_is_compared_regardless_of_the_effective_one(known: Policy, value: str) -> None:
     volume = dataclasses.replace(VOLUME, write=known)
     assert provider().agrees(CONTROLLER, volume, "write", value)
     assert not provider().agrees(CONTROLLER, volume, "write", "writeback_always")
 
 
-def test_without_an_initial_setting_only_what_cannot_be_a_fallback_agrees() -> None:
+def test_missing_initial_setting_agrees_only_without_possible_fallback() -> None:
     failed = dataclasses.replace(CONTROLLER, protection=Protection("battery", "failed"))
     through = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
     back = dataclasses.replace(VOLUME, write=Policy("unknown", "writeback"))
@@ -343,14 +343,14 @@ def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
     return {"VD": 3, "Property": "wrCache", "Value": "WB", "Status": status, "ErrCd": code, "ErrMsg": message}
 
 
-def test_a_refused_property_is_a_refusal_although_the_tool_exits_zero() -> None:
+def test_refused_property_with_exit_status_0_is_a_failure() -> None:
     refusal = {"Detailed Status": [detail("Success", "-", 0), detail("Failed", "SSD Pd is present", 255)]}
     assert judged(reported(block(**refusal)).stdout) == (False, "SSD Pd is present")
     assert judged(reported(block(status="Failure", **refusal)).stdout) == (False, "SSD Pd is present")
 
 
 @pytest.mark.parametrize("rc", [0, 6, 255])
-def test_success_is_success_whatever_the_exit_status(rc: int) -> None:
+def test_success_is_accepted_with_any_exit_status(rc: int) -> None:
     assert judged(reported(block(**{"Detailed Status": [detail("Success", "-", 0)]})).stdout, rc) == (True, "")
 
 
@@ -363,13 +363,13 @@ def test_success_is_success_whatever_the_exit_status(rc: int) -> None:
         ('{"Controllers":[{"Command Status":{"Status":"Success","Detailed', "the JSON is cut or broken at line 1"),
     ],
 )
-def test_what_is_no_answer_is_no_success(text: str, reason: str) -> None:
+def test_invalid_response_is_not_a_success(text: str, reason: str) -> None:
     ok, why = judged(text)
     assert not ok
     assert why.startswith(reason)
 
 
-def test_plain_text_answers_are_judged_too() -> None:
+def test_plain_text_responses_are_evaluated() -> None:
     head = "Controller = 0\nStatus = {}\nDescription = None\n\n"
     table = "Detailed Status :\n===============\n\n{line}\nVD Property Value Status ErrCd ErrMsg\n{line}\n 3 wrCache  WB    {}   {} {}\n{line}\n"
     line = "-" * 41
@@ -377,7 +377,7 @@ def test_plain_text_answers_are_judged_too() -> None:
     assert judged(head.format("Success") + table.format("Failed ", " 255", "not allowed now", line=line)) == (False, "not allowed now")
 
 
-def test_captured_answers_to_settings_are_judged(shared_corpus: pathlib.Path) -> None:
+def test_captured_responses_to_settings_are_evaluated(shared_corpus: pathlib.Path) -> None:
     refused = {
         "c0-add-vd_fail.json": "disk doesn't have enough capacity",
         "c0-e252-s7-set-good_failed-255.json": "Operation not allowed.; Set Drive Good Failed.",
@@ -390,7 +390,7 @@ def test_captured_answers_to_settings_are_judged(shared_corpus: pathlib.Path) ->
         assert judged((shared_corpus / "storcli" / name).read_text(encoding="utf-8")) == (True, "")
 
 
-def test_a_refusal_is_raised_with_the_reason_of_the_controller() -> None:
+def test_refusal_raises_with_the_controller_reason() -> None:
     command = provider().command(CONTROLLER, VOLUME, "drive_cache", "disabled")
     one = provider(replies={(TOOL, *command): reported(block(**{"Detailed Status": [detail("Failed", "SSD Pd is present", 255)]}))})
     with pytest.raises(CommandFailed, match="SSD Pd is present"):
@@ -407,11 +407,11 @@ def test_a_refusal_is_raised_with_the_reason_of_the_controller() -> None:
         (storcli.JBOD_WORDS, {"on": "enabled", "off": "disabled", "default": "default"}),
     ],
 )
-def test_words_go_there_and_back(ours: dict[str, str], vendor: dict[str, str]) -> None:
+def test_words_round_trip(ours: dict[str, str], vendor: dict[str, str]) -> None:
     assert {word: value for value, word in ours.items()} == vendor
 
 
-def test_what_is_written_is_what_is_read_back() -> None:
+def test_written_words_match_parsed_words() -> None:
     """The words of ``set`` are those of the outputs; the column abbreviates the I/O policy."""
     assert {words.WRITE_COLUMN[word]: word for word in storcli.WRITE_WORDS.values()} == storcli.WRITE_WORDS
     assert {words.IO_COLUMN[word[0]]: word for word in storcli.IO_WORDS.values()} == storcli.IO_WORDS
@@ -427,7 +427,7 @@ def second(description: str) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("place", [SUMMARY, VOLUMES, DRIVES])
-def test_a_controller_that_answers_with_a_failure_is_lost(place: tuple[str, ...]) -> None:
+def test_controller_responding_with_failure_is_lost(place: tuple[str, ...]) -> None:
     replies = script()
     answered = json.loads(replies[place].stdout)["Controllers"]
     replies[place] = reported(*answered, second("Firmware is in fault state"))
@@ -439,7 +439,7 @@ def test_a_controller_that_answers_with_a_failure_is_lost(place: tuple[str, ...]
 
 
 @pytest.mark.parametrize("description", ["No VD's have been configured.", "Un-supported command", "No drive found!", "No Enclosure found!"])
-def test_a_controller_that_has_nothing_of_the_kind_is_not_lost(description: str) -> None:
+def test_controller_without_items_of_the_kind_is_not_lost(description: str) -> None:
     replies = script()
     for place in (VOLUMES, DRIVES):
         replies[place] = reported(*json.loads(replies[place].stdout)["Controllers"], second(description))
@@ -472,7 +472,7 @@ def properties(**values: t.Any) -> list[dict[str, t.Any]]:
         (PRESENT, BATTERY, "use /c0/cv", VAULT, "Cachevault_Info", "capacitor"),
     ],
 )
-def test_place_named_by_the_card_is_queried_next(
+def test_location_suggested_by_the_card_is_queried_next(
     summary: dict[str, t.Any], first: tuple[str, ...], hint: str, second: tuple[str, ...], table: str, kind: str
 ) -> None:
     replies = {**script(**summary), first: reported(refused(hint)), second: reported(block({table: properties(Type="CVPM05", State="Charging")}))}
@@ -484,7 +484,7 @@ def test_place_named_by_the_card_is_queried_next(
     assert (reading.not_understood, reading.complete, reading.lost) == ((), True, ())
 
 
-def test_a_healthy_unit_is_seen_at_the_place_that_the_card_names() -> None:
+def test_healthy_unit_is_read_at_the_location_suggested_by_the_card() -> None:
     replies = {
         **script(**PRESENT),
         BATTERY: reported(refused("use /cx/cv")),
@@ -494,7 +494,7 @@ def test_a_healthy_unit_is_seen_at_the_place_that_the_card_names() -> None:
     assert (protection.kind, protection.health, protection.protects, protection.raw) == ("capacitor", "healthy", True, "CVPM05 Optimal")
 
 
-def test_two_places_that_name_each_other_end_the_questions() -> None:
+def test_mutually_referring_locations_end_the_query() -> None:
     replies = {**script(**PRESENT), BATTERY: reported(refused("use /cx/cv")), VAULT: reported(refused("use /cx/bbu"))}
     one = provider(replies=replies)
     reading = one.read()
@@ -503,7 +503,7 @@ def test_two_places_that_name_each_other_end_the_questions() -> None:
     assert reading.lost == ()
 
 
-def test_the_place_is_named_by_each_controller_for_itself() -> None:
+def test_unit_location_is_determined_per_controller() -> None:
     summaries = [block({**PRESENT, "Driver Name": "megaraid_sas"}, Controller=number) for number in (0, 1, 2)]
     battery = reported(refused("use /cx/cv"), block({"BBU_Info": properties(Type="BBU", State="Optimal")}, Controller=1), refused("Battery is absent!", 2))
     vault = reported(block({"Cachevault_Info": properties(Type="CVPM05", State="Failed")}), refused("use /cx/bbu", 1), refused("use /cx/bbu", 2))
@@ -530,7 +530,7 @@ def test_the_place_is_named_by_each_controller_for_itself() -> None:
     ],
 )
 @pytest.mark.parametrize("hint", [True, False])
-def test_a_unit_that_the_controller_refuses_to_show_is_reported_in_its_words(answer: Reply, hint: bool) -> None:
+def test_controller_refusing_to_show_its_unit_is_quoted(answer: Reply, hint: bool) -> None:
     replies = {**script(**PRESENT), **({BATTERY: reported(refused("use /cx/cv")), VAULT: answer} if hint else {BATTERY: answer})}
     reading = provider(replies=replies).read()
     place = "/call/cv" if hint else "/call/bbu"
@@ -540,7 +540,7 @@ def test_a_unit_that_the_controller_refuses_to_show_is_reported_in_its_words(ans
     assert (reading.complete, reading.lost) == (True, ())
 
 
-def test_a_setting_that_is_not_supported_is_refused_in_the_wording_of_the_controller() -> None:
+def test_unsupported_setting_raises_with_the_controller_message() -> None:
     for answer in (
         block(**{"Detailed Status": [detail("Failed", UNSUPPORTED, 61)]}),
         block(**{"Detailed Status": [detail("Success", UNSUPPORTED, 61)]}),
@@ -553,7 +553,7 @@ def test_a_setting_that_is_not_supported_is_refused_in_the_wording_of_the_contro
 
 
 @pytest.mark.parametrize("health", ["failed", "missing", "charging", "unknown"])
-def test_writethrough_in_force_proves_nothing_while_the_protection_is_not_healthy(health: str) -> None:
+def test_effective_writethrough_proves_nothing_without_healthy_protection(health: str) -> None:
     fallen = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
     assert not provider().agrees(dataclasses.replace(CONTROLLER, protection=Protection("battery", health)), fallen, "write", "writethrough")
     assert provider().agrees(CONTROLLER, fallen, "write", "writethrough")

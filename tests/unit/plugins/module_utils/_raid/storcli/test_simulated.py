@@ -51,7 +51,7 @@ def read(one: StorCli) -> Controller:
 
 
 @pytest.mark.parametrize("kind, tool, model", MODELS)
-def test_every_value_is_taken_or_objected_to(kind: type[StorCli], tool: type[simulator.Simulator], model: str) -> None:
+def test_every_value_is_applied_or_refused(kind: type[StorCli], tool: type[simulator.Simulator], model: str) -> None:
     one = provider(kind, tool, model)
     taken = 0
     for number in range(len(read(one).volumes)):
@@ -68,7 +68,7 @@ def test_every_value_is_taken_or_objected_to(kind: type[StorCli], tool: type[sim
 
 
 @pytest.mark.parametrize("kind, tool, model", MODELS)
-def test_a_read_takes_three_commands(kind: type[StorCli], tool: type[simulator.Simulator], model: str) -> None:
+def test_read_runs_three_commands(kind: type[StorCli], tool: type[simulator.Simulator], model: str) -> None:
     one = provider(kind, tool, model)
     read(one)
     assert len(t.cast("SimulatedRunner", one.runner).calls) == 3
@@ -78,7 +78,7 @@ def test_a_read_takes_three_commands(kind: type[StorCli], tool: type[simulator.S
 @pytest.mark.parametrize(
     "fault, health", [("battery_failed", "failed"), ("battery_missing", "missing"), ("learn_cycle", "learning"), ("capacitor_charging", "charging")]
 )
-def test_a_fault_of_the_protection_turns_write_back_off(model: str, fault: str, health: str) -> None:
+def test_protection_fault_disables_writeback(model: str, fault: str, health: str) -> None:
     controller = read(provider(StorCli, first.StorCli, model, **{fault: True}))
     assert controller.protection.health == health
     assert Policy("writeback", "writethrough") in [volume.write for volume in controller.volumes]
@@ -87,14 +87,14 @@ def test_a_fault_of_the_protection_turns_write_back_off(model: str, fault: str, 
 @pytest.mark.parametrize(
     "fault, health", [("battery_failed", "failed"), ("learn_cycle", "learning"), ("capacitor_charging", "charging"), ("pack_missing", "missing")]
 )
-def test_a_fault_of_the_energy_pack_turns_write_back_off(fault: str, health: str) -> None:
+def test_energy_pack_fault_disables_writeback(fault: str, health: str) -> None:
     controller = read(provider(StorCli2, second.StorCli2, "MegaRAID 9660-16i", **{fault: True}))
     assert controller.protection.health == health
     assert {volume.write for volume in controller.volumes} == {Policy("writeback", "writethrough")}
 
 
 @pytest.mark.parametrize("kind, tool, model", [(StorCli, first.StorCli, "MegaRAID 9560-8i"), (StorCli2, second.StorCli2, "MegaRAID 9660-16i")])
-def test_a_refusal_is_noticed_although_it_exits_zero(kind: type[StorCli], tool: type[simulator.Simulator], model: str) -> None:
+def test_refusal_with_exit_status_0_is_detected(kind: type[StorCli], tool: type[simulator.Simulator], model: str) -> None:
     one = provider(kind, tool, model, refused_policy=True)
     controller = read(one)
     with pytest.raises(CommandFailed, match="refused"):
@@ -103,13 +103,13 @@ def test_a_refusal_is_noticed_although_it_exits_zero(kind: type[StorCli], tool: 
 
 @pytest.mark.parametrize("kind, tool, model", [(StorCli, first.StorCli, "MegaRAID 9560-8i"), (StorCli2, second.StorCli2, "MegaRAID 9660-16i")])
 @pytest.mark.parametrize("fault", ["truncated", "garbage", "empty"])
-def test_a_damaged_answer_is_noticed(kind: type[StorCli], tool: type[simulator.Simulator], model: str, fault: str) -> None:
+def test_damaged_response_is_detected(kind: type[StorCli], tool: type[simulator.Simulator], model: str, fault: str) -> None:
     reading: Reading = provider(kind, tool, model, **{fault: True}).read()
     assert not reading.complete
     assert reading.not_understood != ()
 
 
-def test_no_card_is_an_answer() -> None:
+def test_no_card_is_a_valid_response() -> None:
     one = StorCli(SimulatedRunner(first.StorCli({"faults": {"no_controller": True}, "controllers": []})), "/tool")  # type: ignore[arg-type]
     assert one.read() == Reading()
     one = StorCli2(SimulatedRunner(second.StorCli2({"faults": {}, "controllers": []})), "/tool")  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ def test_ndjson_has_every_row_and_no_null(database, tmp_path):
     assert failed["reason"] == 'no "device"\\' and "iops" not in failed and "direction" not in failed
 
 
-def test_an_export_that_is_the_same_is_no_change(database, tmp_path):
+def test_unchanged_export_is_no_change(database, tmp_path):
     assert export(database, "openmetrics", tmp_path / "out")[0] is True
     before = (tmp_path / "out").stat()
     assert export(database, "openmetrics", tmp_path / "out")[0] is False
@@ -62,7 +62,7 @@ def test_an_export_that_is_the_same_is_no_change(database, tmp_path):
     assert before.st_mode & 0o777 == 0o644
 
 
-def test_openmetrics(database, folder, tmp_path):
+def test_openmetrics_format(database, folder, tmp_path):
     export(database, "openmetrics", tmp_path / "out")
     text = (tmp_path / "out").read_text()
     assert text.endswith("# EOF\n") and text.count("# EOF") == 1
@@ -90,7 +90,7 @@ def test_openmetrics(database, folder, tmp_path):
     assert not re.search(r"S000000sd|/dev/", text)
 
 
-def test_influx(database, folder, tmp_path):
+def test_influx_format(database, folder, tmp_path):
     export(database, "influx", tmp_path / "out")
     lines = (tmp_path / "out").read_text().splitlines()
     pattern = re.compile(r"fio_(cell|interval)((?:,[a-z]+=[^, ]+){6}) ([a-z0-9_]+=[0-9.e+-]+i?(?:,[a-z0-9_]+=[0-9.e+-]+i?)*) ([0-9]{19})")
@@ -104,14 +104,14 @@ def test_influx(database, folder, tmp_path):
     assert f" iops={meta['summary']['read']['iops']!r}," in cell
 
 
-def test_tags_of_influx_are_escaped():
+def test_influx_tags_are_escaped():
     row = ("a b", "h,1", "v=2", "c\\", 1, "read", 1.5, 10.0, None, None, None, None, None, None)
     assert list(influx._point("fio_cell", row, influx._CELL_FIELDS)) == [
         "fio_cell,campaign=a\\ b,host=h\\,1,variant=v\\=2,cell=c/,repeat=1,direction=read iops=10.0 1500000000\n"
     ]
 
 
-def test_what_cannot_be_exported(database, tmp_path):
+def test_invalid_exports_are_rejected(database, tmp_path):
     with pytest.raises(BadInput, match="'xls' is not a format of an export"):
         export(database, "xls", tmp_path / "out")
     with pytest.raises(BadInput, match="'rows' is not a table"):
@@ -120,7 +120,7 @@ def test_what_cannot_be_exported(database, tmp_path):
         export(database, "ndjson", tmp_path / "nowhere" / "out")
 
 
-def test_the_hash_of_a_campaign_that_was_exported_is_still_right(folder):
+def test_exported_campaign_keeps_valid_hashes(folder):
     meta = json.loads((folder / "host0000/writethrough/randread-4k-qd1/1/meta.json").read_text())
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
     assert all(hashlib.sha256((place / name).read_bytes()).hexdigest() == message for name, message in meta["files"].items())

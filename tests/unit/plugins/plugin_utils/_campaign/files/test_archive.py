@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import 
 # --- honest archives
 
 
-def test_an_honest_archive_arrives_whole(campaign, tmp_path):
+def test_valid_archive_is_stored_completely(campaign, tmp_path):
     received = take_in(pack(tmp_path / "a.tar", cell(), cell(repeat=2)), campaign)
     assert received.stored == (KEY, CellKey("before", "randwrite-4k", 2))
     assert (received.changed, received.states) == (True, {"ok": 2})
@@ -33,7 +33,7 @@ def test_an_honest_archive_arrives_whole(campaign, tmp_path):
     assert leftovers(campaign) == []
 
 
-def test_a_second_time_changes_nothing(campaign, tmp_path):
+def test_no_change_on_second_import(campaign, tmp_path):
     archive = pack(tmp_path / "a.tar", cell())
     take_in(archive, campaign)
     before = {path: (campaign / path).stat().st_mtime_ns for path in everything(campaign)}
@@ -42,7 +42,7 @@ def test_a_second_time_changes_nothing(campaign, tmp_path):
     assert {path: (campaign / path).stat().st_mtime_ns for path in everything(campaign)} == before
 
 
-def test_a_cell_that_was_not_ok_is_replaced(campaign, tmp_path):
+def test_failed_cell_is_replaced(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell(state="interrupted", reason="stopped")), campaign)
     received = take_in(pack(tmp_path / "b.tar", cell()), campaign)
     assert (received.replaced, received.changed) == ((KEY,), True)
@@ -50,7 +50,7 @@ def test_a_cell_that_was_not_ok_is_replaced(campaign, tmp_path):
     assert leftovers(campaign) == []
 
 
-def test_an_ok_cell_is_kept_unless_replacing_was_requested(campaign, tmp_path):
+def test_ok_cell_is_kept_unless_replacement_is_requested(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell(content=b"first")), campaign)
     second = pack(tmp_path / "b.tar", cell(content=b"second"))
     assert take_in(second, campaign).refused == (KEY,)
@@ -60,7 +60,7 @@ def test_an_ok_cell_is_kept_unless_replacing_was_requested(campaign, tmp_path):
 
 
 @pytest.mark.parametrize("state", ["ok", "interrupted"])
-def test_an_ok_cell_is_replaced_by_the_one_that_names_it(campaign, tmp_path, state):
+def test_ok_cell_is_replaced_by_a_result_referencing_it(campaign, tmp_path, state):
     take_in(pack(tmp_path / "a.tar", cell(measurement_sha256="a" * 64)), campaign)
     new = pack(tmp_path / "b.tar", cell(content=b"second", state=state, measurement_sha256="b" * 64, replaces="a" * 64))
     assert take_in(new, campaign).replaced == (KEY,)
@@ -68,18 +68,18 @@ def test_an_ok_cell_is_replaced_by_the_one_that_names_it(campaign, tmp_path, sta
 
 
 @pytest.mark.parametrize("named", ["b" * 64, "", None, True, ["a" * 64], "a"])
-def test_an_ok_cell_is_not_replaced_by_one_that_names_another(campaign, tmp_path, named):
+def test_ok_cell_is_not_replaced_by_a_result_referencing_another(campaign, tmp_path, named):
     stored = "a" if named == "a" else "a" * 64
     take_in(pack(tmp_path / "a.tar", cell(measurement_sha256=stored)), campaign)
     assert take_in(pack(tmp_path / "b.tar", cell(content=b"second", replaces=named)), campaign).refused == (KEY,)
 
 
-def test_an_ok_cell_that_does_not_report_what_it_measured_is_not_replaced_either(campaign, tmp_path):
+def test_ok_cell_without_measurement_hash_is_not_replaced(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell()), campaign)
     assert take_in(pack(tmp_path / "b.tar", cell(content=b"second", replaces=None)), campaign).refused == (KEY,)
 
 
-def test_the_probes_of_a_search_and_its_answer_without_an_output_are_taken_in(campaign, tmp_path):
+def test_search_probes_and_answer_without_output_are_stored(campaign, tmp_path):
     store.write_plan(campaign, "node1", "before", [], patterns=[Pattern("randwrite-4k", (1,), "iodepth", 1, 64)], now=NOW)
     answer = {name: data for name, data in cell(files={}, search={"answer": "found"}).items() if name.endswith("meta.json")}
     received = take_in(pack(tmp_path / "a.tar", answer, cell("randwrite-4k.iodepth-8")), campaign)
@@ -91,7 +91,7 @@ def test_unrequested_probe_is_rejected(campaign, tmp_path):
         take_in(pack(tmp_path / "a.tar", cell("randwrite-4k.iodepth-8")), campaign)
 
 
-def test_a_damaged_stored_cell_is_replaced_by_a_whole_one(campaign, tmp_path):
+def test_damaged_stored_cell_is_replaced(campaign, tmp_path):
     archive = pack(tmp_path / "a.tar", cell())
     take_in(archive, campaign)
     (campaign / "node1/before/randwrite-4k/1/job.fio").write_text("changed later")
@@ -99,7 +99,7 @@ def test_a_damaged_stored_cell_is_replaced_by_a_whole_one(campaign, tmp_path):
     assert store.load_campaign(campaign).cells[0].state == "ok"
 
 
-def test_the_old_result_comes_back_when_the_new_one_cannot_be_put_in_place(campaign, tmp_path, monkeypatch):
+def test_old_result_is_restored_if_replacement_fails(campaign, tmp_path, monkeypatch):
     take_in(pack(tmp_path / "a.tar", cell(content=b"first")), campaign)
     rename = pathlib.Path.rename
 
@@ -149,7 +149,7 @@ def hostile(path, *members):
         ("\x1b[2Jbefore/x", {}, "'before/x' is not the file of a cell"),
     ],
 )
-def test_a_hostile_member_is_refused_and_leaves_nothing(campaign, tmp_path, name, fields, why):
+def test_hostile_member_is_rejected_without_remains(campaign, tmp_path, name, fields, why):
     before = everything(campaign)
     honest = [(file, data, {}) for file, data in cell(repeat=2).items()]
     with pytest.raises(DamagedArchive) as caught:
@@ -161,13 +161,13 @@ def test_a_hostile_member_is_refused_and_leaves_nothing(campaign, tmp_path, name
     assert leftovers(campaign) == []
 
 
-def test_a_name_given_twice_is_refused(campaign, tmp_path):
+def test_duplicate_name_is_rejected(campaign, tmp_path):
     members = [(file, data, {}) for file, data in cell().items()]
     received = take_in(hostile(tmp_path / "twice.tar", *members, members[0]), campaign)
     assert (received.stored, received.rejected) == ((), {KEY: "job.fio is in the archive twice"})
 
 
-def test_a_file_that_claims_too_much_is_refused_before_it_is_written(campaign, tmp_path):
+def test_oversized_file_is_rejected_before_it_is_written(campaign, tmp_path):
     path = tmp_path / "huge.tar"
     header = tarfile.TarInfo("before/randwrite-4k/1/meta.json")
     header.size = 1 << 40
@@ -178,7 +178,7 @@ def test_a_file_that_claims_too_much_is_refused_before_it_is_written(campaign, t
     assert received.rejected == {KEY: "meta.json is larger than 4 MiB"}
 
 
-def test_a_header_that_claims_the_controllers_memory_is_refused(campaign, tmp_path):
+def test_oversized_header_is_rejected(campaign, tmp_path):
     path = tmp_path / "pax.tar"
     header = tarfile.TarInfo("././@PaxHeader")
     header.type, header.size = tarfile.XHDTYPE, 1 << 30
@@ -187,12 +187,12 @@ def test_a_header_that_claims_the_controllers_memory_is_refused(campaign, tmp_pa
         take_in(path, campaign)
 
 
-def test_an_archive_above_the_limit_is_refused(campaign, tmp_path):
+def test_archive_above_the_limit_is_rejected(campaign, tmp_path):
     with pytest.raises(DamagedArchive, match="at most 1 KiB are accepted"):
         take_in(pack(tmp_path / "a.tar", cell()), campaign, largest=1024)
 
 
-def test_a_sparse_member_is_refused(campaign, tmp_path):
+def test_sparse_member_is_rejected(campaign, tmp_path):
     path = tmp_path / "sparse.tar"
     header = tarfile.TarInfo("before/randwrite-4k/1/fio.json.gz")
     header.type = tarfile.GNUTYPE_SPARSE
@@ -202,7 +202,7 @@ def test_a_sparse_member_is_refused(campaign, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"\0" * 10240, b"not a tar" * 2000, b"\x1f\x8b\x08" + b"x" * 600], ids=["empty", "zeros", "text", "gzip"])
-def test_something_that_is_no_archive_is_refused(campaign, tmp_path, content):
+def test_non_archive_is_rejected(campaign, tmp_path, content):
     path = tmp_path / "junk.tar"
     path.write_bytes(content)
     with pytest.raises(DamagedArchive):
@@ -210,7 +210,7 @@ def test_something_that_is_no_archive_is_refused(campaign, tmp_path, content):
     assert leftovers(campaign) == []
 
 
-def test_an_archive_cut_short_anywhere_is_never_taken_in_half(campaign, tmp_path):
+def test_truncated_archive_is_never_partially_stored(campaign, tmp_path):
     whole = pack(tmp_path / "a.tar", cell(), cell(repeat=2)).read_bytes()
     before = everything(campaign)
     short = tmp_path / "short.tar"
@@ -245,7 +245,7 @@ def changed(files, name, data):
         (cell(state="missing"), "the state 'missing'"),
     ],
 )
-def test_a_cell_that_contradicts_itself_is_rejected_and_the_others_are_stored(campaign, tmp_path, files, why):
+def test_inconsistent_cell_is_rejected_and_others_are_stored(campaign, tmp_path, files, why):
     received = take_in(pack(tmp_path / "a.tar", cell(repeat=2), files), campaign)
     assert received.stored == (CellKey("before", "randwrite-4k", 2),)
     assert list(received.rejected) == [KEY] and why in received.rejected[KEY]
@@ -274,7 +274,7 @@ NESTED = '{"fio version": "fio-3.33", "jobs": [' + "[" * 100_000 + "]" * 100_000
         pytest.param(changed(cell(), "fio.json.gz", b"not packed"), "the SHA-256", id="not-gzip"),
     ],
 )
-def test_an_output_beyond_the_limits_is_rejected_alone(campaign, tmp_path, files, why):
+def test_output_exceeding_limits_is_rejected_individually(campaign, tmp_path, files, why):
     received = take_in(pack(tmp_path / "a.tar", cell(repeat=2), files), campaign)
     assert [key.repeat for key in received.stored] == [2]
     assert why in received.rejected[KEY]
@@ -288,7 +288,7 @@ def chained(count, kind, tail=b""):
 
 
 @pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK, tarfile.SOLARIS_XHDTYPE])
-def test_a_chain_of_extension_headers_is_refused(campaign, tmp_path, kind):
+def test_chain_of_extension_headers_is_rejected(campaign, tmp_path, kind):
     honest = pack(tmp_path / "a.tar", cell()).read_bytes()
     path = tmp_path / "chain.tar"
     path.write_bytes(chained(5000, kind, honest))
@@ -298,12 +298,12 @@ def test_a_chain_of_extension_headers_is_refused(campaign, tmp_path, kind):
 
 
 @pytest.mark.parametrize("headers", [{"GNU.sparse.major": "1"}, {"linkpath": "/etc/shadow"}, {"size": "-1"}, {"size": "1_0"}, {"hdrcharset": "BINARY"}])
-def test_a_pax_header_that_no_spool_writes_is_refused(campaign, tmp_path, headers):
+def test_unexpected_pax_header_is_rejected(campaign, tmp_path, headers):
     with pytest.raises(DamagedArchive, match="is not accepted"):
         take_in(hostile(tmp_path / "pax.tar", ("before/randwrite-4k/1/job.fio", b"x", {"pax_headers": headers})), campaign)
 
 
-def test_long_names_of_an_honest_host_arrive(campaign, tmp_path):
+def test_long_valid_names_are_accepted(campaign, tmp_path):
     long = "c" * 120
     store.write_plan(campaign, "node1", "v" * 120, [(long, 1)], now=NOW)
     received = take_in(pack(tmp_path / "a.tar", cell(long, variant="v" * 120)), campaign)
@@ -313,7 +313,7 @@ def test_long_names_of_an_honest_host_arrive(campaign, tmp_path):
 # --- the controller's own troubles
 
 
-def test_a_disk_that_becomes_full_leaves_no_half_result(tiny_disk, tmp_path, monkeypatch):
+def test_full_disk_leaves_no_partial_result(tiny_disk, tmp_path, monkeypatch):
     monkeypatch.setattr(store, "MINIMUM_FREE", 0)
     folder, _is_new = store.open_campaign(tiny_disk / "results", CAMPAIGN, now=NOW)
     store.write_plan(folder, "node1", "before", [("randwrite-4k", 1)], now=NOW)

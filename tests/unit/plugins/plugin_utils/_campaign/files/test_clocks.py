@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 EPOCH = 1_800_000_000.0
 
 
-def test_this_machine_answers_with_fractions_and_its_beginning():
+def test_local_clock_response_has_fractions_and_process_start():
     requested = time.time()
     answer = subprocess.run(["/bin/sh", "-c", question()], capture_output=True, text=True, check=True)
     bounds = read_answer(answer.stdout, requested, time.time())
@@ -30,7 +30,7 @@ def test_this_machine_answers_with_fractions_and_its_beginning():
 
 
 @given(ahead=st.floats(-1e5, 1e5), until_begun=st.floats(0, 2), begun=st.floats(0, 2), back=st.floats(0, 2))
-def test_the_truth_is_always_between_the_bounds(ahead, until_begun, begun, back):
+def test_true_offset_is_always_within_the_bounds(ahead, until_begun, begun, back):
     forked = EPOCH + until_begun
     looked = forked + begun
     uptime = 4000.0
@@ -41,25 +41,25 @@ def test_the_truth_is_always_between_the_bounds(ahead, until_begun, begun, back)
     assert bounds.high - bounds.low <= until_begun + back + 0.04
 
 
-def test_an_age_that_cannot_be_is_not_used():
+def test_impossible_age_is_ignored():
     bounds = read_answer(f"CLOCK 5000.00 0\n{EPOCH + 0.5:.9f}\n", EPOCH, EPOCH + 0.6)
     assert (bounds.low, bounds.high) == pytest.approx((-0.1, 0.5))
 
 
-def test_exchanges_bound_each_other():
+def test_exchanges_narrow_the_bounds():
     found = together([Bounds(-1.0, 0.4), Bounds(0.1, 2.0)])
     assert (found.low, found.high, found.error) == pytest.approx((0.1, 0.4, 0.15))
 
 
-def test_a_clock_that_was_set_meanwhile_counts_as_it_is_now():
+def test_clock_set_between_exchanges_uses_the_latest_bounds():
     assert together([Bounds(0, 0.1), Bounds(0, 0.1), Bounds(5, 5.3), Bounds(5, 5.1)]) == Bounds(5, 5.1)
 
 
-def test_nothing_is_known_from_nothing():
+def test_no_exchanges_give_no_bounds():
     assert together([]) is None
 
 
-def test_clocks_that_are_kept_together_differ_by_nothing_if_that_can_be():
+def test_synchronised_clocks_have_offset_zero_if_possible():
     assert decide(Bounds(-0.1, 0.3), synchronised=True).to_dict() == {"offset": 0.0, "error": 0.3}
     assert decide(Bounds(-0.1, 0.3), synchronised=False).to_dict() == {"offset": 0.1, "error": 0.2}
     assert decide(Bounds(0.1, 0.3), synchronised=True).offset == pytest.approx(0.2)

@@ -36,7 +36,7 @@ def measured(**target):
     return {"workload_sha256": "abc", "target": {"path": "/dev/x", "used_size": None, **target}}
 
 
-def test_what_is_ok_already_is_finished_and_nothing_else_is(campaign, tmp_path):
+def test_only_ok_results_are_finished(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell(**measured()), cell(repeat=2, state="failed", **measured())), campaign)
     requested = dict.fromkeys([KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)], ASKED)
     assert finished(campaign, "node1", requested) == {KEY}
@@ -47,7 +47,7 @@ def test_what_is_ok_already_is_finished_and_nothing_else_is(campaign, tmp_path):
 @pytest.mark.parametrize(
     "message", [{}, {"workload_sha256": "x", "target": {"path": "/dev/x"}}, measured(path="/dev/y"), measured(used_size=4096), {"target": []}]
 )
-def test_an_ok_result_of_something_else_is_not_taken_for_this_one(campaign, tmp_path, message):
+def test_ok_result_of_another_measurement_is_rejected(campaign, tmp_path, message):
     take_in(pack(tmp_path / "a.tar", cell(**message)), campaign)
     with pytest.raises(BadInput, match=r"has an ok result of before/randwrite-4k/1 of host node1 already, of another job or target.*fio_benchmark_replace"):
         finished(campaign, "node1", {KEY: ASKED})

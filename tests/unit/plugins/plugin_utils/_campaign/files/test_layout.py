@@ -17,7 +17,7 @@ NOON = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
 
 
 @pytest.mark.parametrize("name", ["node1", "node-1.example.com", "2026-11-21T1403Z", "a" * 128, "A_b"])
-def test_plain_names_may_be_part_of_a_path(name):
+def test_valid_path_components_are_accepted(name):
     assert cell_key.component(name, "host") == name
 
 
@@ -48,12 +48,12 @@ def test_plain_names_may_be_part_of_a_path(name):
         ["a"],
     ],
 )
-def test_other_names_may_not(name):
+def test_invalid_path_components_are_rejected(name):
     with pytest.raises(BadInput, match="cannot be the name of a variant"):
         cell_key.component(name, "variant")
 
 
-def test_host_name_that_is_no_folder_name_is_refused_with_advice():
+def test_invalid_host_folder_name_is_rejected_with_advice():
     with pytest.raises(BadInput, match="ansible_host"):
         cell_key.component("fe80::1", "host")
 
@@ -64,22 +64,22 @@ def test_repeats(text, number):
 
 
 @pytest.mark.parametrize("text", ["0", "01", "-1", "1\n", "1e3", "10000", True, None, 1.0, "¹"])
-def test_not_repeats(text):
+def test_invalid_repeats_are_rejected(text):
     with pytest.raises(BadInput, match="not the number of a repeat"):
         cell_key.repeat_number(text)
 
 
 @pytest.mark.parametrize("name", ["job.fio", "fio.json.gz", "fio.stderr.gz", "device-stats.json", "stack.json", "meta.json", "lat.1.log.gz"])
-def test_files_of_a_cell(name):
+def test_cell_files(name):
     assert layout.is_cell_file(name)
 
 
 @pytest.mark.parametrize("name", ["", "x.sh", "meta.json\n", "meta.jsonx", ".log.gz", "../a.log.gz", "plan.json", "job.fio.bak", "a/b.log.gz"])
-def test_not_files_of_a_cell(name):
+def test_unexpected_cell_files(name):
     assert not layout.is_cell_file(name)
 
 
-def test_the_name_of_a_campaign_is_the_controllers_clock():
+def test_default_campaign_name_is_the_controller_time():
     assert layout.default_campaign_name(NOON) == "2026-11-21T1403Z"
     assert layout.default_campaign_name(NOON, "fw-4.2") == "2026-11-21T1403Z-fw-4.2"
     with pytest.raises(BadInput, match="campaign"):
@@ -98,9 +98,9 @@ def test_the_name_of_a_campaign_is_the_controllers_clock():
         (None, "None"),
     ],
 )
-def test_text_of_others_is_made_plain(text, shown):
+def test_control_characters_are_removed_from_foreign_text(text, shown):
     assert layout.plain(text) == shown
 
 
-def test_text_of_others_is_not_endless():
+def test_foreign_text_is_truncated():
     assert layout.plain("x" * 1000, 10) == "xxxxxxx..."

@@ -18,7 +18,7 @@ ROUNDS = Pattern("a.scratch", (1,), "", 1, 25)
 
 
 @pytest.mark.parametrize("name", ["a.scratch.rate_iops-100", "a.scratch.rate_iops-50000"])
-def test_probes_belong_to_their_search(name):
+def test_probes_match_their_search(name):
     assert SEARCH.matches(name)
     assert not ROUNDS.matches(name)
 
@@ -26,30 +26,30 @@ def test_probes_belong_to_their_search(name):
 @pytest.mark.parametrize(
     "name", ["a.scratch.rate_iops-99", "a.scratch.rate_iops-0100", "a.scratch", "b.scratch.rate_iops-100", "a.scratch.rate_iops-1e3", "a.scratch.rate_iops-"]
 )
-def test_others_do_not(name):
+def test_other_cells_do_not_match(name):
     assert not SEARCH.matches(name)
 
 
 @pytest.mark.parametrize("pattern", [SEARCH, ROUNDS])
-def test_a_pattern_survives_json(pattern):
+def test_pattern_survives_json_round_trip(pattern):
     assert Pattern.from_dict(pattern.to_dict()) == pattern
 
 
 @pytest.mark.parametrize(
     "change", [{"cell": "../x"}, {"cell": 5}, {"repeats": [0]}, {"repeats": 3}, {"over": "x y"}, {"over": 1}, {"first": "1"}, {"last": True}, {"first": None}]
 )
-def test_what_is_no_pattern_is_refused(change):
+def test_invalid_patterns_are_rejected(change):
     with pytest.raises(BadInput):
         Pattern.from_dict({**SEARCH.to_dict(), **change})
 
 
 @pytest.mark.parametrize("row", [None, [], {}, "x"])
-def test_strange_json_is_refused(row):
+def test_invalid_json_is_rejected(row):
     with pytest.raises(BadInput):
         Pattern.from_dict(row)
 
 
-def test_what_a_host_may_send():
+def test_cells_a_host_may_send():
     expected = Expected(frozenset({CellKey("v", "a", 1)}), frozenset({("v", SEARCH)}))
     sent = [
         CellKey("v", "a", 1),

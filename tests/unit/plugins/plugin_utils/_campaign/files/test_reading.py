@@ -17,12 +17,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 
 
-def test_too_little_space_is_seen_before_anything_is_written(campaign, tmp_path):
+def test_insufficient_space_is_reported_before_any_write(campaign, tmp_path):
     with pytest.raises(ResultsError, match="free and everything needs 1024 PiB: free space"):
         files.require_space(campaign, 1 << 60, "everything")
 
 
-def test_json_is_never_half_written(tmp_path, monkeypatch):
+def test_json_is_written_atomically(tmp_path, monkeypatch):
     path = tmp_path / "x.json"
     files.write_json(path, {"a": 1})
 
@@ -36,6 +36,6 @@ def test_json_is_never_half_written(tmp_path, monkeypatch):
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.json"]
 
 
-def test_a_new_hash_is_the_hash(tmp_path):
+def test_hash_is_the_sha256_of_the_file(tmp_path):
     (tmp_path / "x").write_bytes(b"abc")
     assert files.file_sha256(tmp_path / "x") == hashlib.sha256(b"abc").hexdigest()

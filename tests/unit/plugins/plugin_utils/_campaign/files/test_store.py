@@ -26,18 +26,18 @@ from ansible_collections.cachefleet.storage.tests.unit.support.campaigns import 
 # --- the controller's own troubles
 
 
-def test_a_campaign_is_not_begun_on_a_full_disk(tiny_disk):
+def test_campaign_is_not_started_on_a_full_disk(tiny_disk):
     with pytest.raises(ResultsError, match=r"has .* free and a campaign needs 16 MiB"):
         store.open_campaign(tiny_disk, now=NOW)
 
 
-def test_a_results_folder_that_cannot_be_written_is_one_sentence(tiny_disk):
+def test_read_only_results_folder_is_reported_in_one_sentence(tiny_disk):
     subprocess.run(["mount", "-o", "remount,ro", str(tiny_disk)], check=True)
     with pytest.raises(ResultsError, match=r"cannot be written by user .*Read-only file system.*set fio_benchmark_results"):
         store.open_campaign(tiny_disk / "results", now=NOW)
 
 
-def test_a_results_folder_of_somebody_else_is_one_sentence(tmp_path):
+def test_results_folder_without_permission_is_reported_in_one_sentence(tmp_path):
     if os.geteuid() == 0:
         pytest.skip("root may write everywhere")
     tmp_path.chmod(0o555)
@@ -48,13 +48,13 @@ def test_a_results_folder_of_somebody_else_is_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-def test_a_results_folder_that_is_a_file_is_one_sentence(tmp_path, dry_run):
+def test_results_folder_that_is_a_file_is_reported_in_one_sentence(tmp_path, dry_run):
     (tmp_path / "results").write_text("x")
     with pytest.raises(ResultsError, match="cannot be written by user"):
         store.open_campaign(tmp_path / "results", now=NOW, dry_run=dry_run)
 
 
-def test_a_dry_run_makes_nothing(tmp_path):
+def test_dry_run_creates_nothing(tmp_path):
     folder, is_new = store.open_campaign(tmp_path / "results", label="x", now=NOW, dry_run=True)
     assert (folder.name, is_new, list(tmp_path.iterdir())) == ("2026-11-21T1403Z-x", True, [])
 
@@ -62,21 +62,21 @@ def test_a_dry_run_makes_nothing(tmp_path):
 # --- campaigns and plans
 
 
-def test_two_campaigns_of_one_minute_have_two_folders(tmp_path):
+def test_two_campaigns_in_one_minute_have_two_folders(tmp_path):
     assert [store.open_campaign(tmp_path, now=NOW)[0].name for _time in range(2)] == ["2026-11-21T1403Z", "2026-11-21T1403Z-2"]
 
 
-def test_a_named_campaign_is_opened_again(tmp_path):
+def test_existing_named_campaign_is_reopened(tmp_path):
     assert [store.open_campaign(tmp_path, "mine", now=NOW) for _time in range(2)] == [(tmp_path / "mine", True), (tmp_path / "mine", False)]
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", ".x"])
-def test_a_campaign_cannot_be_anywhere_else(tmp_path, name):
+def test_campaign_name_with_path_is_rejected(tmp_path, name):
     with pytest.raises(BadInput, match="cannot be the name of a campaign"):
         store.open_campaign(tmp_path, name, now=NOW)
 
 
-def test_a_plan_is_added_to_and_never_shortened(campaign):
+def test_plan_is_extended_and_never_shortened(campaign):
     assert store.write_plan(campaign, "node1", "before", [("other", 1)], now=NOW)
     assert not store.write_plan(campaign, "node1", "before", [("other", 1)], now=NOW)
     assert store.expected_cells(campaign, "node1").keys == {KEY, CellKey("before", "randwrite-4k", 2), CellKey("before", "other", 1)}
@@ -86,7 +86,7 @@ SEARCH = Pattern("randwrite-4k", (1,), "iodepth", 1, 64)
 PROBE = CellKey("before", "randwrite-4k.iodepth-16", 1)
 
 
-def test_probes_of_a_planned_search_may_come_and_cannot_be_missing(campaign):
+def test_probes_of_a_planned_search_are_optional(campaign):
     assert PROBE not in store.expected_cells(campaign, "node1")
     assert store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], patterns=[SEARCH], now=NOW)
     assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], patterns=[SEARCH], now=NOW)
@@ -97,14 +97,14 @@ def test_probes_of_a_planned_search_may_come_and_cannot_be_missing(campaign):
 
 
 @pytest.mark.parametrize("patterns", ["x", {}, [1], [{"cell": "../x", "repeats": [1], "over": "", "first": 1, "last": 2}]])
-def test_a_plan_whose_searches_cannot_be_read_is_one_sentence(campaign, patterns):
+def test_plan_with_invalid_searches_is_reported_in_one_sentence(campaign, patterns):
     path = campaign / "node1/before/plan.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "patterns": patterns}))
     with pytest.raises(ResultsError, match="does not contain the planned searches and rounds"):
         store.expected_cells(campaign, "node1")
 
 
-def test_a_dry_run_of_a_plan_reports_what_would_change_and_writes_nothing(campaign):
+def test_dry_run_of_a_plan_reports_changes_and_writes_nothing(campaign):
     assert store.write_plan(campaign, "node1", "after", [("x", 1)], now=NOW, dry_run=True)
     assert not store.write_plan(campaign, "node1", "before", [("randwrite-4k", 1)], now=NOW, dry_run=True)
     assert everything(campaign) == ["campaign.json", "node1/before/plan.json"]
@@ -113,7 +113,7 @@ def test_a_dry_run_of_a_plan_reports_what_would_change_and_writes_nothing(campai
 # --- reading back
 
 
-def test_what_was_planned_and_never_came_is_missing(campaign, tmp_path):
+def test_planned_cells_without_result_are_missing(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell()), campaign)
     store.write_plan(campaign, "node2", "before", [("randwrite-4k", 1)], now=NOW)
     loaded = store.load_campaign(campaign)
@@ -123,7 +123,7 @@ def test_what_was_planned_and_never_came_is_missing(campaign, tmp_path):
     assert loaded.cells[0].verdicts == ("durable", "durable")
 
 
-def test_variants_come_in_the_order_in_which_they_were_planned(campaign):
+def test_variants_are_in_planned_order(campaign):
     store.write_plan(campaign, "node1", "after", [("randwrite-4k", 1)], now=NOW + datetime.timedelta(minutes=5))
     assert store.load_campaign(campaign).variants == ("before", "after")
 
@@ -137,7 +137,7 @@ def test_variants_come_in_the_order_in_which_they_were_planned(campaign):
         ("meta.json", json.dumps({"schema": 1, "host": "node9", "files": {}, "state": "ok"}).encode(), "is not listed in its meta.json"),
     ],
 )
-def test_a_cell_that_was_changed_later_is_failed_and_has_no_numbers(campaign, tmp_path, name, content, why):
+def test_modified_cell_is_failed_and_has_no_figures(campaign, tmp_path, name, content, why):
     take_in(pack(tmp_path / "a.tar", cell()), campaign)
     (campaign / "node1/before/randwrite-4k/1" / name).write_bytes(content)
     record = store.load_campaign(campaign).cells[0]
@@ -145,13 +145,13 @@ def test_a_cell_that_was_changed_later_is_failed_and_has_no_numbers(campaign, tm
     assert why in record.reason
 
 
-def test_a_cell_moved_to_another_host_is_failed(campaign, tmp_path):
+def test_cell_moved_to_another_host_is_failed(campaign, tmp_path):
     take_in(pack(tmp_path / "a.tar", cell()), campaign)
     (campaign / "node1").rename(campaign / "node7")
     assert "belongs to another cell" in store.load_campaign(campaign).cells[0].reason
 
 
-def test_links_and_strange_names_are_reported_and_not_followed(campaign, tmp_path):
+def test_links_and_invalid_names_are_reported_and_not_followed(campaign, tmp_path):
     (campaign / "linked").symlink_to("/etc")
     (campaign / "node1/before/randwrite-4k").mkdir()
     (campaign / "node1/before/randwrite-4k/first").mkdir()
@@ -170,7 +170,7 @@ def test_campaign_folders_can_be_merged_by_copying(tmp_path):
     assert [record.state for record in store.load_campaign(tmp_path / "node1" / CAMPAIGN).cells] == ["ok", "ok"]
 
 
-def test_a_folder_that_is_no_campaign_is_one_sentence(tmp_path):
+def test_folder_without_campaign_is_reported_in_one_sentence(tmp_path):
     with pytest.raises(ResultsError, match="does not exist"):
         store.load_campaign(tmp_path / "nowhere")
     with pytest.raises(ResultsError, match="is not the folder of a campaign"):

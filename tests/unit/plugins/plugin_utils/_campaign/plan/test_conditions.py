@@ -34,7 +34,7 @@ def job(**options):
         ({"garbage_collection": "640m"}, {"garbage_collection": 640 * 1024**2, "most": 3600}),
     ],
 )
-def test_a_pause_as_the_runner_reads_it(reported, step):
+def test_pause_step_for_the_runner(reported, step):
     assert read_pause(reported, "here").as_step() == step
 
 
@@ -59,13 +59,13 @@ def test_no_pause(reported):
         ({"for": 3}, "'for' is not supported"),
     ],
 )
-def test_a_bad_pause_is_one_sentence(reported, sentence):
+def test_invalid_pause_is_rejected_in_one_sentence(reported, sentence):
     with pytest.raises(BadInput, match=r"^here, pause") as caught:
         read_pause(reported, "here")
     assert sentence in caught.value.message
 
 
-def test_a_search_as_the_runner_reads_it():
+def test_search_step_for_the_runner():
     assert read_search({"limit": "1ms"}, job(), "here").as_step() == {
         "metric": "p99",
         "limit": 1_000_000,
@@ -78,7 +78,7 @@ def test_a_search_as_the_runner_reads_it():
     }
 
 
-def test_a_mixed_job_is_judged_by_both_directions_unless_one_is_named():
+def test_mixed_job_uses_both_directions_unless_one_is_given():
     assert read_search({"limit": "1ms"}, job(rw="randrw"), "here").direction is None
     assert read_search({"limit": "1ms", "direction": "read"}, job(rw="randrw"), "here").direction == "read"
 
@@ -102,13 +102,13 @@ def test_a_mixed_job_is_judged_by_both_directions_unless_one_is_named():
         ({"limit": "1ms", "depth": 3}, {}, "'depth' is not supported"),
     ],
 )
-def test_a_bad_search_is_one_sentence(reported, options, sentence):
+def test_invalid_search_is_rejected_in_one_sentence(reported, options, sentence):
     with pytest.raises(BadInput, match=r"^here, search") as caught:
         read_search(reported, job(**options), "here")
     assert sentence in caught.value.message
 
 
-def test_a_search_of_two_sections_is_refused():
+def test_search_with_two_sections_is_rejected():
     with pytest.raises(BadInput, match="one section"):
         read_search({"limit": "1ms"}, read_job({"global": JOB, "jobs": [{"name": "x"}, {"name": "y"}]}, "a"), "here")
 
@@ -129,14 +129,14 @@ def probes_of(search, is_good):
 
 
 @given(first=st.integers(1, 64), more=st.integers(1, 2000), factor=st.floats(1.1, 8), bracket=st.floats(0.01, 1), edge=st.integers(0, 2100))
-def test_no_search_takes_more_probes_than_said(first, more, factor, bracket, edge):
+def test_probe_count_never_exceeds_the_maximum(first, more, factor, bracket, edge):
     search = Search("p99", 1000, "write", "iodepth", first, first + more, factor, bracket)
     assert search.ladder[0] == first
     assert search.ladder[-1] == first + more
     assert probes_of(search, lambda value: value <= edge) <= search.most_probes
 
 
-def test_rounds_are_those_of_snia_unless_said_otherwise():
+def test_default_rounds_follow_snia():
     assert read_rounds({}, job(), "here").as_step() == {"most": 25, "window": 5, "range": 0.20, "slope": 0.10, "track": "write", "what": "iops"}
     assert read_rounds({}, job(rw="randread"), "here").track == "read"
 
@@ -156,7 +156,7 @@ def test_rounds_are_those_of_snia_unless_said_otherwise():
         ([], {}, "must be a dictionary"),
     ],
 )
-def test_bad_rounds_are_one_sentence(reported, options, sentence):
+def test_invalid_rounds_are_rejected_in_one_sentence(reported, options, sentence):
     with pytest.raises(BadInput, match=r"^here, rounds") as caught:
         read_rounds(reported, job(**options), "here")
     assert sentence in caught.value.message

@@ -51,17 +51,17 @@ def test_named_cells_decide_and_a_fill_never_does(decides, found):
         ([{"cell": "log"}], "cell"),
     ],
 )
-def test_a_wrong_decides_is_refused(decides, message):
+def test_invalid_decides_is_rejected(decides, message):
     with pytest.raises(BadInput, match=message):
         decided(decides)
 
 
-def test_a_suite_that_inherits_patterns_may_have_other_cells():
+def test_inherited_decides_patterns_may_match_nothing():
     suites = {"s": {"cells": CELLS, "decides": ["log"]}, "mine": {"extends": "s", "cells": [{"name": "other", "job": JOB}]}}
     assert [cell.decides for cell in read_suite("mine", suites).cells] == [None]
 
 
-def test_it_is_sent_to_the_host_and_makes_no_other_measurement():
+def test_decides_is_sent_to_the_host_without_changing_the_order_hash():
     """Orders are the same if they measure the same, whatever the report makes of it."""
     orders = []
     for decides in (["log"], ["bound"]):
@@ -71,7 +71,7 @@ def test_it_is_sent_to_the_host_and_makes_no_other_measurement():
     assert orders[0].sha256 == orders[1].sha256
 
 
-def test_included_suites_say_what_decides():
+def test_included_suites_define_deciding_cells():
     folder = pathlib.Path(__file__).parents[6] / "roles/fio_benchmark/files/suites"
     suites = {}
     for path in sorted(folder.glob("*.yml")):

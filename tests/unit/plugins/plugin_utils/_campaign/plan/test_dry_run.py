@@ -34,7 +34,7 @@ def rows(text):
     return {line.split()[0]: re.split(r"  +", line) for line in text.splitlines()[2:] if line.startswith(("fill", "w ", "r ", "s "))}
 
 
-def test_every_cell_with_its_time_its_writes_and_its_share_of_the_endurance():
+def test_every_cell_is_listed_with_time_writes_and_wear():
     text = text_of(DISK, host="node1")
     assert text.splitlines()[0] == "node1: suite mine, what it is"
     assert rows(text) == {
@@ -45,7 +45,7 @@ def test_every_cell_with_its_time_its_writes_and_its_share_of_the_endurance():
     }
 
 
-def test_totals_and_what_they_rest_on():
+def test_totals_and_their_assumptions_are_listed():
     text = text_of(DISK)
     assert "8 cells: 3 min 24 s and pauses of at most 10 min" in text
     assert "/dev/disk/by-id/ata-A: writes at most 7 GB, 0.7 % of its rated 1 TB" in text
@@ -53,7 +53,7 @@ def test_totals_and_what_they_rest_on():
     assert "Assumed where a target does not set it: write_rate 3 GB/s, write_iops 500000 writes/s." in text_of({"device": "/dev/a"})
 
 
-def test_what_is_not_known_is_reported():
+def test_unknown_values_are_reported():
     text = text_of({"device": "/dev/a", "endurance": 1}, cells=[{"name": "fill", "fill": True, "job": {"rw": "write"}}])
     assert rows(text)["fill"][3:] == ["unknown", "-", "unknown", "-"]
     assert "and 1 of unknown length" in text
@@ -61,15 +61,15 @@ def test_what_is_not_known_is_reported():
     assert "Give the targets a size or their capacity" in text
 
 
-def test_a_fill_of_unknown_size_ends_by_its_runtime():
+def test_fill_of_unknown_size_is_limited_by_its_runtime():
     assert rows(text_of({"device": "/dev/a"}))["fill"][3] == "<= 1 h"
 
 
-def test_several_targets_at_once():
+def test_parallel_targets():
     assert "4 cells, several targets at once: 22 s" in text_of(DISK, {**DISK, "device": "/dev/b"}, targets="together", cells=[dict(CELLS[2], repeats=2)])
 
 
-def test_no_target_is_nothing():
+def test_no_targets_measure_nothing():
     assert text_of(host="node1") == "node1: nothing is measured: there are no targets."
 
 
@@ -83,7 +83,7 @@ NAMES = (
 @given(
     cells=st.lists(NAMES, min_size=1, max_size=5, unique=True), path=st.text(min_size=1, max_size=200), pause=st.sampled_from([None, "2h", {"until": "clean"}])
 )
-def test_no_line_is_longer_than_a_terminal_and_none_controls_it(cells, path, pause):
+def test_lines_fit_the_terminal_and_contain_no_control_characters(cells, path, pause):
     suite = [{"name": name, "job": TIMED, "pause": pause} for name in cells]
     text = text_of({"device": f"/dev/{path}", "name": "a" * 20, "endurance": 150}, cells=suite, description="x" * 300)
     assert all(len(line) <= WIDTH for line in text.split("\n"))
@@ -94,11 +94,11 @@ def test_no_line_is_longer_than_a_terminal_and_none_controls_it(cells, path, pau
     ("seconds", "text"),
     [(0, "0 s"), (0.2, "<1 s"), (14, "14 s"), (190, "3 min 10 s"), (3600, "1 h"), (64800, "18 h"), (3661, "1 h 1 min"), (90000, "1 d 1 h"), (86401, "1 d")],
 )
-def test_durations(seconds, text):
+def test_durations_are_formatted(seconds, text):
     assert duration(seconds) == text
 
 
-def test_a_discard_reports_what_the_device_must_be_able_to_do():
+def test_discard_requirement_is_listed():
     discard = {"name": "empty", "job": {"rw": "trim", "bs": "64m"}}
     text = describe_plan(make_plan("mine", {"mine": {"cells": [discard]}}, [DISK]))
     assert "empty discards its target, and a host whose device takes no discards is refused before anything runs;" in text
@@ -106,7 +106,7 @@ def test_a_discard_reports_what_the_device_must_be_able_to_do():
     assert "discards" not in text_of(DISK)
 
 
-def test_a_rate_that_only_a_fall_can_show_is_reported():
+def test_garbage_collection_measured_only_by_rate_drop_is_reported():
     collecting = [{"name": "gc", "measures_garbage_collection": True, "job": TIMED}, {"name": "w", "pause": {"garbage_collection": "measured"}, "job": TIMED}]
     message = "No cell fills the target before gc: the rate of garbage collection is measured\nonly if the rate of writing falls there"
     assert message in text_of(DISK, cells=collecting)
@@ -115,6 +115,6 @@ def test_a_rate_that_only_a_fall_can_show_is_reported():
     assert message in text_of(DISK, cells=[CELLS[0], discard, *collecting])
 
 
-def test_hosts_that_go_at_their_own_pace_are_reported():
+def test_independent_hosts_are_reported():
     assert "each runs independently" in text_of(DISK, hosts="apart")
     assert "each runs independently" not in text_of(DISK)

@@ -26,28 +26,28 @@ def wears(*targets, **suite):
     return wear_of(make_plan("mine", {"mine": {"cells": CELLS, **suite}}, targets or [DISK]))
 
 
-def test_all_repeats_together_are_what_a_target_bears():
+def test_all_repeats_are_added_per_target():
     (wear,) = wears()
     assert (wear.written, wear.cells, wear.repeats) == (5 * 10**9, {"fill": 2 * 10**9, "w": 3 * 10**9, "r": 0}, {"fill": 1, "w": 3, "r": 3})
     assert wear.to_dict() == {"target": "/dev/a", "bytes_written": 5 * 10**9, "endurance": 10**12, "percent": 0.5, "unknown": []}
 
 
-def test_a_search_costs_all_its_probes():
+def test_search_counts_all_its_probes():
     suite = {"cells": [{"name": "s", "job": {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}, "search": {"limit": "1ms", "last": 2}}]}
     assert wears(**suite)[0].written == 2 * 10**9
 
 
-def test_every_target_bears_its_own():
+def test_each_target_has_its_own_wear():
     assert [wear.percent for wear in wears(DISK, {"device": "/dev/b", "capacity": "1g"})] == [0.5, None]
 
 
 @pytest.mark.parametrize("targets", ["together", "one_after_another"])
-def test_a_part_of_a_target_is_the_same_target(targets):
+def test_parts_of_a_target_are_added(targets):
     suite = {"targets": targets, "cells": [{**CELLS[0], "share": 50}, {**CELLS[1], "name": "whole", "repeats": 1}]}
     assert [wear.written for wear in wears(**suite)] == [2 * 10**9]
 
 
-def test_more_than_the_budget_is_refused_with_the_cells_that_cost_the_most():
+def test_exceeded_wear_budget_is_refused_with_the_largest_cells():
     check_wear(wears(), 0.5)
     with pytest.raises(Refused) as caught:
         check_wear(wears(), 0.4)
@@ -56,7 +56,7 @@ def test_more_than_the_budget_is_refused_with_the_cells_that_cost_the_most():
     assert "raise fio_benchmark_wear_budget" in caught.value.message
 
 
-def test_without_an_endurance_or_a_budget_nothing_is_refused():
+def test_no_refusal_without_endurance_or_budget():
     check_wear(wears({"device": "/dev/a", "capacity": "1t"}), 0.0001)
     check_wear(wears(), 0)
 
@@ -67,5 +67,5 @@ def test_budget_requires_known_written_bytes():
 
 
 @pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (4096, "4.1 kB"), (999_600, "1000 kB"), (1.5e12, "1.5 TB"), (2.5e18, "2500 PB")])
-def test_bytes_as_data_sheets_count_them(count, text):
+def test_bytes_use_decimal_units(count, text):
     assert decimal(count) == text

@@ -26,7 +26,7 @@ def of(job, target=DISK):
     return estimate(read_job(job, "a"), target, "a")
 
 
-def test_a_timed_job_writes_all_the_time_as_fast_as_the_target_takes_it():
+def test_timed_job_writes_at_the_target_rate_for_its_duration():
     cost = of({**TIMED, "ramp_time": 10})
     assert (cost.seconds, cost.known, cost.written, cost.exact) == (70, True, 70 * 1000 * 4096, False)
     assert of({**TIMED, "bs": "1m"}).written == 60 * 100e6
@@ -54,7 +54,7 @@ def test_job_options_change_the_written_bytes(options, part):
     assert of({**TIMED, **options}).written == round(part * 60 * 1000 * 4096)
 
 
-def test_a_fill_writes_its_size_and_takes_the_time_that_the_target_needs():
+def test_fill_writes_its_size_at_the_target_rate():
     cost = of({"rw": "write", "bs": "1m"})
     assert (cost.written, cost.exact, cost.known, cost.longest) == (10 * GIB, True, False, None)
     assert cost.seconds == pytest.approx(10 * GIB / 100e6)
@@ -73,7 +73,7 @@ def test_a_fill_writes_its_size_and_takes_the_time_that_the_target_needs():
         ({"runtime": 10}, 1000 * 10**6, False),
     ],
 )
-def test_sizes_bound_what_is_written(options, written, exact):
+def test_size_options_limit_the_written_bytes(options, written, exact):
     cost = of({"rw": "write", "bs": "1m", **options})
     assert (cost.written, cost.exact) == (written, exact)
 
@@ -85,7 +85,7 @@ def test_estimate_without_device_size_is_unknown():
     assert of({"rw": "write", "runtime": 10}, unknown).seconds == 10
 
 
-def test_sections_at_one_time_share_the_target_and_phases_add_up():
+def test_parallel_sections_share_the_target_and_phases_add_up():
     writers = {"global": TIMED, "jobs": [{"name": "x"}, {"name": "y"}]}
     assert of(writers).written == of(TIMED).written
     assert of({"global": TIMED, "jobs": [{"name": "x"}, {"name": "y", "stonewall": 1}]}).written == 2 * of(TIMED).written
@@ -104,12 +104,12 @@ def test_sections_at_one_time_share_the_target_and_phases_add_up():
         {"size": "x%", "time_based": 0},
     ],
 )
-def test_a_number_that_is_none_is_one_sentence(options):
+def test_invalid_numbers_are_rejected_in_one_sentence(options):
     with pytest.raises(BadInput, match=r"a: (how much the job writes cannot be determined|[a-z]+=.* is refused: the value must be)"):
         of({**TIMED, **options})
 
 
 @given(seconds=st.integers(1, 10**6), rate=st.integers(1, 10**10), iops=st.integers(1, 10**7), block=st.sampled_from(["4k", "64k", "1m"]))
-def test_nothing_writes_more_than_the_target_takes(seconds, rate, iops, block):
+def test_estimate_never_exceeds_the_target_rate(seconds, rate, iops, block):
     cost = of({**TIMED, "bs": block, "runtime": seconds}, CampaignTarget("", "/dev/x", False, {}, None, rate, iops))
     assert 0 <= cost.written <= seconds * rate

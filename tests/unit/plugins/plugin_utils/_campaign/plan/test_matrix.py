@@ -21,7 +21,7 @@ def names(matrix):
     return [row["name"] for row in matrix_rows(matrix, "here")]
 
 
-def test_the_first_axis_changes_slowest_and_names_are_made_of_labels():
+def test_first_axis_varies_slowest_and_names_are_built_from_labels():
     assert names({"axes": {"workload": WORKLOADS, "bs": ["1k", "1m"], "numjobs": [1], "iodepth": [32]}}) == [
         "write-1k-j1-d32",
         "write-1m-j1-d32",
@@ -30,7 +30,7 @@ def test_the_first_axis_changes_slowest_and_names_are_made_of_labels():
     ]
 
 
-def test_a_job_is_common_options_and_those_of_every_axis():
+def test_job_combines_common_options_and_those_of_every_axis():
     matrix = {
         "name": "x{bs}",
         "axes": {"workload": {"mix": WORKLOADS["mix70"]}, "bs": ["4k"]},
@@ -51,7 +51,7 @@ def test_matrix_values_apply_to_each_cell():
     assert all("share" not in row["job"] for row in rows)
 
 
-def test_an_axis_may_set_the_limit_of_a_search():
+def test_axis_can_set_the_limit_of_a_search():
     matrix = {
         "axes": {"rw": ["randread"], "bound": {"p99": {"metric": "p99", "limit": "1ms"}, "mean": {"metric": "mean", "limit": "3ms"}}},
         "search": {"over": "iodepth"},
@@ -74,7 +74,7 @@ AXES = st.dictionaries(
 
 
 @given(AXES)
-def test_every_combination_is_there_once(axes):
+def test_every_combination_is_generated_once(axes):
     rows = matrix_rows({"axes": axes}, "here")
     combinations = {tuple(row["job"][axis] for axis in axes) for row in rows}
     count = 1
@@ -84,7 +84,7 @@ def test_every_combination_is_there_once(axes):
 
 
 @given(AXES, st.data())
-def test_what_is_excluded_is_just_what_only_would_keep(axes, data):
+def test_exclude_and_only_are_complementary(axes, data):
     axis = data.draw(st.sampled_from(sorted(axes)))
     chosen = [{axis: data.draw(st.sampled_from(axes[axis]))}]
 
@@ -120,7 +120,7 @@ def test_what_is_excluded_is_just_what_only_would_keep(axes, data):
         ({"axes": {"limit": ["1ms"]}, "search": "x"}, "'search' must be a dictionary"),
     ],
 )
-def test_a_bad_matrix_is_one_sentence(matrix, sentence):
+def test_invalid_matrix_is_rejected_in_one_sentence(matrix, sentence):
     with pytest.raises(BadInput, match=r"^here") as caught:
         matrix_rows(matrix, "here")
     assert sentence in caught.value.message

@@ -40,11 +40,11 @@ def names(plan):
     return [(run.name, run.repeat) for run in plan.runs]
 
 
-def test_repeats_are_interleaved_and_every_second_pass_runs_backwards():
+def test_repeats_are_interleaved_with_alternating_order():
     assert names(make_plan("two", SUITES, [DISK])) == [("a", 1), ("b", 1), ("b", 2), ("a", 2), ("b", 3)]
 
 
-def test_a_step_as_the_runner_reads_it():
+def test_step_for_the_runner():
     plan = make_plan("two", SUITES, [{**DISK, "name": "fast", "identity": "S1", "write_rate": "1g"}], repeats=1)
     assert plan.steps[1].to_dict() == {
         "number": 1,
@@ -66,18 +66,18 @@ def test_a_step_as_the_runner_reads_it():
     json.dumps([step.to_dict() for step in plan.steps])
 
 
-def test_one_target_after_the_other():
+def test_sequential_targets():
     assert names(make_plan("two", SUITES, [DISK, OTHER], repeats=1)) == [("a.ata-A", 1), ("b.ata-A", 1), ("a.ata-B", 1), ("b.ata-B", 1)]
 
 
-def test_all_targets_together():
+def test_parallel_targets():
     plan = plan_of({**SUITES["two"], "targets": "together"}, [DISK, OTHER], repeats=1)
     assert [[run.name for run in step.runs] for step in plan.steps] == [["a.ata-A", "a.ata-B"], ["b.ata-A", "b.ata-B"]]
     assert [step.offset for step in plan.steps] == [0.0, 14.0]
     assert plan.seconds == 12 + 60 + 2
 
 
-def test_searches_and_rounds_have_their_target_for_themselves():
+def test_searches_and_rounds_run_on_one_target_at_a_time():
     suite = {"targets": "together", "cells": [{"name": "s", "job": TIMED, "search": {"limit": "1ms"}}]}
     assert [[run.name for run in step.runs] for step in plan_of(suite, [DISK, OTHER]).steps] == [["s.ata-A"], ["s.ata-B"]]
 
@@ -98,13 +98,13 @@ def test_hosts_synchronise_after_every_step_of_unknown_length():
     assert plan.segments == 4
 
 
-def test_hosts_that_do_not_wait_have_no_timetable():
+def test_unsynchronised_hosts_have_no_timetable():
     plan = plan_of({"cells": [FILL, {"name": "a", "job": TIMED}]}, synchronise=False)
     assert [(step.barrier, step.offset) for step in plan.steps] == [(False, None), (False, None)]
     assert plan.segments == 0
 
 
-def test_a_fixed_pause_is_part_of_the_timetable():
+def test_fixed_pause_is_part_of_the_timetable():
     plan = plan_of({"pause": 30, "cells": [{"name": name, "job": TIMED} for name in "ab"]}, gap=1)
     assert [(step.pause, step.offset) for step in plan.steps] == [(None, 0.0), ({"seconds": 30.0}, 41.0)]
     assert plan.seconds == 10 + 1 + 30 + 10
@@ -116,7 +116,7 @@ def test_hosts_synchronise_after_a_pause_of_unknown_length():
     assert (plan.open_pauses, plan.seconds) == (120, 22)
 
 
-def test_garbage_is_waited_for_only_where_something_was_written_and_a_rate_is_known():
+def test_garbage_collection_pause_requires_written_data_and_a_known_rate():
     suite = {
         "pause": {"garbage_collection": "measured", "most": 60},
         "cells": [
@@ -131,13 +131,13 @@ def test_garbage_is_waited_for_only_where_something_was_written_and_a_rate_is_kn
     assert [bool(step.pause) for step in plan_of({**suite, "pause": {"garbage_collection": "640m"}}).steps] == [False, True, True, True, False]
 
 
-def test_a_fill_runs_once_before_everything_and_takes_the_time_it_takes():
+def test_fill_runs_once_at_the_beginning_without_runtime():
     plan = plan_of({"cells": [FILL, *SUITES["two"]["cells"]]}, runtime=5, repeats=2)
     assert names(plan) == [("fill", 1), ("a", 1), ("b", 1), ("b", 2), ("a", 2)]
     assert plan.runs[0].job == FILL["job"]
 
 
-def test_another_runtime_makes_the_job_time_based():
+def test_runtime_override_makes_the_job_time_based():
     suite = {"cells": [{"name": "a", "job": {"rw": "read", "runtime": 10}}, {"name": "n", "job": {"jobs": [{"name": "x", "rw": "read"}]}}]}
     short, nested = (run.job for run in plan_of(suite, runtime=5).runs)
     assert short == {"rw": "read", "runtime": 5, "time_based": 1}
@@ -145,31 +145,31 @@ def test_another_runtime_makes_the_job_time_based():
     assert suite["cells"][0]["job"] == {"rw": "read", "runtime": 10}
 
 
-def test_part_of_a_device_is_requested_in_the_job_or_the_target():
+def test_part_of_a_device_is_set_in_job_or_target():
     suite = {"cells": [{"name": "a", "job": TIMED, "share": 70}]}
     assert plan_of(suite).runs[0].job == {**TIMED, "size": "70%"}
     sized = plan_of(suite, [{**DISK, "size": "100m"}]).runs[0]
     assert (sized.job, sized.target.given["size"]) == (TIMED, 70 * 1024**2)
 
 
-def test_a_job_that_sizes_a_target_with_a_size_is_refused_here():
+def test_size_in_both_job_and_target_is_rejected():
     with pytest.raises(BadInput, match="both the job and its target have a size"):
         plan_of({"cells": [{"name": "a", "job": {**TIMED, "size": "1g"}}]}, [{**DISK, "size": "2g"}])
 
 
-def test_no_target_is_nothing_to_do():
+def test_no_targets_give_an_empty_plan():
     plan = make_plan("two", SUITES, [])
     assert (plan.steps, plan.seconds, plan.limit, plan.segments, plan.patterns) == ((), 0, 0, 0, [])
 
 
-def test_the_time_and_when_a_host_is_given_up():
+def test_estimated_time_and_host_timeout():
     plan = make_plan("two", SUITES, [DISK])
     assert plan.seconds == 2 * 12 + 3 * 60 + 4 * 2
     assert plan.limit == 300 + 2 * (30 + 2 + 1.5 * 12) + 3 * (30 + 2 + 1.5 * 60)
     assert plan_of({"cells": [{"name": "a", "job": {"rw": "read"}}]}).limit > UNLIMITED
 
 
-def test_a_job_without_a_limit_has_time_for_its_size():
+def test_timeout_of_unlimited_job_depends_on_its_size():
     fill = {"cells": [{"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m"}}]}
     small, large = (plan_of(fill, [{**DISK, "capacity": capacity, "write_rate": "100m"}]) for capacity in ("1g", "4t"))
     assert small.timeout == UNLIMITED
@@ -177,19 +177,19 @@ def test_a_job_without_a_limit_has_time_for_its_size():
     assert large.limit > large.timeout
 
 
-def test_a_host_waits_at_a_barrier_as_long_as_others_may_be_slower():
+def test_barrier_timeout_covers_slower_hosts():
     assert make_plan("two", SUITES, [DISK]).barrier_timeout == 900
     assert plan_of({"cells": [FILL, {"name": "a", "job": TIMED}]}).barrier_timeout > 900 + 3600
     clean = {"pause": {"until": "clean", "most": 5000}, "cells": [{"name": "a", "job": TIMED}]}
     assert plan_of(clean).barrier_timeout == 900 + 5000
 
 
-def test_a_file_that_must_be_made_first_has_more_time():
+def test_file_to_be_created_gets_more_time():
     disk, file = (make_plan("two", SUITES, [target]).limit for target in (DISK, {"file": "/x", "size": "10g"}))
     assert file == disk + 1024
 
 
-def test_cells_whose_names_are_not_known_yet_are_expected_by_a_pattern():
+def test_generated_cells_are_expected_by_pattern():
     suite = {"cells": [{"name": "s", "job": TIMED, "search": {"limit": "1ms", "last": 64}}, {"name": "r", "job": TIMED, "rounds": {"most": 7}}]}
     plan = plan_of(suite, repeats=2)
     assert [pattern.to_dict() for pattern in plan.patterns] == [
@@ -213,12 +213,12 @@ def test_existing_results_are_sent_to_the_runner():
 
 
 @pytest.mark.parametrize("numbers", [{"runtime": -1}, {"repeats": -1}, {"gap": -0.5}])
-def test_negative_numbers_are_refused(numbers):
+def test_negative_numbers_are_rejected(numbers):
     with pytest.raises(BadInput, match="from 0 on"):
         make_plan("two", SUITES, [DISK], **numbers)
 
 
-def test_names_that_would_become_too_long_are_refused_before_anything_runs():
+def test_too_long_names_are_rejected_before_any_run():
     with pytest.raises(BadInput, match="cannot be the name of a cell"):
         plan_of({"cells": [{"name": "s" * 120, "job": TIMED, "search": {"limit": "1ms"}}]})
 
@@ -246,7 +246,7 @@ PAUSES = st.sampled_from([None, 5, {"until": "clean", "most": 9}, {"garbage_coll
     together=st.booleans(),
     gap=st.integers(0, 5),
 )
-def test_every_cell_is_there_as_often_as_asked_and_no_two_overlap(jobs, pauses, repeats, targets, together, gap):
+def test_every_cell_runs_the_requested_number_of_times_without_overlap(jobs, pauses, repeats, targets, together, gap):
     cells = [{"name": f"c{number}", "job": job, "pause": pause} for number, (job, pause) in enumerate(zip(jobs, pauses, strict=False))]
     suite = {"cells": cells, "targets": "together" if together else "one_after_another"}
     plan = plan_of(suite, [{"device": f"/dev/d{number}"} for number in range(targets)], repeats=repeats, gap=gap)
@@ -265,12 +265,12 @@ def test_every_cell_is_there_as_often_as_asked_and_no_two_overlap(jobs, pauses, 
         assert step.barrier == (not last.known or bool(step.pause and "most" in step.pause))
 
 
-def test_what_discards_is_refused_on_a_file():
+def test_discard_on_a_file_is_rejected():
     with pytest.raises(BadInput, match=r"empty: it discards its target, and /srv/x is a file: give the target a 'device', or leave the cell out"):
         make_plan("mine", {"mine": {"cells": [{"name": "empty", "job": {"rw": "trim"}}]}}, [{"file": "/srv/x", "size": "1g"}])
 
 
-def test_a_timed_measurement_of_trims_is_an_ordinary_cell():
+def test_timed_trim_is_an_ordinary_cell():
     cells = [{"name": "t", "job": {"rw": "trim", "time_based": 1, "runtime": 9}}, {"name": "w", "job": {"rw": "write", "time_based": 1, "runtime": 9}}]
     plan = make_plan("mine", {"mine": {"cells": cells}}, [{"device": "/dev/disk/by-id/a"}], repeats=2, runtime=5)
     assert [run.name for run in plan.runs] == ["t", "w", "w", "t"]
@@ -283,13 +283,13 @@ GARBAGE = [
 
 
 @pytest.mark.parametrize(("hosts", "group", "barriers"), [("together", "", 3), ("apart", "", 0), ("apart", "array1", 3)])
-def test_hosts_that_share_nothing_may_go_at_their_own_pace(hosts, group, barriers):
+def test_hosts_without_shared_storage_may_run_independently(hosts, group, barriers):
     plan = make_plan("mine", {"mine": {"hosts": hosts, "cells": GARBAGE}}, [{"device": "/dev/disk/by-id/a"}], group=group)
     assert plan.segments == barriers
     assert all((step.offset is None) == (not barriers) for step in plan.steps)
     assert [step.pause is not None for step in plan.steps] == [False, True, True]
 
 
-def test_hosts_are_together_or_apart():
+def test_invalid_hosts_mode_is_rejected():
     with pytest.raises(BadInput, match="suite mine: 'hosts' must be together or apart"):
         make_plan("mine", {"mine": {"hosts": "alone", "cells": GARBAGE}}, [])

@@ -28,12 +28,12 @@ def job(**options):
     return {"cells": [{"name": "a", "job": {"rw": "read", **options}}]}
 
 
-def test_options_of_the_suite_go_into_every_job_and_the_job_wins():
+def test_suite_options_apply_to_every_job_and_job_options_override():
     suite = read({"options": {"direct": 1, "bs": "4k"}, "cells": [{"name": "a", "job": {"rw": "read", "bs": "1m"}}]})
     assert dict(suite.cells[0].job) == {"direct": 1, "bs": "1m", "rw": "read"}
 
 
-def test_options_of_the_suite_are_global_options_of_a_job_with_sections():
+def test_suite_options_are_global_options_of_a_job_with_sections():
     nested = {"global": {"bs": "8k"}, "jobs": [{"name": "x", "rw": "read"}]}
     assert read({"options": {"direct": 1, "bs": "4k"}, "cells": [{"name": "a", "job": nested}]}).cells[0].job == {
         "global": {"direct": 1, "bs": "8k"},
@@ -41,7 +41,7 @@ def test_options_of_the_suite_are_global_options_of_a_job_with_sections():
     }
 
 
-def test_cells_that_are_written_out_come_before_those_of_the_matrices():
+def test_listed_cells_precede_matrix_cells():
     matrices = [{"name": "m{bs}", "axes": {"bs": ["4k"]}}, {"name": "n{bs}", "axes": {"bs": ["8k"]}}]
     assert [one.name for one in read({"matrix": matrices, "cells": [{"name": "z", "job": {"rw": "read"}}]}).cells] == ["z", "m4k", "n8k"]
 
@@ -52,7 +52,7 @@ def test_cell_without_values_uses_those_of_the_suite():
     assert (first.repeats, first.pause, second.repeats, second.pause) == (4, Pause(seconds=30.0), 1, None)
 
 
-def test_a_suite_that_extends_another_takes_over_what_it_does_not_report_itself():
+def test_extending_suite_inherits_unset_values():
     base = {
         "description": "b",
         "options": {"direct": 1},
@@ -67,13 +67,13 @@ def test_a_suite_that_extends_another_takes_over_what_it_does_not_report_itself(
     assert base["matrix"]["axes"]["bs"] == ["4k", "8k"]
 
 
-def test_a_suite_that_extends_one_that_extends_another():
+def test_extends_is_transitive():
     base = {"cells": [{"name": "a", "job": TIMED}]}
     suite = suites.read_suite("c", {"a": base, "b": {"extends": "a", "repeats": 2}, "c": {"extends": "b", "size": "1g"}})
     assert (suite.size, suite.cells[0].repeats) == (1 << 30, 2)
 
 
-def test_only_some_of_the_cells():
+def test_cell_selection_by_pattern():
     suite = {"cells": [{"name": name, "job": TIMED} for name in ("read-4k", "read-1m", "write-4k")]}
     assert [one.name for one in suites.read_suite("mine", {"mine": suite}, only=["*-4k", "x"]).cells] == ["read-4k", "write-4k"]
     with pytest.raises(BadInput, match=r"none of its cells is called x\*, y\."):
@@ -125,18 +125,18 @@ def test_only_some_of_the_cells():
         (cell(pause={"garbage_collection": "measured"}), "a garbage collection that no cell measures"),
     ],
 )
-def test_a_bad_suite_is_one_sentence_that_names_the_place(suite, sentence):
+def test_invalid_suite_is_rejected_with_its_location(suite, sentence):
     with pytest.raises(BadInput, match="suite mine") as caught:
         suites.check_suite("mine", suite)
     assert sentence in caught.value.message
     assert caught.value.message.endswith(".")
 
 
-def test_suites_that_extend_one_another_are_one_sentence():
+def test_circular_extends_is_rejected():
     with pytest.raises(BadInput, match="it extends itself, by way of a, b"):
         suites.read_suite("a", {"a": {"extends": "b"}, "b": {"extends": "a"}})
 
 
-def test_an_unknown_suite_names_the_known_ones():
+def test_unknown_suite_error_lists_known_ones():
     with pytest.raises(BadInput, match=r"no suite named 'three'.*one of two"):
         suites.read_suite("three", {"two": job()})

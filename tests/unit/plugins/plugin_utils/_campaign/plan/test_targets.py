@@ -31,7 +31,7 @@ def test_options_sent_to_the_host():
 
 
 @pytest.mark.parametrize(("reported", "count"), [("150TB", 150 * 10**12), (150, 150 * 10**12), ("1.2 PBW", 12 * 10**14), ("800g", 8 * 10**11)])
-def test_endurance_is_decimal_as_data_sheets_have_it(reported, count):
+def test_endurance_is_decimal_as_in_data_sheets(reported, count):
     assert one({**DISK, "endurance": reported}).endurance == count
 
 
@@ -40,13 +40,13 @@ def test_target_without_values_uses_assumptions():
     assert (target.region, target.write_rate, target.write_iops, target.endurance) == (None, ASSUMED_RATE, ASSUMED_IOPS, None)
 
 
-def test_a_target_without_a_size_takes_that_of_the_suite():
+def test_target_without_size_uses_that_of_the_suite():
     suite = Suite("mine", "", (), size=1 << 30)
     assert one({"file": "/srv/x"}, suite).given == {"file": "/srv/x", "size": 1 << 30}
     assert one({"file": "/srv/x", "size": "2g"}, suite).given == {"file": "/srv/x", "size": "2g"}
 
 
-def test_several_targets_are_distinguished_by_the_end_of_their_path():
+def test_targets_are_labelled_by_their_last_path_component():
     assert [target.label for target in read_targets([{"device": "/dev/vg0/scratch"}, {"file": "/srv/x y.bin"}], SUITE)] == ["scratch", "x-y-bin"]
 
 
@@ -55,11 +55,11 @@ def test_permission_must_be_a_boolean(value, allowed):
     assert one({**DISK, "allow_data_loss": value}).given["allow_data_loss"] is allowed
 
 
-def test_a_serial_number_of_digits_is_a_text():
+def test_numeric_serial_is_converted_to_text():
     assert one({**DISK, "identity": 12345}).given["identity"] == "12345"
 
 
-def test_a_part_of_a_target():
+def test_share_of_a_target():
     assert one({**DISK, "size": "10m"}).share(70, "a").given == {**DISK, "size": 7 * 1024**2}
     whole = one({**DISK, "capacity": "1000"}).share(70, "a")
     assert (whole.given, whole.region) == (DISK, 700)
@@ -91,7 +91,7 @@ def test_a_part_of_a_target():
         ([{"device": "/dev/a", "endurance": 0}], "'endurance' must be"),
     ],
 )
-def test_a_bad_target_is_one_sentence(targets, sentence):
+def test_invalid_target_is_rejected_in_one_sentence(targets, sentence):
     with pytest.raises(BadInput) as caught:
         read_targets(targets, SUITE)
     assert sentence in caught.value.message
@@ -101,6 +101,6 @@ def test_a_bad_target_is_one_sentence(targets, sentence):
     ("requires", "target", "sentence"),
     [("file", DISK, "give the target a 'file' instead of a 'device'"), ("device", {"file": "/srv/x"}, "give the target a 'device' instead of a 'file'")],
 )
-def test_a_suite_may_want_a_file_or_a_device(requires, target, sentence):
+def test_suite_can_require_a_file_or_a_device(requires, target, sentence):
     with pytest.raises(BadInput, match=sentence):
         read_targets([target], Suite("mine", "", (), requires=requires))

@@ -50,7 +50,7 @@ def stacks(**verdicts):
 # --- how sure
 
 
-def test_a_shown_difference_is_a_recommendation_with_both_values():
+def test_significant_difference_gives_a_recommendation_with_both_values():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST))
     [said] = answer.sentences
     assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150) (ratio 9.3 to 9.7, at least 97 %")
@@ -58,20 +58,20 @@ def test_a_shown_difference_is_a_recommendation_with_both_values():
 
 
 @pytest.mark.parametrize(("count", "words"), [(1, "measured once"), (3, "measured 3 times")])
-def test_too_few_repeats_are_no_proof_and_nothing_is_recommended(count, words):
+def test_too_few_repeats_give_no_recommendation(count, words):
     answer = answered(repeats("before", *SLOW[:count]) + repeats("after", *FAST[:count]))
     [said] = answer.sentences
     assert re.match(rf"after looks 9\.\d+ times as fast as before .*; {words}, so this is no proof\. Repeat at least 4 times: -e fio_b\w+=4\.", said)
     assert answer.workloads[0].recommended is None
 
 
-def test_an_undecided_comparison_names_no_winner():
+def test_undecided_comparison_names_no_winner():
     answer = answered(repeats("before", 100, 130, 90, 120) + repeats("after", 110, 95, 140, 125))
     assert answer.sentences[0].startswith("Too close to call between before (110) and after (118) (ratio 0.73 to 1.56, at least 97 %, p = 0.69). Add repeats.")
     assert answer.workloads[0].recommended is None
 
 
-def test_noise_is_named_where_a_comparison_cannot_bear_it():
+def test_noise_is_reported_if_it_affects_the_comparison():
     quiet = answered(repeats("before", *SLOW) + repeats("after", *FAST))
     assert "Noisy" not in quiet.sentences[0]
     noisy = answered(repeats("before", *SLOW) + repeats("after", 900, 1500, 1100, 1900))
@@ -79,17 +79,17 @@ def test_noise_is_named_where_a_comparison_cannot_bear_it():
     assert [one.is_noisy for one in noisy.workloads[0].results] == [False, True]
 
 
-def test_a_difference_that_does_not_matter_is_none():
+def test_irrelevant_difference_is_reported_as_none():
     answer = answered(repeats("before", 1420, 1418, 1422, 1421) + repeats("after", 1421, 1419, 1423, 1420))
-    assert answer.sentences[0].startswith("No difference that matters: after is within 5% of before")
+    assert answer.sentences[0].startswith("No difference that matters: after is within 5 % of before")
 
 
-def test_a_slower_variant_keeps_the_baseline():
+def test_slower_variant_keeps_the_baseline():
     answer = answered(repeats("before", *FAST) + repeats("after", *SLOW))
     assert answer.sentences[0].startswith("Keep before: 1,420 durable random 4 KiB writes per second; after does 0.106 times that")
 
 
-def test_a_second_variant_that_is_not_shown_to_be_slower_is_named():
+def test_second_variant_not_significantly_slower_is_named():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", 1415, 1425, 1405, 1390))
     assert "other is not shown to be slower." in answer.sentences[0]
     apart = answered(repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", 500, 510, 490, 505))
@@ -103,7 +103,7 @@ def fill(variant, rate, **changes):
     return measurement("node1", variant, "fill-1m", 1, rw="write", iops=rate, started=1e9 + ORDER.index(variant) * 1e4, **changes)
 
 
-def test_a_fill_does_not_decide_and_every_repeat_counts():
+def test_fill_does_not_decide_and_every_repeat_counts():
     """It runs once, whatever is repeated: as a deciding cell it would leave one repeat to compare."""
     measured = repeats("before", *FAST) + repeats("after", *SLOW) + [fill("before", 100), fill("after", 815)]
     answer = answered(measured)
@@ -111,7 +111,7 @@ def test_a_fill_does_not_decide_and_every_repeat_counts():
     assert [(one.cell, one.reason) for one in answer.excluded] == [("fill-1m", "it fills the target")]
 
 
-def test_what_the_suite_says_decides():
+def test_suite_decides_setting_is_applied():
     measured = [
         dataclasses.replace(one, decides="p99 iops")
         for variant, wait in (("before", 9e6), ("after", 2e6))
@@ -139,30 +139,89 @@ def test_bounds_discards_and_fills_of_older_campaigns_do_not_decide(changes, rea
     assert answer.sentences[0].startswith("Use after:")
 
 
-def test_cells_that_the_user_names_decide_whatever_the_suite_says():
+def test_user_selected_cells_override_the_suite():
     bound = [one for variant, rates in (("before", FAST), ("after", SLOW)) for one in repeats(variant, *rates, cell="bound", fdatasync=0, decides="")]
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + bound, decide_by=["bound"])
     assert [one.cell for one in answer.deciding] == ["bound"]
 
 
-def test_a_cell_whose_mean_depends_on_the_runtime_does_not_decide():
+def test_cell_with_runtime_dependent_mean_does_not_decide():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST), doubtful={("randwrite-4k-fdatasync", "write")})
     assert answer.sentences == ("No variant can be recommended: no cell that decides has a number.",)
 
 
-def test_incomparable_measurements_do_not_decide_unless_that_is_ignored():
+def test_incomparable_measurements_do_not_decide_unless_ignored():
     old, new = {"fio_version": "fio-3.33", "kernel": "6.1"}, {"fio_version": "fio-3.41", "kernel": "6.12"}
     measured = repeats("before", *SLOW, **old) + repeats("after", *FAST, **new)
     answer = answered(measured)
     assert answer.sentences[0].startswith("after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12.")
     assert answer.workloads[0].recommended is None
     assert answer.incomparable == (
-        "randwrite-4k-fdatasync: after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12. report_ignore allows it.",
+        "randwrite-4k-fdatasync: after and before are not comparable: fio version fio-3.33 / fio-3.41; kernel 6.1 / 6.12."
+        " report_ignore: [fio_version, kernel] compares them all the same.",
     )
     assert answered(measured, ignore=["fio_version", "kernel"]).workloads[0].recommended == "after"
 
 
-def test_the_terminal_for_many_hosts_compares_what_the_answer_compares():
+def test_hosts_that_cannot_be_compared_are_reported_and_the_others_decide():
+    measured = repeats("before", *SLOW) + repeats("after", *FAST)
+    measured += repeats("before", *SLOW, host="node2", fio_version="fio-3.33") + repeats("after", *SLOW, host="node2", fio_version="fio-3.41")
+    answer = answered(measured)
+    assert answer.sentences[0].startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+    assert answer.incomparable == (
+        "randwrite-4k-fdatasync: after and before are not comparable: on node2: fio version fio-3.33 / fio-3.41."
+        " report_ignore: [fio_version] compares them all the same.",
+    )
+
+
+def test_too_few_ios_for_a_percentile_are_nothing_that_can_be_ignored():
+    measured = [dataclasses.replace(one, decides="p99.9", p999_ns=None) for one in repeats("before", *SLOW) + repeats("after", *FAST)]
+    [said] = answered(measured).incomparable
+    assert said.endswith("after and before are not comparable: there are too few I/Os for its p999.")
+
+
+def test_jobs_that_differ_in_any_option_are_not_compared():
+    measured = repeats("before", *SLOW, workload_sha256="a") + repeats("after", *FAST, workload_sha256="b")
+    assert answered(measured).sentences[0].startswith("after and before are not comparable: other options of the job (workload sha256).")
+    assert answered(measured, ignore=["workload_sha256"]).workloads[0].recommended == "after"
+
+
+def test_hosts_on_which_the_recommended_variant_is_slower_are_named():
+    measured = []
+    for number in range(1, 9):
+        measured += repeats("before", *SLOW, host=f"node{number}")
+        measured += repeats("after", *(tuple(rate / 20 for rate in FAST) if number == 8 else FAST), host=f"node{number}")
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after:") and "Not on node8 (0.473 times)." in said
+
+
+def test_a_variant_on_other_hosts_does_not_hide_those_that_were_compared():
+    measured = repeats("before", *SLOW) + repeats("after", *FAST) + repeats("other", *FAST, host="node2")
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after:") and "Not compared, because measured on other hosts: other." in said
+
+
+def test_values_of_the_sentence_are_those_of_the_compared_hosts():
+    measured = repeats("before", *SLOW) + repeats("after", *FAST)
+    for host in ("node2", "node3"):
+        measured += repeats("before", *(rate * 30 for rate in SLOW), host=host)
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+
+
+def test_without_the_baseline_values_are_given_and_nothing_is_compared():
+    measured = repeats("after", *FAST) + repeats("other", *SLOW)
+    [said] = answered(measured, baseline="before").sentences
+    assert said.startswith("before was not measured, so nothing is compared with it: after 1,420 durable")
+
+
+def test_the_difference_that_matters_is_that_of_the_metric():
+    rows = repeats("before", *SLOW) + repeats("after", *SLOW)
+    [said] = answered([dataclasses.replace(one, decides="p99", p99_ns=9_000_000 + one.repeat) for one in rows]).sentences
+    assert said.startswith("No difference that matters: after is within 10 % of before")
+
+
+def test_overview_and_answer_compare_the_same_measurements():
     measured = repeats("before", *SLOW, kernel="6.1") + repeats("after", *FAST, kernel="6.12")
     [ratio] = overview._ratios(points_of(measured), "before")
     assert (ratio.ratio, ratio.note) == (None, "not comparable: kernel 6.1 / 6.12")
@@ -170,7 +229,7 @@ def test_the_terminal_for_many_hosts_compares_what_the_answer_compares():
     assert ratio.ratio == pytest.approx(9.46, rel=0.01)
 
 
-def test_another_drive_in_the_stack_is_no_reason_not_to_compare():
+def test_additional_drive_in_the_stack_is_comparable():
     """An SSD cache makes another model of what is measured."""
     assert answered(repeats("before", *SLOW, model="HDD") + repeats("after", *FAST, model="HDD, SSD")).workloads[0].recommended == "after"
 
@@ -178,7 +237,7 @@ def test_another_drive_in_the_stack_is_no_reason_not_to_compare():
 # --- for whom
 
 
-def test_each_class_of_hosts_has_its_own_answer():
+def test_each_host_class_has_its_own_answer():
     quick = [one for variant, rates in (("before", SLOW), ("after", FAST)) for one in repeats(variant, *rates, model="SSD A")]
     slow = [one for variant, rates in (("before", FAST), ("after", SLOW)) for one in repeats(variant, *rates, host="node2", model="SSD B")]
     answer = answered(quick + slow)
@@ -188,7 +247,7 @@ def test_each_class_of_hosts_has_its_own_answer():
     assert safety == "Power failure: survives; loss of one device: unknown.", "the same for all is said once"
 
 
-def test_variants_on_different_hosts_are_no_recommendation():
+def test_variants_on_different_hosts_give_no_recommendation():
     answer = answered(repeats("before", *SLOW, model="SSD A") + repeats("after", *FAST, host="node2", model="SSD B"))
     [said] = answer.sentences
     assert said.startswith("before on node1: 150 durable random 4 KiB writes per second; after on node2: 1,420 durable")
@@ -196,7 +255,7 @@ def test_variants_on_different_hosts_are_no_recommendation():
     assert answer.workloads[0].recommended is None
 
 
-def test_hosts_are_told_apart_by_named_facts():
+def test_host_classes_are_distinguished_by_selected_facts():
     rows = Rows("c", repeats("before", 1, kernel="6.1") + repeats("before", 1, host="node2", kernel="6.12"))
     assert [one.label for one in host_classes(rows)] == ["node1 (kernel 6.1)", "node2 (kernel 6.12)"]
     assert [one.hosts for one in host_classes(rows, read_facts(["drives"]))] == [("node1", "node2")]
@@ -204,11 +263,11 @@ def test_hosts_are_told_apart_by_named_facts():
         read_facts(["colour"])
 
 
-def test_one_variant_is_compared_with_nothing():
+def test_single_variant_is_not_compared():
     assert answered(repeats("before", *SLOW)).sentences[0].startswith("Only before was measured: 150 durable random 4 KiB writes per second.")
 
 
-def test_many_workloads_begin_with_a_summary():
+def test_many_workloads_start_with_a_summary():
     measured = []
     for number in range(5):
         measured += repeats("before", *SLOW, cell=f"w{number}") + repeats("after", *(FAST if number else SLOW), cell=f"w{number}")
@@ -228,7 +287,7 @@ def test_many_workloads_begin_with_a_summary():
         ({"device_loss": "survives"}, {}, "is not known to survive the loss of a device"),
     ],
 )
-def test_a_variant_that_can_lose_what_the_baseline_keeps_is_not_recommended(before, after, loss):
+def test_variant_losing_data_the_baseline_keeps_is_not_recommended(before, after, loss):
     """What is not flushed counts for workloads without a flush only: these have one."""
     measured, settings = stacks(before=before, after=after)
     answer = answered(measured, settings)
@@ -237,20 +296,20 @@ def test_a_variant_that_can_lose_what_the_baseline_keeps_is_not_recommended(befo
         assert f"after is 9.46 times as fast as before, but {loss}: it is not recommended." in answer.sentences[0]
 
 
-def test_writes_without_a_flush_are_judged_by_what_becomes_of_them():
+def test_unflushed_writes_are_judged_by_their_durability():
     measured, settings = stacks(before={"unflushed": "kept"}, after={"unflushed": "may_be_lost"})
     answer = answered([dataclasses.replace(one, fdatasync=0) for one in measured], settings)
     assert answer.workloads[0].recommended is None
     assert "but can lose acknowledged writes in a power failure" in answer.sentences[0]
 
 
-def test_a_variant_whose_verdict_is_bad_is_named_and_not_recommended():
+def test_variant_at_risk_is_named_and_not_recommended():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST, verdict_after="at_risk"))
     assert answer.sentences[0].startswith("Keep before: 150 durable")
     assert "after is 9.46 times as fast as before, but can lose acknowledged writes in a power failure: it is not recommended." in answer.sentences[0]
 
 
-def test_a_baseline_that_loses_data_itself_forbids_nothing():
+def test_baseline_at_risk_excludes_no_variant():
     risky = {"verdict_before": "at_risk", "verdict_after": "at_risk"}
     answer = answered(repeats("before", *SLOW, **risky) + repeats("after", *FAST, **risky))
     assert answer.workloads[0].recommended == "after"
@@ -282,7 +341,7 @@ def planted(chance):
     return rows, ratios, noise, count
 
 
-def test_over_500_campaigns_the_answer_follows_what_was_planted():
+def test_answers_match_simulated_effects_in_500_campaigns():
     chance = random.Random(17)
     claims = false = shown = planted_large = 0
     for _number in range(500):

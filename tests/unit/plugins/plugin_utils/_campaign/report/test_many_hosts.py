@@ -41,7 +41,7 @@ def by_key(sums):
     return {tuple(getattr(one, name) for name in KEY): one for one in sums}
 
 
-def test_sums_are_those_of_the_files(measured):
+def test_aggregates_match_those_of_the_files(measured):
     from_files = by_key(aggregate.aggregates_of(CampaignFiles(store.load_campaign(measured))))
     fleet = overview_of_tables(measured, "synthetic")
     from_tables = by_key(fleet.aggregates)
@@ -57,7 +57,7 @@ def test_sums_are_those_of_the_files(measured):
         assert (own.latency, own.synced, own.state, own.runs) == (row.latency, row.synced, row.state, row.runs)
 
 
-def test_there_is_a_line_of_all_and_one_of_the_middle_for_each_cell(measured):
+def test_each_cell_has_a_total_and_a_median_line(measured):
     fleet = overview_of_tables(measured, "synthetic")
     assert {row.host for row in fleet.rows} == {"all 7 hosts", "median of 7"}
     text = table.render(fleet.campaign, fleet.rows, fleet.ratios, {}, fleet.notes)
@@ -69,7 +69,7 @@ def test_there_is_a_line_of_all_and_one_of_the_middle_for_each_cell(measured):
     assert all(ratio.ratio == pytest.approx(1.4, rel=0.05) and ratio.note.startswith("better, ") for ratio in fleet.ratios)
 
 
-def test_hosts_that_did_not_measure_together_are_not_added(measured, tmp_path):
+def test_hosts_measured_at_different_times_are_not_added(measured, tmp_path):
     copy = shutil.copytree(measured, tmp_path / "apart")
     where = "host0003/writeback/randread-4k-qd1/1"
     meta = json.loads((copy / where / "meta.json").read_text())
@@ -87,7 +87,7 @@ def test_hosts_that_did_not_measure_together_are_not_added(measured, tmp_path):
     assert table.troubles(fleet.campaign, {}) == ["host0005 writethrough randread-4k-qd1/1: failed: fio ended with status 1"]
 
 
-def test_hosts_that_share_an_array_have_a_line(measured, tmp_path):
+def test_hosts_sharing_an_array_have_a_line(measured, tmp_path):
     copy = shutil.copytree(measured, tmp_path / "groups")
     for number in range(7):
         for variant in ("writeback", "writethrough"):
@@ -121,7 +121,7 @@ def several_targets(measured, tmp_path):
     return copy
 
 
-def test_targets_of_all_hosts_are_added_as_from_the_files(several_targets):
+def test_targets_of_all_hosts_are_added_as_in_the_files(several_targets):
     ingest(several_targets)
     campaign = store.load_campaign(several_targets)
     assert not [record.reason for record in campaign.cells if record.state != "ok"]
@@ -141,7 +141,7 @@ def test_targets_of_all_hosts_are_added_as_from_the_files(several_targets):
     assert rows["all 14 targets", "writeback", "randread-4k-qd1", "read"].latency["p50"] is not None
 
 
-def test_a_target_that_failed_is_missing_in_the_sum_and_that_is_reported(several_targets):
+def test_failed_target_is_reported_as_missing_in_the_total(several_targets):
     changed(several_targets, "host0002/writeback/randread-4k-qd1.sdb/1", state="failed", reason="fio ended with status 1")
     ingest(several_targets)
     fleet = overview_of_tables(several_targets, "synthetic")

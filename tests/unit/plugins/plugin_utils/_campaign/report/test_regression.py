@@ -44,48 +44,49 @@ def verdicts(found):
         (0.97, 1.05, 0, {"iops": "same", "p99": "same"}),
     ],
 )
-def test_the_exit_status(factor, latency, rc, expected):
+def test_exit_status(factor, latency, rc, expected):
     found = compared(runs(), runs(factor, latency=latency))
     assert (found.rc, verdicts(found)) == (rc, expected)
 
 
-def test_a_threshold_of_its_own_for_each_metric():
+def test_threshold_per_metric():
     assert compared(runs(), runs(0.9), {"iops": 15}).rc == 0
     assert compared(runs(), runs(0.97), {"iops": 2}).rc == 1
     assert set(verdicts(compared(runs(), runs(), {"p50": None}))) == {"p50"}
 
 
-def test_three_repeats_are_not_enough():
+def test_three_repeats_are_not_sufficient():
     found = compared(runs(repeats=3), runs(0.5, repeats=3))
     assert (found.rc, set(verdicts(found).values())) == (2, {"not_enough_repeats"})
 
 
-def test_a_regression_is_reported_even_where_others_cannot_be_told():
+def test_regression_is_reported_beside_undecided_cells():
     found = compared(runs() + runs(cell="other", repeats=2), runs(0.8) + runs(cell="other", repeats=2))
     assert found.rc == 1
 
 
-def test_what_the_candidate_lacks_is_missing_and_what_it_has_besides_is_reported():
+def test_missing_and_additional_cells_are_reported():
     found = compared(runs() + runs(cell="gone"), runs() + runs(cell="new"), {"iops": 5})
     assert (found.rc, [one.verdict for one in found.lines], found.added) == (2, ["missing", "same"], ("none new (write)",))
 
 
 @pytest.mark.parametrize("key", [key for key in regression.KEYS if key not in ("rw", "bs")])
-def test_what_differs_is_not_compared_unless_it_may(key):
-    usual = getattr(measurement(stack_sha256="a", rwmixread=50), key)
+def test_different_conditions_are_not_compared_unless_ignored(key):
+    common = {"stack_sha256": "a", "workload_sha256": "a", "rwmixread": 50}
+    usual = getattr(measurement(**common), key)
     other = (not usual) if isinstance(usual, bool) else usual + 1 if isinstance(usual, int) else "other"
-    old, new = runs(stack_sha256="a", rwmixread=50), runs(0.5, **{"stack_sha256": "a", "rwmixread": 50, key: other})
+    old, new = runs(**common), runs(0.5, **{**common, key: other})
     found = compared(old, new)
     assert found.rc == 2
     assert key.replace("_", " ") in found.lines[0].reason
     assert compared(old, new, ignore=[key]).rc == 1
 
 
-def test_what_an_old_campaign_does_not_report_is_no_difference():
+def test_value_missing_in_an_old_campaign_is_no_difference():
     assert compared(runs(firmware=None), runs()).rc == 0
 
 
-def test_a_host_that_differs_is_left_out_and_that_is_not_fine():
+def test_omitted_differing_host_is_not_a_success():
     found = compared(runs() + runs(host="b"), runs() + runs(host="b", kernel="6.9"))
     assert found.rc == 2
     assert found.lines[0].left_out == ("b: kernel 6.1.0 / 6.9",)
@@ -108,25 +109,25 @@ def test_undecided_can_be_accepted():
     assert compared(noisy, noisy, {"iops": 5}, accept_undecided=True).rc == 0
 
 
-def test_nothing_to_compare_is_not_fine():
+def test_nothing_to_compare_is_not_a_success():
     assert compared([], runs()).rc == 2
     assert compared(runs(state="failed"), runs()).rc == 2
     assert compared(runs(), runs(), cells=["other*"]).rc == 2
 
 
 @pytest.mark.parametrize("rules", [{"thresholds": {"speed": 5}}, {"thresholds": {"iops": 0}}, {"thresholds": {"iops": "x"}}, {"thresholds": {"iops": True}}])
-def test_rules_that_are_none_are_refused(rules):
+def test_invalid_rules_are_rejected(rules):
     with pytest.raises(BadInput):
         regression.read_rules(**rules)
     with pytest.raises(BadInput, match="cannot be ignored"):
         regression.read_rules({}, ["host"])
 
 
-def test_the_module_knows_the_same_keys():
+def test_module_accepts_the_same_keys():
     assert list(regression.KEYS) == KEYS
 
 
-def test_the_files_report_the_same():
+def test_output_files_match_the_result():
     found = compared(runs(host=SCRIPT) + runs(cell="gone\x1b[31m"), runs(0.8, host=SCRIPT))
     suite = ElementTree.fromstring(regression.as_junit(found, "a & b"))
     assert {name: suite.get(name) for name in ("name", "tests", "failures", "errors")} == {"name": "a & b", "tests": "4", "failures": "1", "errors": "2"}

@@ -20,7 +20,8 @@ np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r 
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, charts, costs, page, problems, text, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts, headings, load_charts, page, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
@@ -46,20 +47,20 @@ def one_variant(*rates, variant="none", host="node1", **changes):
 # --- the answer; what it says is in test_answer.py
 
 
-def test_what_can_lose_data_is_named_and_not_recommended(six):
+def test_variant_that_can_lose_data_is_named_and_not_recommended(six):
     assert {one.recommended for one in six.answer.workloads} == {"writethrough"}
     summary, first, *_others = six.answer.sentences
     assert summary.startswith("writethrough is shown to be better in 16 of 16 workloads: 1.29 to 1.31 times as fast as none.")
     assert "writeback is 2.2" in first and first.count("it is not recommended") == 1
 
 
-def test_a_cell_whose_series_fall_decides_nothing(six):
+def test_cell_with_decaying_series_does_not_decide(six):
     assert ("randwrite-4k-16", "write", "iops") not in six.answer.deciding
     assert ("randwrite-4k-1", "write", "iops") in six.answer.deciding
     assert ("randwrite-4k-16", "write", "its mean depends on how long was measured") in six.answer.excluded
 
 
-def test_a_campaign_without_numbers_still_has_a_report():
+def test_campaign_without_figures_has_a_report():
     rows = Rows("c", [measurement(direction=None, state="missing", reason="no result came from this host", iops=None)])
     found = analysed(rows)
     assert found.answer.sentences[0].startswith("No variant can be recommended")
@@ -67,7 +68,7 @@ def test_a_campaign_without_numbers_still_has_a_report():
     assert page.render(found, "c")
 
 
-def test_a_baseline_that_is_invalid_is_refused():
+def test_invalid_baseline_is_rejected():
     with pytest.raises(BadInput, match="no variant 'other'"):
         analysed(Rows("c", one_variant(100)), baseline="other")
 
@@ -75,7 +76,7 @@ def test_a_baseline_that_is_invalid_is_refused():
 # --- what is found
 
 
-def test_problems_are_named_with_their_numbers(six):
+def test_problems_are_listed_with_their_figures(six):
     message = {kind: [one.text for one in six.problems if one.kind == kind] for kind in ("data", "missing", "series", "host", "cpu")}
     assert [one.partition(":")[0] for one in message["data"]] == ["at_risk on 6 hosts"]
     assert message["missing"][0].startswith("1 measurement failed: fio ended with")
@@ -95,14 +96,14 @@ def series_problems(*series):
     return [one.text for one in analysed(Rows("c", [measurement(variant=name) for name in ("none", "writethrough")]), series).problems if one.kind == "series"]
 
 
-def test_a_decay_reports_how_much_longer_to_run():
+def test_decay_reports_the_required_additional_runtime():
     [message] = series_problems(a_series(decaying(1200, 60_000, 20_000, 400)))
     assert re.match(r"decaying: falls from 60,0\d\d towards (20,0|19,9)\d\d IOPS with a time constant of 40\d s, 8\d.\d MB/s; run it 2[78]\d s longer", message)
     [message] = series_problems(a_series(decaying(7200, 5000, 20_000, 400)))
     assert re.match(r"decaying: rises from .*; settled within 5 % after 1[01]\d\d s: leave these out \(ramp_time\)", message)
 
 
-def test_a_decay_decides_nothing():
+def test_decaying_cell_does_not_decide():
     rows = Rows("c", [measurement(variant=name, repeat=repeat) for name in ("none", "writethrough") for repeat in (1, 2, 3, 4)])
     assert analysed(rows, [a_series([20_000.0] * 1200)]).answer.deciding == (("randwrite-4k", "write", "iops"),)
     assert analysed(rows, [a_series(decaying(1200, 60_000, 20_000, 400))]).answer.deciding == ()
@@ -116,10 +117,10 @@ def test_stalls_of_a_steady_series_are_named_and_it_decides():
     rows = Rows("c", [measurement(variant=name) for name in ("none", "writethrough")])
     found = analysed(rows, [a_series(steady)])
     assert found.answer.deciding
-    assert page.titles_of(found)["series"] == "Along the run: 1 with stalls"
+    assert headings.titles_of(found)["series"] == "Along the run: 1 with stalls"
 
 
-def test_garbage_collection_has_a_line_for_each_block_size_that_has_shown_it():
+def test_garbage_collection_rates_are_listed_per_block_size():
     shown = {"collection_rate": 640e6, "collection_shown_by": "fall"}
     rows = [measurement(host=host, cell="gc-4k", **{**shown, "collection_rate": rate}) for host, rate in (("node1", 600e6), ("node2", 700e6))]
     rows += [measurement(cell="gc-64k", bs="64k", collection_rate=1200e6, collection_shown_by="fill"), measurement(cell="gc-16k", bs="16k")]
@@ -136,18 +137,18 @@ def test_garbage_collection_has_a_line_for_each_block_size_that_has_shown_it():
     )
 
 
-def test_a_verdict_that_changed_is_the_first_problem():
+def test_changed_verdict_is_the_first_problem():
     rows = Rows("c", one_variant(100, verdict_before="durable", verdict_after="at_risk", cpu_bound=True))
     first = analysed(rows).problems[0]
     assert first.text == "The verdict changed from durable to at_risk while it was measured: node1 randwrite-4k."
 
 
-def test_the_table_has_a_line_for_each_model():
+def test_table_has_a_line_per_model():
     rows = Rows("c", one_variant(100) + one_variant(700, host="node2", model="SSD B"))
     assert [(line.model, line.cells[0].iops) for line in analysed(rows).table] == [("SSD A", 100), ("SSD B", 700)]
 
 
-def test_an_ssd_cache_does_not_move_a_variant_to_another_line():
+def test_ssd_cache_keeps_a_variant_in_the_line_of_its_drive():
     """It adds a drive to what is measured: the line is of the drives that all variants have."""
     rows = Rows("c", one_variant(100, 101, 99, 100, model="HDD B") + one_variant(300, 301, 299, 300, variant="writethrough", model="HDD B, SSD A"))
     [line] = analysed(rows).table
@@ -157,14 +158,14 @@ def test_an_ssd_cache_does_not_move_a_variant_to_another_line():
 
 
 @pytest.mark.parametrize("rates", [(300,), (90, 130, 100, 95)])
-def test_a_star_needs_a_comparison_that_shows_it(rates):
+def test_star_requires_a_significant_comparison(rates):
     rows = Rows("c", one_variant(100, 101, 99, 100) + one_variant(*rates, variant="writethrough"))
     [line] = analysed(rows).table
     assert not any(cell.is_better or cell.is_risky for cell in line.cells)
-    assert page.titles_of(analysed(rows))["comparison"] == "No variant is shown to be better than none in any of 1 line"
+    assert headings.titles_of(analysed(rows))["comparison"] == "No variant is shown to be better than none in any of 1 line"
 
 
-def test_a_missing_number_is_no_zero():
+def test_missing_value_is_not_zero():
     rows = Rows("c", [*one_variant(100), measurement(cell="other", variant="writethrough")])
     table = analysed(rows).table
     assert [[cell and cell.iops for cell in line.cells] for line in table] == [[None, 1000], [100, None]]
@@ -172,17 +173,17 @@ def test_a_missing_number_is_no_zero():
 
 def test_curves_have_a_limit_and_a_finding(six):
     curve = next(one for one in six.curves if one.workload.startswith("randread 4k"))
-    assert (curve.load, curve.latency_name, curve.limit) == ("jobs", "p99", 3e6)
+    assert (curve.load, curve.latency_name, curve.limit) == ("jobs", "p99", None), "3 ms separates the loads of this workload, and not those of others"
     assert [value.jobs for value in curve.curves[0].values] == [1, 4, 16]
-    assert "writeback does most under 3 ms (p99)" in curve.title
+    assert curve.title == "randread 4k, libaio (read): writeback has the most IOPS at every load"
 
 
-def test_a_limit_that_is_given_is_drawn():
+def test_given_limit_is_drawn():
     rows, _series, _bands = report_rows.campaign(1)
     assert {one.limit for one in analysed(rows, limit=5e6).curves} == {5e6}
 
 
-def test_a_heat_map_has_every_block_and_load(six):
+def test_heat_map_covers_every_block_size_and_load(six):
     heat = six.heat_maps[0]
     assert (heat.blocks, heat.loads) == ((4096, 16384, 131072), (1, 4, 16))
     assert all(value for row in heat.iops for value in row)
@@ -200,7 +201,7 @@ def over_loads(rate, **changes):
 
 
 @pytest.mark.parametrize("differs", ["target", "model"])
-def test_unlike_targets_have_curves_and_heat_maps_of_their_own(differs):
+def test_different_targets_have_separate_curves_and_heat_maps(differs):
     """A median over them would be the figure of neither."""
     values = {"target": ("/dev/sda", "/dev/sdb"), "model": ("SSD A", "SSD B")}[differs]
     rows = [one for value, rate in zip(values, (100, 9000)) for one in over_loads(rate, **{differs: value, "host": "node1" if differs == "target" else value})]
@@ -213,7 +214,7 @@ def test_unlike_targets_have_curves_and_heat_maps_of_their_own(differs):
     assert all(any(one.workload.endswith(value) for value in values) for one in found.heat_maps)
 
 
-def test_most_bandwidth_is_not_said_to_go_on_beyond_the_largest_block():
+def test_bandwidth_beyond_the_largest_block_is_not_claimed():
     [flat] = analysed(Rows("c", over_loads(100))).heat_maps
     assert "most bandwidth from 4 KiB on at jobs 4" in flat.title
     growing = [dataclasses.replace(one, iops=50.0 * one.numjobs) for one in over_loads(100)]
@@ -221,14 +222,14 @@ def test_most_bandwidth_is_not_said_to_go_on_beyond_the_largest_block():
     assert "most bandwidth with 1 MiB at jobs 4 (210 MB/s)" in largest.title
 
 
-def test_stacks_of_equal_hosts_are_one(six):
+def test_stacks_of_equal_hosts_are_merged(six):
     assert [(one.variant, len(one.hosts), one.verdict_after) for one in six.stacks[:2]] == [("none", 5, "durable"), ("none", 1, "durable")]
 
 
 # --- cost and wear
 
 
-def test_what_was_set_differently_is_one_table_and_one_line_for_each_variant():
+def test_different_settings_are_one_table_with_a_line_per_variant():
     common = [("sda", "queue", "scheduler", "none"), ("sda", "block_cache", "counters", "7"), ("sda", "device", "model", "HDD B")]
     settings = {
         ("node1", "none"): [*common, ("sda", "drive", "drive", "enabled")],
@@ -247,16 +248,16 @@ def test_what_was_set_differently_is_one_table_and_one_line_for_each_variant():
     assert "| drive write cache | enabled | disabled |" in twins.markdown(found)
 
 
-def test_prices_make_cost_by_tb_and_by_iops():
+def test_prices_give_cost_per_tb_and_per_iops():
     rows = Rows("c", one_variant(500))
-    (cost,) = costs.costs_of(rows.points(), ["none"], costs.read_prices([{"price": 44806, "capacity_tb": 1}]))
-    assert (cost.per_tb, cost.per_iops) == (44806, (("randwrite-4k", "write", 44806 / 500),))
-    (cost,) = costs.costs_of(rows.points(), ["none"], costs.read_prices([{"price": 41100}]))
+    (cost,) = analysed(rows, prices=costs.read_prices([{"price": 44806, "capacity_tb": 1}])).costs
+    assert (cost.prices, cost.per_tb, cost.per_iops) == ((44806,), 44806, {("node1", "randwrite-4k", "write"): 44806 / 500})
+    (cost,) = analysed(rows, prices=costs.read_prices([{"price": 41100}])).costs
     assert cost.per_tb == 41100 / 4
 
 
 @pytest.mark.parametrize("message", [{}, "5", [5], [{"host": "a"}], [{"price": 0}], [{"price": "x"}], [{"price": True}], [{"price": 1, "other": 2}]])
-def test_a_price_that_is_invalid_is_refused(message):
+def test_invalid_price_is_rejected(message):
     with pytest.raises(BadInput, match="report_prices"):
         costs.read_prices(message)
 
@@ -303,7 +304,7 @@ def read(html):
     return reader
 
 
-def test_names_of_hosts_stay_text(read):
+def test_host_names_are_escaped(read):
     assert sum(tag == "script" for tag, _attrs in read.elements) == 3
     assert not any(tag in ("b", "i") and attrs for tag, attrs in read.elements)
     whole = "".join(read.text)
@@ -312,14 +313,14 @@ def test_names_of_hosts_stay_text(read):
     assert "<i>night</i>" in whole
 
 
-def test_nothing_is_fetched_and_nothing_has_a_style_or_handler_of_its_own(read):
+def test_page_has_no_external_resources_inline_styles_or_handlers(read):
     for tag, attrs in read.elements:
         assert not {"src", "srcset", "style", "action"} & set(attrs), tag
         assert not [name for name in attrs if name.startswith("on")], tag
         assert attrs.get("href", "#").startswith("#")
 
 
-def test_the_policy_allows_by_hash_only(read):
+def test_content_security_policy_allows_only_hashes(read):
     policy = next(attrs["content"] for _tag, attrs in read.elements if attrs.get("http-equiv") == "Content-Security-Policy")
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert "unsafe" not in policy
@@ -332,21 +333,21 @@ def test_embedded_data_cannot_end_its_element():
     assert json.loads(message) == {"a": "</script><!--\u2028&"}
 
 
-def test_text_for_charts_has_no_markup():
+def test_chart_text_is_escaped():
     assert charts.chart_text("<b>&") == "&lt;b&gt;&amp;"
 
 
 # --- the twins
 
 
-def test_markdown_has_the_answer_first_and_escapes(six):
+def test_markdown_starts_with_the_answer_and_is_escaped(six):
     said = twins.markdown(six)
     assert said.splitlines()[2].startswith("writethrough is shown to be better in 16 of 16 workloads")
     assert "<script>" not in said
     assert "\\<script\\>" in said
 
 
-def test_csv_has_a_line_for_each_point_and_no_zero_for_nothing(six):
+def test_csv_has_a_line_per_point_and_no_zero_for_missing_values(six):
     rows = list(csv.DictReader(io.StringIO(twins.csv_text(six))))
     assert len(rows) == len(six.points) == 6 * 3 * 18
     assert {row["host"] for row in rows if row["outlier"] == "yes"} == {"node003"}
@@ -369,30 +370,30 @@ def test_figures(value, message):
 # --- sums
 
 
-def test_sums_are_of_all_first_then_of_groups_then_of_targets(six):
+def test_aggregates_are_ordered_by_all_groups_and_targets(six):
     assert list(dict.fromkeys(line.who for line in six.sums)) == ["all 6 hosts", f"group {report_rows.MARKUP}", f"{report_rows.SCRIPT}, 2 targets"]
     assert [line.cell for line in six.sums if line.who == "all 6 hosts"][:4] == ["randwrite-4k-1", "randwrite-4k-4", "randwrite-4k-16", "randwrite-16k-1"]
-    assert page.titles_of(six)["together"].startswith("Together: all 6 hosts reach ")
-    assert page.titles_of(six)["together"].endswith("IOPS in randwrite-4k-16 (write), writethrough")
+    assert headings.titles_of(six)["together"].startswith("Together: all 6 hosts reach ")
+    assert headings.titles_of(six)["together"].endswith("IOPS in randwrite-4k-16 (write), writethrough")
     assert six.sum_notes == ("Sums are over the seconds in which everything in them was measured. The starts were at most 12 ms apart, the ends 0.4 s.",)
 
 
 @pytest.mark.parametrize("text", ["=1", "+1", "-1", "@x", " =1", '"=1', "a;=cmd|' /C calc'!A0", "a;  @x", "a\t-1", "\uff1dcmd", "a\n=1"])
-def test_no_field_of_csv_is_a_formula(text):
+def test_csv_fields_cannot_be_formulas(text):
     message = twins._field(text)
     assert "'" in message and not re.search(r"(?:^|[;\t\n])[\s\"]*[=+\-@\uff1d]", message)
 
 
-def test_an_honest_field_of_csv_stays_as_it_is():
+def test_valid_csv_fields_are_unchanged():
     assert [twins._field(text) for text in ("INTEL SSD-4 a=b", "x+y; z", None)] == ["INTEL SSD-4 a=b", "x+y; z", ""]
 
 
-def test_a_verdict_of_a_host_is_text_in_markdown(six):
+def test_host_verdict_is_escaped_in_markdown(six):
     stack = dataclasses.replace(six.stacks[0], verdict_before="[a](http://b)")
     assert "[a](" not in twins.markdown(dataclasses.replace(six, stacks=[stack]))
 
 
-def test_sums_are_in_the_page_and_in_markdown(six, read):
+def test_aggregates_are_in_page_and_markdown(six, read):
     assert {"id": "together"} in [attrs for tag, attrs in read.elements if tag == "section"]
     assert f"group {report_rows.MARKUP}" in "".join(read.text)
     part = twins.markdown(six).partition("## Together\n")[2].partition("\n## ")[0]
@@ -406,9 +407,9 @@ def test_no_section_without_a_common_measurement():
     assert 'id="together"' not in page.render(alone, "results/c")
 
 
-def test_sums_without_a_safe_variant_are_marked():
+def test_aggregates_without_a_safe_variant_are_marked():
     rows = Rows("c", [one for number in (1, 2) for one in one_variant(100, 101, host=f"node{number}", verdict_after="at_risk")])
-    message = page.titles_of(analysed(rows, sums=report_rows.sums(rows)))["together"]
+    message = headings.titles_of(analysed(rows, sums=report_rows.sums(rows)))["together"]
     assert message == "Together: all 2 hosts reach 201 IOPS in randwrite-4k (write), none (at_risk)"
 
 
@@ -420,7 +421,7 @@ def few(count, variant="none", jobs=1):
     return one_variant(100 * jobs, variant=variant, cell=f"randwrite-{jobs}", numjobs=jobs, lat_n=count, **known)
 
 
-def test_a_percentile_with_too_few_samples_has_a_footnote_everywhere():
+def test_percentile_with_too_few_samples_has_a_footnote():
     found = analysed(Rows("c", few(1521) + few(1522, "writethrough")))
     assert [cell.hidden for cell in found.table[0].cells] == [("p99", "p99.9"), ("p99.9",)]
     html, markdown = page.render(found, "c"), twins.markdown(found)
@@ -435,12 +436,12 @@ def test_a_percentile_with_too_few_samples_has_a_footnote_everywhere():
     ]
 
 
-def test_without_a_hidden_percentile_there_is_no_footnote():
+def test_no_footnote_without_a_hidden_percentile():
     found = analysed(Rows("c", few(20000)))
     assert "†" not in page.render(found, "c").partition("<script")[0] + twins.markdown(found)
 
 
-def test_latency_that_was_not_measured_is_not_called_hidden():
+def test_unmeasured_latency_is_not_reported_as_hidden():
     found = analysed(Rows("c", one_variant(100, lat_n=None, p50_ns=None, p99_ns=None, p999_ns=None)))
     assert found.table[0].cells[0].hidden == ()
 
@@ -448,13 +449,13 @@ def test_latency_that_was_not_measured_is_not_called_hidden():
 @pytest.mark.parametrize(
     ("count", "message"), [(1521, "The median (p50) is drawn, not p99: 2 of 2 measurements"), (99, "The mean is drawn, not p99"), (1522, "")]
 )
-def test_a_curve_reports_why_it_is_not_of_p99(count, message):
+def test_curve_without_p99_reports_the_reason(count, message):
     curve = analysed(Rows("c", few(count) + few(count, jobs=4))).curves[0]
     assert curve.note.startswith(message)
     assert bool(curve.note) == bool(message)
 
 
-def test_facts_have_the_names_people_use():
+def test_facts_have_common_names():
     settings = {("node1", "s"): [("sda", "queue", "scheduler", "none"), ("sda", "drive", "drive", "enabled"), ("e7.1", "network", "mtu", "8700")]}
     rows = Rows("c", one_variant(100, stack_before="s", stack_after="s"), settings=settings)
     facts = problems.host_facts(rows)["node1"]
@@ -464,37 +465,37 @@ def test_facts_have_the_names_people_use():
 # --- titles say the finding
 
 
-def test_what_is_fast_and_not_safe_wins_nothing(six):
+def test_fast_but_unsafe_variant_is_not_better(six):
     for line in six.table:
         if line.direction == "write" and len([cell for cell in line.cells if cell]) == 3:
             assert [cell.is_better for cell in line.cells] == [False, True, False]
             assert [cell.is_risky for cell in line.cells] == [False, False, True]
-    titles = page.titles_of(six)
+    titles = headings.titles_of(six)
     assert titles["comparison"] == "writethrough is shown to be better than none in 18 of 18 lines; writeback is in 18, and can lose what none keeps"
     assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16 in writethrough: 8,")
     assert (page.render(six, "c").count('"n best"'), page.render(six, "c").count('"n risky"')) == (18, 18)
 
 
-def test_the_title_of_the_answer_follows_from_it(six):
-    assert page.titles_of(six)["answer"] == (
+def test_title_of_the_answer_matches_the_answer(six):
+    assert headings.titles_of(six)["answer"] == (
         "A variant is shown to be better in 16 of 16 workloads; flushed writes survive a power failure with none and writethrough"
     )
     alone = analysed(Rows("c", one_variant(100)))
-    assert page.titles_of(alone)["answer"] == "1 workload, one variant: there is nothing to compare it with"
+    assert headings.titles_of(alone)["answer"] == "1 workload, one variant: there is nothing to compare it with"
 
 
-def test_charts_over_the_load_report_what_they_show(six):
-    titles = [chart.title for chart in charts.over_load(six.curves[0], six.variants, "x")]
+def test_load_chart_titles_describe_the_result(six):
+    titles = [chart.title for chart in load_charts.over_load(six.curves[0], six.variants, "x")]
     assert re.match(r"IOPS over jobs: most is 1[34],\d00 at 16 in writeback", titles[0])
     assert re.match(r"bandwidth over jobs: most is \d\d\.\d MB/s at 16 in writeback", titles[1])
     assert re.match(r"p99 latency over jobs: least is 3\.\d\d ms at 16 in writeback", titles[2])
 
 
-def test_a_level_that_stays_is_not_said_to_move(six):
-    assert "no variant ends more than 5 % from where it began" in page._bands(six)[0].title
+def test_constant_level_is_not_reported_as_changing(six):
+    assert "no variant ends more than 5 % from where it began" in page._bands(six).first.title
 
 
-def test_a_search_reports_its_limit_and_what_it_varied():
+def test_search_reports_its_limit_and_varied_option():
     message = {"metric": "p99", "limit": 3000000, "over": "iodepth", "answer": "found", "value": 12, "iops": 7800}
     found = analysed(Rows("c", one_variant(7800, search=json.dumps(message)) + one_variant(10, cell="other", search='{"answer": "not_reachable"}')))
     assert [(one.limit, one.over, one.value, one.answers) for one in found.searches] == [
@@ -505,5 +506,5 @@ def test_a_search_reports_its_limit_and_what_it_varied():
 
 
 @pytest.mark.parametrize(("p", "message"), [(None, "-"), (1.4e-34, "< 0.001"), (0.00099, "< 0.001"), (0.001, "0.001"), (0.03125, "0.031")])
-def test_a_chance_is_not_said_more_exactly_than_it_is_known(p, message):
+def test_probability_is_rounded_to_its_precision(p, message):
     assert text.chance(p) == message

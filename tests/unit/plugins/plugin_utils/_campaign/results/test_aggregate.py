@@ -91,20 +91,20 @@ def sums(folder):
 # The window
 
 
-def test_the_window_is_from_the_last_start_to_the_first_end():
+def test_window_is_from_the_last_start_to_the_first_end():
     window = common([Span(0, 60, 0.01), Span(2, 63, 0.02), Span(1, 70, 0.5)])
     assert (window.start, window.end, window.skew, window.tail, window.seconds) == (2, 60, 2, 10, 58)
     assert window.skew_error == pytest.approx(0.03)
     assert window.overlaps
 
 
-def test_hosts_that_hardly_met_are_not_together():
+def test_hosts_with_little_overlap_are_not_aggregated():
     assert not common([Span(0, 60), Span(50, 110)]).overlaps
     assert not common([Span(0, 60), Span(100, 160)]).overlaps
 
 
 @given(st.lists(st.tuples(st.floats(0, 100), st.floats(1, 100)), min_size=1, max_size=8))
-def test_no_host_is_idle_in_the_common_window(spans):
+def test_every_host_is_active_in_the_common_window(spans):
     window = common([Span(start, start + seconds) for start, seconds in spans])
     if window.overlaps:
         assert all(start <= window.start < window.end <= start + seconds for start, seconds in spans)
@@ -117,47 +117,47 @@ def rate(rows, start, end, span):
     return mean_within(series["write"]["iops"], T0 + span[0], T0 + start, T0 + end) if series else None
 
 
-def test_a_second_without_a_row_is_a_second_without_io():
+def test_missing_row_is_a_second_without_io():
     assert rate([(1, 100), (2, 100), (4, 100)], 0, 4, (0, 4)) == 75
 
 
-def test_what_the_log_cannot_know_at_the_ends_is_no_stall():
+def test_incomplete_seconds_at_the_ends_are_not_a_stall():
     # Ran from 0 to 4.9: the last 0.9 s are not logged.
     assert rate([(1, 100), (2, 100), (3, 100), (4, 100)], 0, 4.9, (0, 4.9)) == 100
 
 
-def test_a_last_second_that_was_whole_may_be_missing_too():
+def test_missing_complete_last_second_is_not_a_stall():
     assert rate([(1.02, 100), (2.02, 100)], 0, 3.1, (0, 3.1)) == 100
 
 
-def test_a_stall_at_the_beginning_is_one():
+def test_stall_at_the_beginning_is_counted():
     assert rate([(4, 100), (5, 100)], 0, 5, (0, 5)) == pytest.approx(200 / 5)
 
 
-def test_a_stall_at_the_end_is_one():
+def test_stall_at_the_end_is_counted():
     assert rate([(1, 100), (2, 100)], 0, 10, (0, 10)) == pytest.approx(200 / 9)
 
 
-def test_parts_of_seconds_count_as_parts():
+def test_partial_seconds_are_weighted():
     assert rate([(1, 100), (2, 300)], 0.5, 1.5, (0, 2)) == 200
 
 
-def test_nothing_is_known_of_a_window_beside_the_series():
+def test_window_outside_the_series_is_unknown():
     assert rate([(1, 100), (2, 300)], 5, 6, (0, 2)) is None
 
 
-def test_rows_of_threads_are_added_and_rubbish_is_left_out():
+def test_rows_of_threads_are_added_and_invalid_rows_ignored():
     threads = [seconds.read_log(text) for text in ("1800000001000, 10, 1, 0\nx\n1,2\n1800000001000, inf, 1, 0\n", "1800000001000, 5, 1, 0, 0\n")]
     assert seconds.seconds_of({"iops": threads}, T0, T0 + 1, ["write"])["write"]["iops"] == [15]
 
 
-def test_times_from_the_start_of_the_job_count_from_there():
+def test_times_relative_to_job_start():
     found = seconds.seconds_of({"iops": [seconds.read_log("1000, 7, 0, 0\n2000, 7, 0, 0\n")]}, T0, T0 + 2, ["read"])
     assert found["read"]["second"] == [0, 1]
 
 
 @given(st.lists(st.integers(0, 1000), min_size=3, max_size=30), st.floats(0, 3), st.floats(0, 3))
-def test_a_rate_never_leaves_the_range_of_its_seconds(rates, late, early):
+def test_rate_is_always_within_the_range_of_its_seconds(rates, late, early):
     found = rate([(second + 1, rate) for second, rate in enumerate(rates) if rate], late, len(rates) - early, (0, len(rates)))
     if found is not None:
         assert -1e-6 <= found <= max(rates) + 1e-6
@@ -167,7 +167,7 @@ def test_a_rate_never_leaves_the_range_of_its_seconds(rates, late, early):
 # Sums
 
 
-def test_hosts_with_other_clocks_are_added_in_one_time(folder):
+def test_clock_offsets_are_corrected_before_aggregation(folder):
     put(folder, "a", rates=[100] * 60, ahead=0.0, error=0.004)
     put(folder, "b", rates=[200] * 60, ahead=3600.0, error=0.006, start=T0 + 0.030)
     [one] = sums(folder)
@@ -179,7 +179,7 @@ def test_hosts_with_other_clocks_are_added_in_one_time(folder):
     assert one.pro_rata == ()
 
 
-def test_only_the_common_window_counts_and_the_tail_is_shown_apart(folder):
+def test_only_the_common_window_is_aggregated_and_the_tail_is_separate(folder):
     # b does twice as much after a has ended: the sum must not see it.
     put(folder, "a", rates=[100] * 60, iops=100)
     put(folder, "b", rates=[200] * 60 + [800] * 30, iops=400)
@@ -189,7 +189,7 @@ def test_only_the_common_window_counts_and_the_tail_is_shown_apart(folder):
     assert one.iops_overall == pytest.approx((100 * 60 + 400 * 90) / 90)
 
 
-def test_without_a_series_the_average_is_taken_and_reported(folder):
+def test_average_is_used_and_reported_without_a_series(folder):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", end=T0 + 60, iops=250)
     [one] = sums(folder)
@@ -198,7 +198,7 @@ def test_without_a_series_the_average_is_taken_and_reported(folder):
     assert any("average of the whole run was taken for: b" in note for note in aggregate.notes_of([one]))
 
 
-def test_percentiles_are_those_of_all_ios(folder):
+def test_percentiles_are_computed_from_all_ios(folder):
     for number in range(9):
         put(folder, f"fast{number}", rates=[100] * 60, bins={100_352: 20_000})
     put(folder, "slow", rates=[100] * 60, bins={10_027_008: 2_000})
@@ -208,13 +208,13 @@ def test_percentiles_are_those_of_all_ios(folder):
     assert one.latency["p50"] == 100_352
 
 
-def test_percentiles_with_too_few_ios_are_not_shown(folder):
+def test_percentiles_with_too_few_ios_are_hidden(folder):
     for host in "ab":
         put(folder, host, rates=[100] * 60, bins={100_352: 500})
     assert sums(folder)[0].latency == {"p50": 100_352, "p99": None, "p99.9": None}
 
 
-def test_hosts_that_did_not_run_together_are_not_added(folder):
+def test_hosts_without_overlap_are_not_added(folder):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", rates=[100] * 60, start=T0 + 55)
     [one] = sums(folder)
@@ -228,7 +228,7 @@ def test_no_note_without_a_common_measurement(folder):
     assert sums(folder) == []
 
 
-def test_a_host_that_failed_is_not_in_the_sum_and_the_state_reports_it(folder):
+def test_failed_host_is_excluded_and_sets_the_state(folder):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", rates=[100] * 60)
     put(folder, "c", rates=[100] * 60, state="failed")
@@ -237,7 +237,7 @@ def test_a_host_that_failed_is_not_in_the_sum_and_the_state_reports_it(folder):
     assert any("Not every host or target is in the sum of: all 3 hosts w" in note for note in aggregate.notes_of([one]))
 
 
-def test_groups_have_sums_of_their_own(folder):
+def test_groups_have_separate_aggregates(folder):
     for host in "abcd":
         put(folder, host, rates=[100] * 60)
         store.write_plan(folder / "c", host, "v", [("w", 1)], now=NOW)
@@ -249,7 +249,7 @@ def test_groups_have_sums_of_their_own(folder):
     }
 
 
-def test_a_group_of_all_hosts_is_one_line_with_its_name(folder):
+def test_group_of_all_hosts_is_one_line_with_its_name(folder):
     for host in "ab":
         put(folder, host, rates=[100] * 60)
         store.write_plan(folder / "c", host, "v", [("w", 1)], now=NOW)
@@ -258,7 +258,7 @@ def test_a_group_of_all_hosts_is_one_line_with_its_name(folder):
     assert [one.label for one in sums(folder)] == ["group array1"]
 
 
-def test_one_host_has_no_sum(folder):
+def test_single_host_has_no_aggregate(folder):
     put(folder, "a", rates=[100] * 60)
     assert sums(folder) == []
 
@@ -274,7 +274,7 @@ def test_one_host_has_no_sum(folder):
         {"clock": {"offset": 1e300}},
     ],
 )
-def test_what_hosts_report_is_not_believed_blindly(folder, meta):
+def test_invalid_host_metadata_is_ignored(folder, meta):
     put(folder, "a", rates=[100] * 60)
     put(folder, "b", rates=[100] * 60, **meta)
     for one in sums(folder):
@@ -284,7 +284,7 @@ def test_what_hosts_report_is_not_believed_blindly(folder, meta):
 @pytest.mark.parametrize(
     ("name", "content"), [("fio.json.gz", b'{"fio version": "fio-3.33", "jobs": [' + b"[" * 90_000), ("series_iops.1.log.gz", b"1,1,1\n" * 5_000_001)]
 )
-def test_a_cell_beyond_a_limit_is_failed_and_in_no_sum(folder, name, content):
+def test_cell_exceeding_a_limit_is_failed_and_excluded(folder, name, content):
     for host in "abc":
         put(folder, host, rates=[100] * 60)
     place = next(folder.rglob("b/*/*/1"))
@@ -298,7 +298,7 @@ def test_a_cell_beyond_a_limit_is_failed_and_in_no_sum(folder, name, content):
     assert states == {"a": ("ok", False), "b": ("failed", True), "c": ("ok", False)}
 
 
-def test_repeats_become_one_row(folder):
+def test_repeats_are_merged_into_one_row(folder):
     for repeat, rate in ((1, 100), (2, 120), (3, 110)):
         for host in "ab":
             put(folder, host, rates=[rate] * 60, start=T0 + 100 * repeat, repeat=repeat)
@@ -307,14 +307,14 @@ def test_repeats_become_one_row(folder):
     assert row.spread == pytest.approx(40 / 220)
 
 
-def test_reads_and_writes_of_one_job_are_added_apart(folder):
+def test_reads_and_writes_are_aggregated_separately(folder):
     numbers = {**summary(100, 6000), "read": summary(50, 3000, direction="read")["read"]}
     for host in "ab":
         put(folder, host, end=T0 + 60, summary=numbers)
     assert {one.direction: one.iops for one in sums(folder)} == {"read": 100, "write": 200}
 
 
-def test_the_report_has_a_line_for_all_hosts_and_reports_how_far_apart_they_were(folder):
+def test_report_has_a_line_for_all_hosts_with_start_skew(folder):
     put(folder, "a", rates=[100] * 60, error=0.002)
     put(folder, "b", rates=[200] * 60, start=T0 + 0.020, error=0.003)
     campaign = store.load_campaign(folder / "c")
@@ -338,7 +338,7 @@ def put_targets(folder, host, disks="abc", *, cell="w", step=3, rate=100, **meta
         put(folder, host, rates=[rate] * 60, cell=f"{cell}.sd{disk}", **own)
 
 
-def test_the_targets_of_a_host_are_added(folder):
+def test_targets_of_a_host_are_added(folder):
     put_targets(folder, "a", error=0.5)
     [one] = sums(folder)
     assert (one.label, one.cell, one.hosts, one.targets, one.added) == ("a, 3 targets", "w", ("a",), 3, 3)
@@ -348,7 +348,7 @@ def test_the_targets_of_a_host_are_added(folder):
     assert not one.is_partial
 
 
-def test_the_targets_of_several_hosts_are_added_for_each_host_and_for_all(folder):
+def test_targets_of_several_hosts_are_added_per_host_and_for_all(folder):
     put_targets(folder, "a", "abc")
     put_targets(folder, "b", "ab")
     found = {(one.label, one.cell): one.iops for one in sums(folder)}
@@ -361,14 +361,14 @@ def test_the_targets_of_several_hosts_are_added_for_each_host_and_for_all(folder
     }
 
 
-def test_a_host_with_one_target_is_in_the_sum_of_all(folder):
+def test_host_with_one_target_is_included_in_the_total(folder):
     put_targets(folder, "a", "ab")
     put(folder, "b", rates=[50] * 60, step=3, order_sha256="2" * 64, target={"path": "/dev/sda"})
     found = {(one.label, one.cell): one.iops for one in sums(folder)}
     assert found == {("a, 2 targets", "w"): pytest.approx(200), ("all 3 targets", "w"): pytest.approx(250)}
 
 
-def test_groups_with_several_targets_have_sums_of_their_own(folder):
+def test_groups_with_several_targets_have_separate_aggregates(folder):
     for host in "abcd":
         put_targets(folder, host, "ab")
         store.write_plan(folder / "c", host, "v", [("w.sda", 1), ("w.sdb", 1)], now=NOW)
@@ -378,19 +378,19 @@ def test_groups_with_several_targets_have_sums_of_their_own(folder):
     assert found["all 8 targets"] == pytest.approx(800)
 
 
-def test_targets_one_after_another_are_not_added(folder):
+def test_sequential_targets_are_not_added(folder):
     for step, disk in enumerate("abc"):
         put_targets(folder, "a", disk, step=step)
     assert sums(folder) == []
 
 
-def test_probes_of_a_search_share_a_step_and_are_not_added(folder):
+def test_search_probes_sharing_a_step_are_not_added(folder):
     for depth in (1, 2, 4):
         put(folder, "a", rates=[100] * 60, cell=f"w.iodepth-{depth}", step=3, order_sha256="1" * 64, target={"path": "/dev/sda"})
     assert sums(folder) == []
 
 
-def test_a_target_that_was_measured_again_later_is_not_added(folder):
+def test_target_measured_again_later_is_not_added(folder):
     put_targets(folder, "a", "ab")
     put_targets(folder, "a", "c", start=T0 + 500)
     [one] = sums(folder)
@@ -399,7 +399,7 @@ def test_a_target_that_was_measured_again_later_is_not_added(folder):
 
 
 @pytest.mark.parametrize("lost", ["failed", "missing"])
-def test_a_target_without_a_result_is_missing_in_the_sum_and_reported(folder, lost):
+def test_target_without_result_is_excluded_and_reported(folder, lost):
     put_targets(folder, "a", "ab")
     if lost == "failed":
         put_targets(folder, "a", "c", state="failed")
@@ -411,12 +411,12 @@ def test_a_target_without_a_result_is_missing_in_the_sum_and_reported(folder, lo
 
 
 @pytest.mark.parametrize("meta", [{"step": "x"}, {"order_sha256": 7}, {"target": "sda"}, {"target": {"path": ["x"]}}, {"step": None}])
-def test_what_a_host_reports_of_its_steps_is_not_believed_blindly(folder, meta):
+def test_invalid_step_metadata_is_ignored(folder, meta):
     put_targets(folder, "a", "ab", **meta)
     assert sums(folder) == []
 
 
-def test_the_report_has_a_line_for_the_targets_of_a_host(folder):
+def test_report_has_a_line_for_the_targets_of_a_host(folder):
     put_targets(folder, "node1", "ab", error=0.002)
     campaign = store.load_campaign(folder / "c")
     files = CampaignFiles(campaign)

@@ -38,7 +38,7 @@ def searched(*latencies, limit=1_000_000):
         ((1_958_000,), "p99 <= 1.00 ms is not reachable: iodepth 1 has 1.96 ms"),
     ],
 )
-def test_every_answer_of_a_search_is_a_sentence(latencies, text):
+def test_every_search_answer_is_a_sentence(latencies, text):
     lines, points = answers(search=searched(*latencies))
     assert lines == [f"node1 v r-4k/1: {text}"]
     assert points == {("node1", "v", "r-4k")}
@@ -63,11 +63,11 @@ def test_rounds_report_whether_they_became_steady(values, state):
         {"rounds": {"values": [], "steady": "yes"}},
     ],
 )
-def test_what_no_runner_writes_is_no_answer(meta):
+def test_invalid_metadata_gives_no_answer(meta):
     assert answers(**meta) == ([], set())
 
 
-def test_strange_values_are_question_marks_and_control_nothing():
+def test_invalid_values_are_question_marks_without_control_characters():
     found = {"answer": "found", "limit": 1e6, "over": "\x1b[31m", "metric": "p99", "good": {"value": "x", "iops": [], "latency_ns": None}, "bad": 7}
     [line], _points = answers(search=found)
     assert "\x1b" not in line and "? IOPS" in line

@@ -126,7 +126,7 @@ def by(things, *names):
     return {tuple(str(getattr(one, name)) for name in names): one for one in things}
 
 
-def test_every_column_of_every_measurement(files, tables):
+def test_every_column_of_every_measurement_matches(files, tables):
     of_files, of_tables = (by(loaded.measurements, "host", "variant", "cell", "repeat", "direction") for loaded in (files, tables))
     assert len(of_files) == len(files.measurements) and of_files.keys() == of_tables.keys()
     for key, one in of_files.items():
@@ -137,24 +137,24 @@ def test_every_column_of_every_measurement(files, tables):
     assert {column.name for column in COLUMNS} - message == {"collection_rate", "collection_shown_by", "rounds"}
 
 
-def test_names_that_targets_share(files, tables):
+def test_common_target_names_match(files, tables):
     assert files.common_names == tables.common_names
     assert len(set(files.common_names.values())) == 2
 
 
-def test_medians_of_the_repeats(files, tables):
+def test_medians_of_the_repeats_match(files, tables):
     of_files, of_tables = (by(points_of(loaded.measurements), "host", "variant", "cell", "direction") for loaded in (files, tables))
     assert of_files.keys() == of_tables.keys()
     for key, one in of_files.items():
         assert dataclasses.replace(one, runs=[]) == dataclasses.replace(of_tables[key], runs=[]), key
 
 
-def test_rows_of_the_terminal(files, tables):
+def test_terminal_rows_match(files, tables):
     of_files, of_tables = (by(rows_of(loaded.measurements), "host", "variant", "cell", "direction") for loaded in (files, tables))
     assert of_files == of_tables
 
 
-def test_every_sum(files, tables):
+def test_every_aggregate_matches(files, tables):
     names = ("group", "host", "variant", "cell", "repeat", "direction")
     of_files, of_tables = (by(aggregates_of(loaded), *names) for loaded in (files, tables))
     assert of_files.keys() == of_tables.keys()
@@ -180,7 +180,7 @@ def test_every_sum(files, tables):
     assert any(one.synced for one in of_files.values())
 
 
-def test_rows_and_notes_of_the_sums(files, tables):
+def test_rows_and_notes_of_the_aggregates_match(files, tables):
     of_files, of_tables = (aggregates_of(loaded) for loaded in (files, tables))
     assert sorted(notes_of(of_files)) == sorted(notes_of(of_tables))
     rows, others = (by(rows_of_sums(found), "host", "variant", "cell", "direction") for found in (of_files, of_tables))
@@ -192,7 +192,7 @@ def test_rows_and_notes_of_the_sums(files, tables):
         assert (row.latency, row.synced, row.runs, row.planned, row.state) == (other.latency, other.synced, other.runs, other.planned, other.state)
 
 
-def test_series_and_histograms_of_every_set(files, tables):
+def test_series_and_histograms_of_every_set_match(files, tables):
     of_files, of_tables = (
         {(one.group, one.host, one.variant, one.cell, one.repeat): figures for one, figures in zip(sets_of(loaded), loaded.figures(sets_of(loaded)))}
         for loaded in (files, tables)
@@ -207,7 +207,7 @@ def test_series_and_histograms_of_every_set(files, tables):
             assert all(map(near, rates, other.rates[place])), key
 
 
-def test_percentiles_are_merged_only_of_hosts_with_one_job(tmp_path):
+def test_percentiles_are_merged_only_for_hosts_with_the_same_job(tmp_path):
     """A host with another rate_iops would be in the tail of the others."""
     made = write_campaign(tmp_path / "c", 2, cells=4, seconds=2)
     cells = sorted(path.name for path in (made / "host0000/writeback").iterdir() if path.is_dir())

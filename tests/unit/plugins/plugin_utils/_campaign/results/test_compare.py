@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
 
-META = {"behaviour_class": "sync-in-submitter", "fio_version": "3.33", "kernel": "6.1.0"}
+META = {"behaviour_class": "sync-in-submitter", "fio_version": "3.33", "kernel": "6.1.0", "workload_sha256": "a"}
 JOB = {"rw": "randwrite", "bs": "4k", "filename": "/dev/vdb"}
 
 
@@ -37,37 +37,42 @@ def only_row(*records):
     return row
 
 
-def only_ratio(*records):
+def ratios_of(*records, baseline=""):
     measured = campaign(*records)
-    (ratio,) = compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements))
+    measurements = CampaignFiles(measured).measurements
+    return compare.ratios_of(measured.variants, rows_of(measurements), measurements, baseline)
+
+
+def only_ratio(*records):
+    (ratio,) = ratios_of(*records)
     return ratio
 
 
-def test_repeats_become_a_median_and_a_spread():
+def test_repeats_are_summarized_by_median_and_spread():
     row = only_row(record(100.0), record(120.0, repeat=2), record(90.0, repeat=3))
     assert (row.iops, row.bandwidth, row.spread, row.runs, row.planned, row.state) == (100.0, 409600.0, 0.3, 3, 3, "ok")
 
 
 @pytest.mark.parametrize("state", ["interrupted", "failed", "refused", "missing"])
-def test_a_run_without_a_whole_measurement_has_no_numbers(state):
+def test_unsuccessful_run_has_no_figures(state):
     row = only_row(record(state=state))
     assert (row.iops, row.bandwidth, row.direction, row.runs, row.state) == (None, None, "", 0, state)
     assert set(row.latency.values()) == {None}
 
 
 @pytest.mark.parametrize("state", ["not_steady", "noisy"])
-def test_a_whole_run_of_doubtful_quality_keeps_its_numbers_and_its_state(state):
+def test_complete_run_of_doubtful_quality_keeps_figures_and_state(state):
     row = only_row(record(100.0), record(50.0, repeat=2, state=state))
     assert (row.iops, row.state) == (75.0, state)
 
 
-def test_a_repeat_without_numbers_is_no_zero_in_the_median():
+def test_repeat_without_figures_is_not_zero_in_the_median():
     row = only_row(record(100.0), record(state="failed", repeat=2))
     assert (row.iops, row.spread, row.runs, row.planned, row.state) == (100.0, None, 1, 2, "failed")
 
 
 @pytest.mark.parametrize("value", [None, "1000", True, float("nan"), float("inf"), -1, [1], {"a": 1}, 10**400])
-def test_a_number_that_is_none_stays_unknown(value):
+def test_invalid_number_is_unknown(value):
     numbers = summary()
     numbers["write"]["iops"] = value
     assert only_row(record(numbers=numbers)).iops is None
@@ -76,7 +81,7 @@ def test_a_number_that_is_none_stays_unknown(value):
 @pytest.mark.parametrize(
     "message", [None, [], "x", {"write": None}, {"write": []}, {"write": {"total_ios": 0, "iops": 0}}, {"write": {"total_ios": 5, "clat": []}}]
 )
-def test_a_summary_of_another_shape_gives_no_numbers_and_no_traceback(message):
+def test_invalid_summary_gives_no_figures(message):
     row = only_row(record(meta={"summary": message}))
     assert row.iops is None
 
@@ -85,7 +90,7 @@ def test_a_summary_of_another_shape_gives_no_numbers_and_no_traceback(message):
     ("samples", "shown"),
     [(99, set()), (100, {"p50"}), (1521, {"p50"}), (1522, {"p50", "p99"}), (15350, {"p50", "p99"}), (15351, {"p50", "p99", "p99.9"})],
 )
-def test_percentiles_need_enough_io(samples, shown):
+def test_percentiles_require_enough_ios(samples, shown):
     row = only_row(record(numbers=summary(total_ios=samples)))
     assert {name for name, value in row.latency.items() if value is not None} == shown
 
@@ -94,41 +99,41 @@ def test_one_short_repeat_hides_the_percentile():
     assert only_row(record(), record(repeat=2, numbers=summary(total_ios=200))).latency["p99"] is None
 
 
-def test_a_cell_with_syncs_shows_their_latency():
+def test_cell_with_syncs_shows_sync_latency():
     row = only_row(record(numbers=summary(sync=True)))
     assert (row.synced, row.latency["p50"], row.latency["p99.9"]) == (True, 800_000, 90_200_000)
 
 
-def test_latencies_that_are_no_numbers_are_not_shown():
+def test_invalid_latencies_are_hidden():
     numbers = summary()
     numbers["write"]["clat"]["percentiles_ns"] = {"50": "400", "99": None, "99.9": -5}
     assert set(only_row(record(numbers=numbers)).latency.values()) == {None}
 
 
-def test_the_latency_of_the_application_goes_before_that_of_the_device():
+def test_total_latency_takes_precedence_over_completion_latency():
     numbers = summary()
     numbers["write"]["lat"]["percentiles_ns"] = {"50": 450_000}
     assert only_row(record(numbers=numbers)).latency == {"p50": 450_000, "p99": None, "p99.9": None}
 
 
-def test_a_mixed_load_has_a_row_for_each_direction():
+def test_mixed_load_has_a_row_per_direction():
     numbers = {**summary(700.0, direction="read"), "write": summary(300.0)["write"]}
     assert [(row.direction, row.iops) for row in rows_of(CampaignFiles(campaign(record(numbers=numbers))).measurements)] == [("read", 700.0), ("write", 300.0)]
 
 
-def test_a_verdict_that_changed_shows_both():
+def test_changed_verdict_shows_both_values():
     assert only_row(record(verdicts=("durable", "at_risk"))).verdict == "durable>at_risk"
     assert only_row(record(verdicts=(None, None))).verdict is None
 
 
-def test_few_repeats_give_a_ratio_and_no_claim():
+def test_few_repeats_give_a_ratio_without_a_claim():
     ratio = only_ratio(record(100.0), record(1200.0, variant="after"))
     assert (ratio.baseline, ratio.variant, ratio.ratio) == ("before", "after", 12.0)
     assert ratio.note == "1 and 1 repeats: fewer than 4, no significance claimed"
 
 
 @pytest.mark.parametrize(("other", "words"), [(1000.0, "no value of one is among the other's"), (100.0, "their values overlap")])
-def test_enough_repeats_report_whether_the_values_lie_apart(other, words):
+def test_enough_repeats_report_whether_values_overlap(other, words):
     runs = [record(100.0 + number, repeat=number) for number in range(1, 5)]
     runs += [record(other + number, repeat=number, variant="after") for number in range(1, 5)]
     assert only_ratio(*runs).note == f"4 and 4 repeats, {words}"
@@ -137,35 +142,33 @@ def test_enough_repeats_report_whether_the_values_lie_apart(other, words):
 @pytest.mark.parametrize(
     ("meta", "job", "why"),
     [
-        ({"behaviour_class": "sync-queued"}, JOB, "not comparable: fio behaviour sync-in-submitter / sync-queued"),
-        ({"fio_version": "3.41"}, JOB, "not comparable: fio 3.33 / 3.41"),
+        ({"behaviour_class": "sync-queued"}, JOB, "not comparable: behaviour class sync-in-submitter / sync-queued"),
+        ({"fio_version": "3.41"}, JOB, "not comparable: fio version 3.33 / 3.41"),
         ({"kernel": "6.12.0"}, JOB, "not comparable: kernel 6.1.0 / 6.12.0"),
         ({}, {**JOB, "bs": "8k"}, "not comparable: bs 4k / 8k"),
-        ({}, {**JOB, "fdatasync": "1"}, "not comparable: fdatasync unset / 1"),
-        ({}, {"rw": "randwrite"}, "not comparable: bs 4k / unset"),
+        ({}, {**JOB, "fdatasync": "1"}, "not comparable: fdatasync 0 / 1"),
+        ({"workload_sha256": "b"}, JOB, "not comparable: other options of the job (workload sha256)"),
+        ({"workload_sha256": "b"}, {**JOB, "bs": "8k"}, "not comparable: bs 4k / 8k"),
     ],
 )
-def test_what_differs_is_named_and_not_compared(meta, job, why):
+def test_differences_are_named_and_prevent_comparison(meta, job, why):
     ratio = only_ratio(record(), record(variant="after", meta=meta, job=job))
     assert (ratio.ratio, ratio.note) == (None, why)
 
 
-def test_another_device_name_alone_can_be_compared():
+def test_different_device_names_are_comparable():
     assert only_ratio(record(), record(variant="after", job={**JOB, "filename": "/dev/vg0/x"})).ratio == 1.0
 
 
-def test_a_variant_without_numbers_is_not_compared():
+def test_variant_without_figures_is_not_compared():
     assert only_ratio(record(state="failed"), record(variant="after")).note == "no number of before"
-    measured = campaign(record(), record(variant="after", state="missing"))
-    assert compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements)) == []
+    assert ratios_of(record(), record(variant="after", state="missing")) == []
 
 
-def test_another_baseline_can_be_named():
-    measured = campaign(record(100.0), record(50.0, variant="after"))
-    (ratio,) = compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements), "after")
+def test_other_baseline_can_be_selected():
+    (ratio,) = ratios_of(record(100.0), record(50.0, variant="after"), baseline="after")
     assert (ratio.variant, ratio.ratio) == ("before", 2.0)
 
 
-def test_one_variant_is_compared_with_nothing():
-    measured = campaign(record())
-    assert compare.ratios_of(measured, rows_of(CampaignFiles(measured).measurements)) == []
+def test_single_variant_is_not_compared():
+    assert ratios_of(record()) == []

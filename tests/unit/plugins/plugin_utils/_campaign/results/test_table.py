@@ -24,8 +24,9 @@ DURABLE_JOB = JOB.replace("direct=1", "direct=1\nfdatasync=1")
 
 def rendered(campaign, **options):
     loaded = store.load_campaign(campaign)
-    rows = rows_of(CampaignFiles(loaded).measurements)
-    return table.render(loaded, rows, compare.ratios_of(loaded, rows), **options)
+    measurements = CampaignFiles(loaded).measurements
+    rows = rows_of(measurements)
+    return table.render(loaded, rows, compare.ratios_of(loaded.variants, rows, measurements), **options)
 
 
 def bring(campaign, tmp_path, host, variant, *cells, planned=(), later=0):
@@ -62,7 +63,7 @@ Not ok:
 6 cells: 4 ok, 1 failed, 1 missing. Results: RESULTS/2026-11-21T1403Z"""
 
 
-def test_the_whole_report(campaign, tmp_path):
+def test_complete_report(campaign, tmp_path):
     durable, bound = "randwrite-4k-fdatasync", "randwrite-4k-bound"
     few = {"job": DURABLE_JOB, "numbers": summary(150.0, 900, sync=True)}
     bring(
@@ -83,7 +84,7 @@ def test_the_whole_report(campaign, tmp_path):
     assert max(len(line) for line in text.splitlines() if str(campaign) not in line) <= table.WIDTH
 
 
-def test_a_mixed_load_names_its_directions(campaign, tmp_path):
+def test_mixed_load_is_labelled_by_direction(campaign, tmp_path):
     mixed = {**summary(700.0, direction="read"), "write": summary(300.0)["write"]}
     bring(campaign, tmp_path, "node1", "before", cell("mix", numbers=mixed))
     text = rendered(campaign)
@@ -91,7 +92,7 @@ def test_a_mixed_load_names_its_directions(campaign, tmp_path):
     assert "mix (write)" in text
 
 
-def test_long_names_are_cut_in_the_middle_and_lines_stay_short(campaign, tmp_path):
+def test_long_names_are_abbreviated_in_the_middle(campaign, tmp_path):
     host, variant, name = "storage-rack-17-node-042.example.org", "raid-controller-on-drive-off", "randwrite-4k-fdatasync-iodepth-16-numjobs-64"
     bring(campaign, tmp_path, host, variant, cell(name, variant=variant, host=host, verdict=("durable", "at_risk")))
     lines = rendered(campaign).splitlines()
@@ -101,7 +102,7 @@ def test_long_names_are_cut_in_the_middle_and_lines_stay_short(campaign, tmp_pat
     assert "~" in row
 
 
-def test_the_width_is_that_of_the_terminal_and_a_file_has_none(campaign, tmp_path):
+def test_width_is_that_of_the_terminal_and_unlimited_for_files(campaign, tmp_path):
     host = "storage-rack-17-node-042.example.org"
     bring(campaign, tmp_path, host, "before", *(cell(f"randwrite-4k-iodepth-{depth}", host=host) for depth in (1, 2)))
     narrow, wide = ([line for line in rendered(campaign, width=width).splitlines() if line.startswith(("HOST", "stor"))] for width in (100, table.UNLIMITED))
@@ -109,28 +110,28 @@ def test_the_width_is_that_of_the_terminal_and_a_file_has_none(campaign, tmp_pat
     assert all(line.startswith(host) for line in wide[1:])
 
 
-def test_different_names_are_never_cut_to_the_same_text(campaign, tmp_path):
+def test_abbreviated_names_stay_distinct(campaign, tmp_path):
     names = [f"randwrite-4k-fdatasync-iodepth-{depth:02d}-numjobs-on-the-whole-device" for depth in range(4)]
     bring(campaign, tmp_path, "node1", "before", *map(cell, names))
     shown = [line.split()[1] for line in rendered(campaign, width=60).splitlines() if line.startswith("node1")]
     assert len(set(shown)) == 4, shown
 
 
-def test_what_is_the_same_on_every_line_is_said_once(campaign, tmp_path):
+def test_values_common_to_all_lines_are_printed_once(campaign, tmp_path):
     bring(campaign, tmp_path, "node1", "before", *(cell(f"c{number}") for number in range(3)))
     text = rendered(campaign)
     assert "VARIANT" not in text and "STATE" not in text
     assert "On every line: variant before, runs 1/1, state ok, verdict durable." in text
 
 
-def test_only_so_many_rows_are_printed_and_the_rest_is_counted(campaign, tmp_path):
+def test_row_limit_is_applied_and_omitted_rows_are_counted(campaign, tmp_path):
     bring(campaign, tmp_path, "node1", "before", *(cell(f"c{number}") for number in range(5)))
     text = rendered(campaign, most_rows=2)
     assert sum(line.startswith("node1") for line in text.splitlines()) == 2
     assert "and 3 more rows: -e report_rows=all prints them" in text
 
 
-def test_escape_sequences_of_a_host_do_not_reach_the_terminal(campaign, tmp_path):
+def test_escape_sequences_from_hosts_are_removed(campaign, tmp_path):
     evil = cell(state="failed", reason="\x1b[2J\x1b]0;owned\x07gone\nokay", verdict=("\x1b[31mdurable", "durable"), numbers={})
     bring(campaign, tmp_path, "node1", "before", evil)
     text = rendered(campaign, notes={"node1": "\x1b[5m"})
@@ -139,17 +140,17 @@ def test_escape_sequences_of_a_host_do_not_reach_the_terminal(campaign, tmp_path
     assert "failed: gone okay" in text
 
 
-def test_a_campaign_without_cells_reports_it(campaign):
+def test_campaign_without_cells_is_reported(campaign):
     text = rendered(campaign)
     assert "Nothing was planned and nothing was measured" in text
     assert f"0 cells. Results: {campaign}" in text
 
 
-def test_a_host_that_stopped_before_it_had_a_plan_is_named(campaign):
+def test_host_failing_before_it_had_a_plan_is_named(campaign):
     assert "  node9: there is no suite named 'x'" in rendered(campaign, notes={"node9": "there is no suite named 'x'"})
 
 
-def test_many_cells_with_one_reason_share_a_line(campaign, tmp_path):
+def test_cells_with_the_same_reason_share_a_line(campaign, tmp_path):
     bring(campaign, tmp_path, "node1", "before", planned=[("a", number) for number in range(1, 8)])
     assert "node1 before a/1, a/2, a/3, a/4 and 3 more: missing: no result came from this host" in rendered(campaign)
 
@@ -157,7 +158,7 @@ def test_many_cells_with_one_reason_share_a_line(campaign, tmp_path):
 @pytest.mark.parametrize(
     ("value", "text"), [(None, "-"), (0, "0"), (0.5, "0.5"), (9.834, "9.83"), (75.26, "75.3"), (152.4, "152"), (51460.4, "51460"), (1234567.0, "1234567")]
 )
-def test_counts(value, text):
+def test_counts_are_formatted(value, text):
     assert table.format_count(value) == text
 
 
@@ -175,5 +176,5 @@ def test_counts(value, text):
         (3.2e9, "3.20 s"),
     ],
 )
-def test_latencies(value, text):
+def test_latencies_are_formatted(value, text):
     assert table.format_latency(value) == text

@@ -22,7 +22,7 @@ def hosts(*ratios, repeats=2):
     return {f"node{number}": ([1000.0 * 3**number] * repeats, [1000.0 * 3**number * ratio] * repeats) for number, ratio in enumerate(ratios, 1)}
 
 
-def test_from_six_hosts_on_the_host_is_the_unit():
+def test_hosts_are_the_unit_from_six_hosts():
     found = fleet.compare_fleet(hosts(1.10, 1.12, 1.08, 1.11, 1.13, 1.09))
     assert (found.unit, found.overall.verdict, found.higher, found.lower) == ("hosts", "better", 6, 0)
     assert found.overall.p == found.sign_p == pytest.approx(2 / 64)
@@ -39,20 +39,20 @@ def test_fewer_hosts_are_compared_by_their_repeats():
     assert fleet.compare_fleet(enough).overall.verdict == "better"
 
 
-def test_a_host_with_many_repeats_counts_once():
+def test_host_with_many_repeats_is_weighted_once():
     ratios = hosts(1.10, 1.12, 1.08, 1.11, 1.13, 1.09)
     ratios["node1"] = (ratios["node1"][0] * 100, ratios["node1"][1] * 100)
     assert fleet.compare_fleet(ratios).overall.interval == fleet.compare_fleet(hosts(1.10, 1.12, 1.08, 1.11, 1.13, 1.09)).overall.interval
 
 
-def test_hosts_against_the_whole_are_named():
+def test_hosts_contradicting_the_overall_result_are_named():
     found = fleet.compare_fleet(hosts(1.20, 1.22, 1.25, 1.21, 0.80, 1.19, 1.23, 1.24, 0.99))
     assert [(one.host, one.ratio) for one in found.against] == [("node5", pytest.approx(0.8))]
     assert found.hosts[0].host == "node5"
     assert (found.higher, found.lower) == (7, 2)
 
 
-def test_a_host_without_numbers_is_left_out_and_named():
+def test_host_without_figures_is_omitted_and_named():
     some = hosts(1.10, 1.12, 1.08, 1.11, 1.13, 1.09)
     some |= {"dead": ([], [100.0]), "stalled": ([100.0], [0.0])}
     found = fleet.compare_fleet(some)
@@ -66,12 +66,12 @@ def test_lower_latency_is_better():
     assert fleet.compare_fleet(hosts(0.8, 0.81, 0.79, 0.82, 0.78, 0.83), higher_is_better=False).overall.verdict == "better"
 
 
-def test_hosts_that_all_stay_the_same():
+def test_identical_hosts_are_the_same():
     found = fleet.compare_fleet(hosts(*[1.0] * 7))
     assert (found.overall.verdict, found.overall.p, found.sign_p, found.against) == ("same", 1.0, None, ())
 
 
-def test_hundreds_of_hosts():
+def test_comparison_of_400_hosts():
     generator = np.random.default_rng(5)
     found = fleet.compare_fleet({f"node{n}": ([float(n + 1)], [(n + 1) * float(ratio)]) for n, ratio in enumerate(generator.lognormal(np.log(1.1), 0.1, 400))})
     assert found.overall.verdict == "better"
@@ -79,14 +79,14 @@ def test_hundreds_of_hosts():
     assert found.overall.interval.confidence == pytest.approx(0.95, abs=0.001)
 
 
-def test_a_host_is_named_where_its_numbers_are_none():
+def test_host_with_invalid_figures_is_named():
     with pytest.raises(BadInput, match="node7, candidate: number 1 is nan"):
         fleet.compare_fleet({"node7": ([1.0], [float("nan")])})
 
 
 @settings(deadline=None, max_examples=30)
 @given(st.lists(st.floats(0.5, 2.0).filter(lambda ratio: abs(ratio - 1) > 1e-6), min_size=6, max_size=9, unique_by=lambda ratio: round(abs(np.log(ratio)), 9)))
-def test_p_counts_every_choice_of_signs(ratios):
+def test_p_is_exact_over_all_sign_permutations(ratios):
     ranks = scipy.stats.rankdata(np.abs(np.log(ratios)))
     sums = [sum(rank for rank, sign in zip(ranks, signs) if sign) for signs in itertools.product((0, 1), repeat=len(ratios))]
     observed = sum(rank for rank, ratio in zip(ranks, ratios) if ratio > 1)
@@ -96,7 +96,7 @@ def test_p_counts_every_choice_of_signs(ratios):
 
 @settings(deadline=None, max_examples=10)
 @given(st.lists(st.floats(-1, 1), min_size=6, max_size=8, unique=True))
-def test_the_interval_has_the_confidence_it_reports_by_every_choice_of_signs(values):
+def test_interval_confidence_is_exact_over_all_sign_permutations(values):
     """Of all choices of signs the centre 0 is outside of the interval in the share that is not the confidence."""
     sizes = np.abs(values) + np.arange(1, len(values) + 1) * 0.001
     out = [fleet.signed_rank_interval(sizes * signs, 0.95)[1] for signs in itertools.product((-1, 1), repeat=len(values))]
@@ -105,7 +105,7 @@ def test_the_interval_has_the_confidence_it_reports_by_every_choice_of_signs(val
     assert out[0].confidence >= 0.95
 
 
-def test_intervals_over_hosts_hold_what_they_say():
+def test_interval_coverage_over_hosts_is_as_stated():
     generator = np.random.default_rng(6)
     out = 0
     for _run in range(400):

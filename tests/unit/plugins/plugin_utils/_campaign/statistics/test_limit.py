@@ -25,52 +25,52 @@ def ladder(*points):
 CURVE = ladder((1, 1000, 0.5), (2, 1900, 0.6), (4, 3500, 0.8), (8, 5000, 1.4), (16, 5100, 3.2), (32, 5050, 6.5))
 
 
-def test_the_most_iops_under_a_limit():
+def test_maximum_iops_under_a_limit():
     found = iops_under_limit(CURVE, 1 * MS)
     assert (found.state, found.load, found.iops, found.over, found.next_load) == ("found", 4, 3500, 8, 6)
     assert 3500 < found.estimate < 5000
     assert found.latency == pytest.approx(0.8 * MS)
 
 
-def test_exactly_the_limit_is_under_it():
+def test_latency_equal_to_the_limit_is_accepted():
     assert iops_under_limit(CURVE, 1.4 * MS).load == 8
 
 
-def test_beyond_the_ladder_are_states_not_numbers():
+def test_results_beyond_the_measured_loads_are_states():
     high = iops_under_limit(CURVE, 100 * MS)
     assert (high.state, high.iops, high.load, high.over, high.estimate) == ("at_least", 5100, 16, None, None)
     low = iops_under_limit(CURVE, 0.1 * MS)
     assert (low.state, low.iops, low.load, low.over) == ("not_reachable", None, None, 1)
 
 
-def test_a_latency_that_falls_with_load_is_noise():
+def test_latency_decreasing_with_load_is_smoothed():
     noisy = ladder((1, 1000, 0.5), (2, 1900, 1.1), (4, 3500, 0.85), (8, 5000, 2))
     # Together the two are at sqrt(1.1 x 0.85) = 0.967 ms.
     found = iops_under_limit(noisy, 1 * MS)
     assert (found.load, found.latency) == (4, pytest.approx(math.sqrt(1.1 * 0.85) * MS))
 
 
-def test_repeats_of_a_load_are_their_median_and_weigh_more():
+def test_repeats_of_a_load_use_median_and_weight():
     repeated = ladder((1, 1000, 0.5), (2, 1900, 0.9), (2, 2100, 1.0), (2, 2000, 5.0), (4, 3000, 3))
     found = iops_under_limit(repeated, 1 * MS)
     assert (found.load, found.iops, found.latency) == (2, 2000, pytest.approx(MS))
 
 
-def test_a_load_with_more_repeats_weighs_more_where_latency_falls():
+def test_load_with_more_repeats_has_more_weight_in_smoothing():
     thrice = ladder((1, 1000, 0.5), (2, 2000, 1.2), (4, 3000, 0.9), (4, 3000, 0.9), (4, 3000, 0.9))
     # Three of 0.9 and one of 1.2 are 0.967 together; one of each would be 1.04.
     assert iops_under_limit(thrice, 1 * MS).load == 4
 
 
 @pytest.mark.parametrize(("under", "over", "following"), [(1, 2, None), (2, 4, 3), (16, 32, 23), (100, 105, None), (1.5, 3, math.sqrt(4.5)), (1, 3, 2)])
-def test_the_next_load_halves_the_bracket(under, over, following):
+def test_next_load_halves_the_bracket(under, over, following):
     found = iops_under_limit(ladder((under, 100, 0.5), (over, 200, 2)), 1 * MS)
     assert found.next_load == (pytest.approx(following) if following else None)
 
 
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 64), st.floats(1, 1e6), st.floats(0.01, 100)), min_size=1, max_size=12), st.floats(0.01, 100))
-def test_what_is_found_was_measured_and_a_higher_limit_never_gives_less(points, limit):
+def test_result_was_measured_and_is_monotonic_in_the_limit(points, limit):
     curve = ladder(*points)
     found, higher = iops_under_limit(curve, limit * MS), iops_under_limit(curve, 2 * limit * MS)
     assert (found.iops is None) == (found.state == "not_reachable")
@@ -80,17 +80,17 @@ def test_what_is_found_was_measured_and_a_higher_limit_never_gives_less(points, 
         assert higher.iops >= found.iops
 
 
-def test_the_saturation_point_is_the_lowest_load_with_all_there_is():
+def test_saturation_point_is_the_lowest_load_at_maximum_iops():
     found = saturation(CURVE)
     assert (found.state, found.at, found.most, found.most_at, found.falls_to) == ("found", 8, 5100, 16, None)
 
 
-def test_a_curve_that_still_rises_is_saturated_nowhere():
+def test_rising_curve_has_no_saturation_point():
     assert saturation(ladder((1, 1000, 1), (2, 2000, 1), (4, 4000, 1))).state == "at_least"
     assert saturation(ladder((1, 1000, 1), (2, 1001, 1))).state == "too_few"
 
 
-def test_falling_beyond_the_peak_is_reported():
+def test_decrease_beyond_the_peak_is_reported():
     found = saturation(ladder((1, 1000, 1), (2, 2000, 1), (4, 3000, 1), (8, 3010, 1), (16, 2100, 1)))
     assert (found.at, found.falls_to) == (4, pytest.approx(2100 / 3010))
 
@@ -101,7 +101,7 @@ def test_noise_before_the_peak_is_smoothed():
     assert found.at == 8
 
 
-def test_the_best_block_is_the_smallest_with_all_the_bandwidth():
+def test_best_block_size_is_the_smallest_at_maximum_bandwidth():
     kib = 1024
     # An array that collects garbage at 640 MB/s of 4 KiB blocks and at 1200 MB/s of all larger ones.
     written = [(4 * kib, 640e6 / (4 * kib)), (8 * kib, 1200e6 / (8 * kib)), (16 * kib, 1210e6 / (16 * kib)), (64 * kib, 1205e6 / (64 * kib))]

@@ -13,20 +13,20 @@ from ansible_collections.cachefleet.storage.tests.unit.support.series import aut
 
 
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
-def test_sigma_memory_and_the_noise_of_a_mean(rho):
+def test_sigma_autocorrelation_and_noise_of_the_mean(rho):
     found = noise_of(autoregressive(np.random.default_rng(7), 20_000, sigma=2.0, rho=rho), 0.0)
     assert found.rho == pytest.approx(rho, abs=0.05)
     assert found.sigma == pytest.approx(2.0, rel=0.15)
     assert 0.95 <= found.long_run / (2.0 * inflation(rho)) <= 1.35
 
 
-def test_steps_are_no_noise():
+def test_steps_are_not_noise():
     noise = autoregressive(np.random.default_rng(8), 2000, sigma=1.0)
     steps = np.where(np.arange(2000) % 400 < 200, 0.0, 50.0)
     assert noise_of(noise + steps, 0.0).sigma == pytest.approx(1.0, rel=0.1)
 
 
-def test_a_long_memory_below_white_noise_is_seen_in_averages():
+def test_long_term_correlation_below_white_noise_is_detected():
     generator = np.random.default_rng(9)
     slow = autoregressive(generator, 5000, sigma=1.0, rho=0.9)
     found = noise_of(slow + generator.standard_normal(5000), 0.0)
@@ -34,21 +34,21 @@ def test_a_long_memory_below_white_noise_is_seen_in_averages():
     assert 3.0 <= found.long_run <= 7.0
 
 
-def test_a_series_that_never_changes_has_the_least_noise_believed():
+def test_constant_series_has_the_minimum_noise():
     found = noise_of(np.full(100, 5.0), 0.25)
     assert (found.sigma, found.rho, found.long_run) == (0.25, 0.0, 0.25)
 
 
 @pytest.mark.parametrize("count", [1800, 3600, 7200, 14_400, 172_800])
 @pytest.mark.parametrize("rho", [0.0, 0.5, 0.9, 0.95])
-def test_the_noise_of_a_long_series_is_that_of_its_process_and_no_multiple_of_it(count, rho):
+def test_noise_estimate_is_independent_of_series_length(count, rho):
     generator = np.random.default_rng(10)
     found = [noise_of(autoregressive(generator, count, sigma=2.0, rho=rho), 0.0).long_run / (2.0 * inflation(rho)) for _run in range(9)]
     assert np.median(found) == pytest.approx(1, abs=0.15)
     assert 0.6 <= min(found) <= max(found) <= 1.8
 
 
-def test_averages_scatter_according_to_their_noise():
+def test_scatter_of_averages_matches_their_noise_estimate():
     series = autoregressive(np.random.default_rng(11), 172_800, sigma=2.0, rho=0.9)
     found = noise_of(series, 0.0).of_means(96, 0.0)
     assert block_means(series, 96).std() == pytest.approx(found.sigma, rel=0.1)
@@ -56,5 +56,5 @@ def test_averages_scatter_according_to_their_noise():
     assert noise_of(series, 0.0).of_means(96, 5.0).long_run == 5.0
 
 
-def test_averages_leave_out_a_rest():
+def test_averages_omit_an_incomplete_block():
     assert block_means(np.array([1.0, 3.0, 5.0, 7.0, 100.0]), 2).tolist() == [2.0, 6.0]

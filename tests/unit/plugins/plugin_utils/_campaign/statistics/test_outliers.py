@@ -27,7 +27,7 @@ def facts(**own):
     return {f"node{number}": {**COMMON, "temperature": 30.0 + number / 2, **(own if number == 6 else {})} for number in range(1, 7)}
 
 
-def test_the_modified_z_of_logarithms():
+def test_modified_z_score_of_logarithms():
     logs = np.log(SLOW)
     centre = np.median(logs)
     mad = np.median(np.abs(logs - centre))
@@ -42,31 +42,31 @@ def test_the_modified_z_of_logarithms():
     assert [one.score for one in scores(values("c", wide))] == pytest.approx(list(0.6745 * (logs - np.median(logs)) / spread))
 
 
-def test_identical_hosts_are_no_outliers_for_a_trifle():
+def test_small_deviation_among_identical_hosts_is_not_an_outlier():
     assert not any(one.is_out for one in scores(values("c", [100, 100, 100, 100, 100, 101])))
     assert outliers(values("c", [100, 100, 100, 100, 100, 95]), {}) == ()
 
 
-def test_with_fewer_than_five_alike_only_the_ratio_is_known():
+def test_fewer_than_five_hosts_of_a_class_have_only_a_ratio():
     found = scores(values("c", [100, 100, 100, 10]))
     assert [one.score for one in found] == [None] * 4
     assert found[3].ratio == pytest.approx(0.1)
     assert outliers(values("c", [100, 100, 100, 10]), {}) == ()
 
 
-def test_only_what_is_alike_is_compared():
+def test_only_hosts_of_the_same_class_are_compared():
     fast = [HostValue(f"fast{n}", "c", "P4510", 900.0 + n) for n in range(5)]
     assert not any(one.is_out for one in scores(values("c", [100, 101, 99, 102, 98]) + fast))
     assert scores(values("c", [100, 101]) + fast)[0].alike == 2
 
 
-def test_the_facts_that_differ_are_named():
+def test_differing_facts_are_named():
     (found,) = outliers(values("c", SLOW), facts(firmware="D101", mtu=1500, temperature=55.0))
     assert found.host == "node6"
     assert found.differences == (Difference("firmware", "D101", "D201"), Difference("mtu", 1500, 9000), Difference("temperature", 55.0, 31.5))
 
 
-def test_what_the_others_do_not_agree_on_is_no_difference():
+def test_fact_differing_between_all_hosts_is_omitted():
     own = facts(serial="S6", temperature=33.4)
     for number in range(1, 6):
         own[f"node{number}"]["serial"] = f"S{number}"
@@ -74,13 +74,13 @@ def test_what_the_others_do_not_agree_on_is_no_difference():
     assert found.differences == ()
 
 
-def test_a_fact_that_only_this_host_has_is_compared_with_nothing():
+def test_fact_of_a_single_host_is_not_compared():
     (found,) = outliers(values("c", SLOW), facts(odd="x"))
     assert found.differences == ()
     assert outliers(values("c", SLOW), {})[0].differences == ()
 
 
-def test_a_little_out_in_one_cell_is_not_enough_and_in_two_it_is():
+def test_small_deviation_requires_two_cells():
     # 12 % below: z is 4.3.
     little = [100, 101, 99, 102, 98, 88]
     (score,) = [one for one in scores(values("randread", little)) if one.is_out]
@@ -90,12 +90,12 @@ def test_a_little_out_in_one_cell_is_not_enough_and_in_two_it_is():
     assert [one.cell for one in found.scores] == ["randread", "randwrite"]
 
 
-def test_the_farthest_comes_first_and_faster_is_out_too():
+def test_outliers_are_ordered_by_distance_and_include_faster_hosts():
     two = [100, 101, 99, 102, 98, 70, 200, 100, 100]
     assert [one.host for one in outliers(values("c", two), {})] == ["node7", "node6"]
 
 
-def test_other_outliers_do_not_report_what_is_usual():
+def test_other_outliers_are_excluded_from_reference_facts():
     numbers = [100, 101, 99, 102, 98, 50, 51, 52, 53]
     own = {f"node{n}": {"firmware": "old" if n > 5 else "new"} for n in range(1, 10)}
     found = outliers(values("c", numbers), own)
@@ -103,12 +103,12 @@ def test_other_outliers_do_not_report_what_is_usual():
     assert all(one.differences == (Difference("firmware", "old", "new"),) for one in found)
 
 
-def test_true_is_not_one_and_facts_of_any_shape_are_plain_values():
+def test_true_is_distinct_from_1_and_structured_facts_are_compared():
     (found,) = outliers(values("c", SLOW), {**{f"node{n}": {"plp": 1, "paths": ["a"]} for n in range(1, 6)}, "node6": {"plp": True, "paths": ["a", "b"]}})
     assert [one.fact for one in found.differences] == ["plp", "paths"]
 
 
-def test_a_value_that_is_invalid_is_refused():
+def test_invalid_value_is_rejected():
     with pytest.raises(BadInput, match="values of hosts: number 2 is 0"):
         scores(values("c", [1, 0]))
     assert scores([]) == ()

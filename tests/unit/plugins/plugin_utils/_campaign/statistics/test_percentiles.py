@@ -24,18 +24,18 @@ PERCENTS = [0.0, 1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.9999, 100.0]
 
 @settings(deadline=None)
 @given(BINS.filter(lambda bins: any(bins.values())))
-def test_percentiles_are_those_of_the_rule_of_fio(bins):
+def test_percentiles_match_fio(bins):
     bins = {value: count for value, count in bins.items() if count}
     assert ps.percentile_values(ps.histogram(bins), PERCENTS) == tuple(bins_of_fio.percentile(bins, percent) for percent in PERCENTS)
 
 
-def test_the_bin_that_reaches_the_share_exactly_counts():
+def test_bin_reaching_the_share_exactly_is_used():
     assert ps.percentile_values(ps.histogram({100: 90, 200: 9, 300: 1}), (90.0, 99.0, 99.5)) == (100, 200, 300)
 
 
 @settings(deadline=None)
 @given(st.lists(BINS, max_size=6))
-def test_merging_is_adding_in_any_order(parts):
+def test_merge_is_independent_of_order(parts):
     whole = ps.merged(map(ps.histogram, parts))
     again = ps.merged([ps.merged(map(ps.histogram, parts[1:])), *map(ps.histogram, parts[:1])])
     ranks = {value: count for value, count in bins_of_fio.merge(parts).items() if count}
@@ -43,7 +43,7 @@ def test_merging_is_adding_in_any_order(parts):
     assert dict(zip(again.durations.tolist(), again.counts.tolist())) == ranks
 
 
-def test_every_percentile_in_the_samples_comes_out_of_its_bins(shared_samples):
+def test_sample_percentiles_are_reproduced_from_bins(shared_samples):
     compared = 0
     for path in sorted((shared_samples / "fio").glob("v*/*.json")):
         for values in _latencies(path.read_text(errors="replace")):
@@ -54,7 +54,7 @@ def test_every_percentile_in_the_samples_comes_out_of_its_bins(shared_samples):
     assert compared >= 600
 
 
-def test_ten_hosts_of_which_one_is_slow():
+def test_merged_percentile_of_ten_hosts_with_one_slow_host():
     hosts = {f"node{number}": ps.histogram({100_000: 20_000}) for number in range(9)}
     hosts["slow"] = ps.histogram({10_000_000: 20_000})
     p50, p99 = ps.over_hosts(hosts, (50.0, 99.0))
@@ -64,7 +64,7 @@ def test_ten_hosts_of_which_one_is_slow():
     assert (p99.hosts, p99.of) == (10, 10)
 
 
-def test_a_percentile_with_too_few_samples_is_hidden():
+def test_percentile_with_too_few_samples_is_hidden():
     few = ps.histogram({1000: 1521})
     (p99,) = ps.percentiles(few, (99.0,))
     assert (p99.value, p99.samples, p99.needed) == (None, 1521, 1522)
@@ -75,18 +75,18 @@ def test_a_percentile_with_too_few_samples_is_hidden():
     assert (both.merged.value, both.hosts, both.low) == (1000, 0, None)
 
 
-def test_as_many_samples_as_the_table_in_the_terminal_asks_for():
+def test_required_samples_match_the_terminal_table():
     assert {one.name: one.needed for one in table.SHOWN} == {"p50": 100, "p99": 1522, "p99.9": 15351}
     assert all(one.needed == ps.samples_needed(one.percent) for one in table.PERCENTILES)
 
 
-def test_nothing_measured_is_not_a_number():
+def test_empty_histogram_has_no_percentiles():
     assert [one.value for one in ps.percentiles(ps.merged([]))] == [None] * len(ps.PERCENTS)
     with pytest.raises(BadInput, match="empty"):
         ps.percentile_values(ps.merged([]), (50.0,))
 
 
-def test_what_cannot_be_a_histogram_or_a_percent():
+def test_invalid_histogram_or_percent_is_rejected():
     with pytest.raises(BadInput, match="negative"):
         ps.histogram({5: -1})
     with pytest.raises(BadInput, match="100"):

@@ -40,22 +40,22 @@ def of_kind(found, *kinds):
     return [(one, finding) for one, finding in found if one.kind in kinds and (one.kind == "steady" or one.certainty >= ALLOWS)]
 
 
-def test_at_most_one_steady_series_in_a_hundred_is_called_something_else(found):
+def test_false_detections_in_steady_series_are_at_most_one_percent(found):
     assert share([finding.kind != "steady" for _one, finding in of_kind(found, "steady")]) <= 0.01
 
 
-def test_nine_of_ten_changes_are_found_where_the_noise_of_the_mean_allows_it(found):
+def test_detectable_changes_are_found_in_90_percent(found):
     assert share([finding.kind == one.kind for one, finding in of_kind(found, "step")]) >= 0.9
     assert share([finding.kind == one.kind for one, finding in of_kind(found, "cliff")]) >= 0.9
 
 
-def test_levels_of_a_change_are_right_within_a_twentieth_and_its_place_within_a_hundredth(found):
+def test_change_levels_are_within_5_percent_and_position_within_1_percent(found):
     changes = [(one, finding) for one, finding in of_kind(found, "step", "cliff") if finding.change]
     assert share([near(finding.change.before, one.high) and near(finding.change.after, one.low) for one, finding in changes]) >= 0.99
     assert share([abs(finding.change.at - one.place) <= max(0.01 * one.values.size, 3) for one, finding in changes]) >= 0.95
 
 
-def test_nine_of_ten_oscillations_are_found_with_their_period_and_levels_within_a_twentieth(found):
+def test_oscillations_are_found_in_90_percent_with_period_and_levels(found):
     swings = of_kind(found, "oscillating")
     assert share([finding.kind == "oscillating" and near(finding.swing.period, one.place) for one, finding in swings]) >= 0.9
     named = [(one, finding) for one, finding in swings if finding.swing]
@@ -63,13 +63,13 @@ def test_nine_of_ten_oscillations_are_found_with_their_period_and_levels_within_
     assert share([near(finding.swing.high, one.high) and near(finding.swing.low, one.low) for one, finding in named]) >= 0.95
 
 
-def test_nine_of_ten_decays_are_found_and_where_they_go_to_is_right_within_a_twentieth(found):
+def test_decays_are_found_in_90_percent_with_final_level(found):
     decays = of_kind(found, "decaying")
     assert share([finding.kind == "decaying" for _one, finding in decays]) >= 0.9
     assert share([near(finding.approach.level, one.low) for one, finding in decays if finding.approach]) >= 0.95
 
 
-def test_every_stall_is_found_and_nothing_else_is_one(found):
+def test_every_stall_is_found_without_false_detections(found):
     for one, finding in found:
         if one.kind == "steady":
             assert {stall.at: stall.length for stall in finding.stalls} == one.stalls

@@ -33,7 +33,7 @@ def larger(one, other):
 
 @settings(deadline=None)
 @given(DISTINCT)
-def test_p_counts_every_deal(values):
+def test_p_is_exact_over_all_permutations(values):
     one, other = values[:4], values[4:]
     middle = len(one) * len(other) / 2
     distances = [abs(larger(*deal) - middle) for deal in deals(values, 4)]
@@ -43,7 +43,7 @@ def test_p_counts_every_deal(values):
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=8, max_size=9))
-def test_p_counts_every_deal_of_equal_values_too(values):
+def test_p_is_exact_over_all_permutations_with_ties(values):
     values = [float(value) for value in values]
     one, other = values[:4], values[4:]
     middle = len(one) * len(other) / 2
@@ -55,14 +55,14 @@ def test_p_counts_every_deal_of_equal_values_too(values):
 
 @settings(deadline=None)
 @given(DISTINCT)
-def test_p_is_that_of_scipy(values):
+def test_p_matches_scipy(values):
     found = tv.compare(values[:4], values[4:])
     assert found.p == pytest.approx(scipy.stats.mannwhitneyu(values[:4], values[4:], method="exact").pvalue)
 
 
 @settings(deadline=None)
 @given(DISTINCT)
-def test_the_interval_holds_exactly_the_ratios_that_the_test_does_not_reject(values):
+def test_interval_contains_exactly_the_ratios_not_rejected(values):
     one, other = np.array(values[:4]), np.array(values[4:])
     found = tv.compare(one, other)
     if found.interval is None:
@@ -76,7 +76,7 @@ def test_the_interval_holds_exactly_the_ratios_that_the_test_does_not_reject(val
 
 @settings(deadline=None)
 @given(DISTINCT)
-def test_the_estimate_is_the_median_of_all_ratios_and_turns_over(values):
+def test_estimate_is_the_median_ratio_and_is_symmetric(values):
     one, other = values[:4], values[4:]
     found, turned = tv.compare(one, other), tv.compare(other, one)
     assert found.ratio == pytest.approx(math.exp(np.median([math.log(b / a) for a in one for b in other])))
@@ -85,13 +85,13 @@ def test_the_estimate_is_the_median_of_all_ratios_and_turns_over(values):
 
 
 @pytest.mark.parametrize(("repeats", "smallest"), [(3, 0.1), (4, 0.0286), (5, 0.0079), (6, 0.0022)])
-def test_the_smallest_p_there_is(repeats, smallest):
+def test_smallest_possible_p(repeats, smallest):
     one = np.linspace(1, 1.1, repeats)
     _interval, p = tv.interval_and_p([(one, one + 5)], 0.95)
     assert p == pytest.approx(smallest, abs=5e-5)
 
 
-def test_three_repeats_claim_nothing_whatever_they_are():
+def test_three_repeats_give_no_verdict():
     found = tv.compare([100, 101, 102], [500, 501, 502, 503])
     assert (found.verdict, found.p, found.interval) == ("not_enough_repeats", None, None)
     assert found.ratio_of_medians == pytest.approx(501.5 / 101)
@@ -114,16 +114,16 @@ def test_three_repeats_claim_nothing_whatever_they_are():
         ([100, 101, 99, 100.5, 99.5], [104, 107, 103.5, 106, 104.5], True, "undecided"),
     ],
 )
-def test_a_verdict_needs_certainty_and_size(baseline, candidate, higher_is_better, verdict):
+def test_verdict_requires_significance_and_effect_size(baseline, candidate, higher_is_better, verdict):
     assert tv.compare(baseline, candidate, higher_is_better=higher_is_better).verdict == verdict
 
 
-def test_the_practical_threshold_can_be_set():
+def test_practical_threshold_is_configurable():
     baseline, candidate = [100, 101, 99, 100.5, 99.5], [102, 103, 102.5, 101.9, 102.2]
     assert tv.compare(baseline, candidate, practical=0.01).verdict == "better"
 
 
-def test_a_repeat_of_nothing_has_no_ratio():
+def test_zero_value_has_no_ratio():
     found = tv.compare([100, 101, 0, 100], [100, 101, 99, 100])
     assert (found.verdict, found.ratio, found.p) == ("not_comparable", None, None)
     assert tv.compare([], [1.0] * 5).verdict == "not_comparable"
@@ -137,12 +137,12 @@ def test_many_repeats():
     assert found.interval.low < 1.08 < found.interval.high
 
 
-def test_confidence_beyond_what_the_repeats_can_show():
+def test_confidence_beyond_the_repeats_gives_no_interval():
     found = tv.compare([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0], confidence=0.999)
     assert (found.verdict, found.interval) == ("not_enough_repeats", None)
 
 
-def test_blocks_cancel_what_hosts_differ_in():
+def test_blocks_cancel_host_differences():
     generator = np.random.default_rng(2)
     blocks = [(host * generator.normal(1, 0.01, 4), 1.1 * host * generator.normal(1, 0.01, 4)) for host in (100, 1000, 10_000)]
     found = tv.compare_in_blocks(blocks)
@@ -151,7 +151,7 @@ def test_blocks_cancel_what_hosts_differ_in():
     assert tv.compare(*(np.concatenate(side) for side in zip(*blocks))).verdict == "undecided"
 
 
-def test_the_exact_p_of_blocks_counts_every_deal_in_each():
+def test_exact_p_of_blocks_covers_all_permutations_in_each():
     blocks = [([1.0, 4.0], [2.0, 5.0]), ([10.0, 30.0], [20.0, 40.0])]
     arrays = [(np.array(one), np.array(other)) for one, other in blocks]
     both = [[larger(*deal) for deal in deals(one + other, 2)] for one, other in blocks]
@@ -161,7 +161,7 @@ def test_the_exact_p_of_blocks_counts_every_deal_in_each():
     assert tv.interval_and_p(arrays, 0.5)[1] == pytest.approx(ranks)
 
 
-def test_the_noise_gate():
+def test_noise_gate():
     assert tv.noise_gate([100, 101, 99, 100]).state == "quiet"
     few = tv.noise_gate([100, 101])
     assert (few.state, few.more) == ("repeat", 2)
@@ -181,13 +181,13 @@ def test_invalid_shares_are_rejected():
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 1), (4, 4), (3, 7), (10, 10), (50, 50), (300, 20)])
-def test_the_null_distribution_is_one(one, other):
+def test_null_distribution_is_normalized_and_symmetric(one, other):
     null = tv._null_of_one(one, other)
     assert (null.size, null.sum()) == (one * other + 1, pytest.approx(1))
     assert null == pytest.approx(null[::-1])
 
 
-def test_intervals_hold_what_they_say():
+def test_interval_coverage_is_as_stated():
     """Short; benchmarks/statistics-coverage is the long one. 400 of 96.8 %: 13 out expected, 30 would be five sigma."""
     generator = np.random.default_rng(3)
     out = 0

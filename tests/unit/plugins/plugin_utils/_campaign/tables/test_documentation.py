@@ -22,14 +22,14 @@ STATEMENTS = re.findall(r"```sql\n(.*?)```", PAGE.partition("### Past one machin
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
-def test_every_column_is_described(table):
+def test_every_column_is_documented(table):
     part = PAGE.partition(f"### `{table.name}`\n")[2].partition("\n### ")[0].partition("\n## ")[0]
     assert table.about in part
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*?) ?\|$", part, re.MULTILINE)
     assert rows == [(column.name, column.type, column.meaning) for column in table.columns]
 
 
-def test_every_statement_works(tmp_path, monkeypatch):
+def test_every_documented_statement_works(tmp_path, monkeypatch):
     ingest(write_campaign(tmp_path / "results/synthetic", 2, cells=4, seconds=3), workers=1)
     monkeypatch.chdir(tmp_path)
     assert len(STATEMENTS) == 5

@@ -58,7 +58,7 @@ def cells(folder):
 # Integrity
 
 
-def test_a_whole_campaign(results):
+def test_complete_campaign(results):
     ingest(results / "one", workers=1)
     found = check(results / "one")
     assert (found.states, found.damaged, found.missing, found.stale, found.doubled, found.left_out) == ({"ok": 8}, (), (), (), (), ())
@@ -80,13 +80,13 @@ def test_damaged_and_missing_cells_are_named(results):
     assert "is not JSON" in reported["host0001/writeback/randread-4k-qd1/1"]
 
 
-def test_tables_that_are_not_of_the_files_are_reported(results):
+def test_tables_not_matching_the_files_are_reported(results):
     ingest(results / "one", workers=1)
     change(results / "one/host0001" / CELL, state="noisy")
     assert check(results / "one").stale == ("host0001",)
 
 
-def test_rows_that_two_writers_have_written_are_reported(results):
+def test_rows_written_by_two_writers_are_reported(results):
     shared = results / "shared"
     ingest(results / "one", shared, workers=1)
     (results / "one/campaign.json").write_text(json.dumps({"schema": 1, "campaign": "one", "created": "another day"}))
@@ -98,7 +98,7 @@ def test_rows_that_two_writers_have_written_are_reported(results):
 # Merging
 
 
-def test_campaigns_of_two_controllers_become_one(results):
+def test_campaigns_of_two_controllers_are_merged(results):
     shutil.rmtree(results / "two/host0001")
     before = everything(results / "one"), everything(results / "two")
     found = merge([results / "one", results / "two"], results / "both")
@@ -111,7 +111,7 @@ def test_campaigns_of_two_controllers_become_one(results):
     assert len(ingest(results / "both", workers=1).written) == 3
 
 
-def test_merging_again_changes_nothing(results):
+def test_no_change_on_second_merge(results):
     shutil.rmtree(results / "two/host0001")
     merge([results / "one", results / "two"], results / "both")
     before = everything(results / "both")
@@ -120,12 +120,12 @@ def test_merging_again_changes_nothing(results):
     assert everything(results / "both") == before
 
 
-def test_a_dry_run_merges_nothing(results):
+def test_dry_run_merges_nothing(results):
     assert merge([results / "one"], results / "both", dry_run=True).changed
     assert not (results / "both").exists()
 
 
-def test_two_results_of_one_cell_are_refused_and_named(results):
+def test_conflicting_results_of_one_cell_are_refused_and_named(results):
     change(results / "two/host0001" / CELL, notes=["other"])
     (results / "two/host0001" / CELL / "job.fio").write_text("[global]\nrw=read\n")
     change(results / "two/host0001" / CELL)
@@ -137,7 +137,7 @@ def test_two_results_of_one_cell_are_refused_and_named(results):
     assert everything(results / "both/host0001" / CELL) == everything(results / "one/host0001" / CELL)
 
 
-def test_a_measured_cell_replaces_one_without_numbers_and_never_the_other_way(results):
+def test_measured_cell_replaces_one_without_figures_only(results):
     place = results / "one/host0001" / CELL
     change(place, state="failed", summary=None, reason="no device")
     (place / "job.fio").write_text("[global]\n")
@@ -150,14 +150,14 @@ def test_a_measured_cell_replaces_one_without_numbers_and_never_the_other_way(re
     assert cells(results / "one")[f"host0002/{CELL}"] == "ok"
 
 
-def test_damaged_cells_are_left_where_they_are_and_stay_missing(results):
+def test_damaged_cells_are_not_copied_and_stay_missing(results):
     (results / "one/host0000" / CELL / "job.fio").write_text("changed")
     found = merge([results / "one"], results / "both")
     assert [name.partition(" of ")[0] for name in found.damaged] == [f"host0000/{CELL}"]
     assert cells(results / "both")[f"host0000/{CELL}"] == "missing"
 
 
-def test_plans_are_added_up(results):
+def test_plans_are_merged(results):
     shutil.rmtree(results / "one/host0001" / CELL)
     path = results / "two/host0001/writethrough/plan.json"
     plan = json.loads(path.read_text())
@@ -172,13 +172,13 @@ def test_plans_are_added_up(results):
     "plan",
     ['{"cells": [1]}', '{"cells": {"a": 5}}', '{"cells": {"a": [[]]}}', '{"cells": {}, "patterns": 5}', '{"cells": {}, "patterns": [{}]}', "[" * 5000],
 )
-def test_a_hostile_plan_does_not_stop_a_merge(results, plan):
+def test_hostile_plan_does_not_stop_a_merge(results, plan):
     (results / "two/host0001/writethrough/plan.json").write_text(plan)
     found = merge([results / "one", results / "two"], results / "both", keep_conflicts=True)
     assert found.copied and cells(results / "both")[f"host0000/{CELL}"] == "ok"
 
 
-def test_a_merge_that_is_stopped_leaves_no_half_of_a_cell(results, monkeypatch):
+def test_stopped_merge_leaves_no_partial_cell(results, monkeypatch):
     calls = []
     real = merging.sync_folder
 
@@ -201,6 +201,6 @@ def test_a_merge_that_is_stopped_leaves_no_half_of_a_cell(results, monkeypatch):
     ("sources", "into", "message"),
     [([], "both", "There is nothing to merge"), (["one"], "one", "is both a source and the destination"), (["nothing"], "both", "that folder does not exist")],
 )
-def test_what_cannot_be_merged(results, sources, into, message):
+def test_invalid_merges_are_rejected(results, sources, into, message):
     with pytest.raises((BadInput, ResultsError), match=message):
         merge([results / source for source in sources], results / into)

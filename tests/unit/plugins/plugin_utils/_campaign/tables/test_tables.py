@@ -88,7 +88,7 @@ def test_cells_match_meta_json(made, ask):
     assert message == [(*numbers, "randread", 65536, 1, "SAMSUNG MZ7LH960", "durable", LAST)]
 
 
-def test_syncs_have_a_row_of_their_own(made, ask):
+def test_syncs_have_a_separate_row(made, ask):
     rows = ask(
         made, "SELECT direction, latency_kind, iops FROM cells WHERE host = 'host0000' AND variant = 'writeback' AND fdatasync = 1 AND bs = '4k' ORDER BY 1"
     )
@@ -96,7 +96,7 @@ def test_syncs_have_a_row_of_their_own(made, ask):
     assert rows[0][2] == pytest.approx(rows[1][2])
 
 
-def test_a_percentile_with_too_few_samples_is_null(tmp_path, ask):
+def test_percentile_with_too_few_samples_is_null(tmp_path, ask):
     job = {"jobname": "x", "groupid": 0, "error": 0, "elapsed": 4, "job options": {}}
     bins = {"1000": 150, "2000": 5}
     read = {"io_bytes": 155 * 4096, "bw_bytes": 4096, "iops": 51.7, "runtime": 3000, "total_ios": 155}
@@ -105,7 +105,7 @@ def test_a_percentile_with_too_few_samples_is_null(tmp_path, ask):
     assert ask(cell_of(tmp_path, json.dumps(report)), "SELECT p50_ns, p90_ns, p99_ns FROM cells") == [(1000, 1000, None)]
 
 
-def test_every_second_is_there_and_a_second_without_a_row_is_0(tmp_path, ask):
+def test_every_second_has_a_row_and_missing_ones_are_0(tmp_path, ask):
     folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=8)
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
     start = json.loads((place / "meta.json").read_text())["io_start"]
@@ -127,7 +127,7 @@ def test_every_second_is_there_and_a_second_without_a_row_is_0(tmp_path, ask):
     ]
 
 
-def test_threads_are_added_and_their_latencies_weighted(tmp_path, ask):
+def test_threads_are_added_and_latencies_weighted(tmp_path, ask):
     folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=2)
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
     end = int((json.loads((place / "meta.json").read_text())["io_start"] + 1) * 1000)
@@ -138,7 +138,7 @@ def test_threads_are_added_and_their_latencies_weighted(tmp_path, ask):
     assert ask(folder, "SELECT second, iops, bw_bytes, lat_ns FROM intervals") == [(0, 400.0, 8192.0, 1250.0)]
 
 
-def test_a_cell_without_numbers_has_one_row_without_direction(campaign, ask):
+def test_cell_without_figures_has_one_row_without_direction(campaign, ask):
     shutil.rmtree(campaign / LAST)
     change(campaign / "host0001/writeback/randread-4k-qd1/1", state="failed", reason="no device", summary=None)
     (campaign / "host0001/writeback/randread-4k-qd16/1/job.fio").write_text("something else")
@@ -151,7 +151,7 @@ def test_a_cell_without_numbers_has_one_row_without_direction(campaign, ask):
     ]
 
 
-def test_results_of_old_versions_are_read_and_what_they_do_not_report_is_null(campaign, ask):
+def test_results_of_old_versions_have_null_for_missing_values(campaign, ask):
     place = campaign / LAST
     meta = json.loads((place / "meta.json").read_text())
     for name in ("device_series.log.gz", *(f"series_{what}.1.log.gz" for what in ("bw", "iops", "lat", "clat", "slat"))):
@@ -170,7 +170,7 @@ def test_results_of_old_versions_are_read_and_what_they_do_not_report_is_null(ca
     assert ask(campaign, devices) == [("sda", "SAMSUNG MZ7LH960", None), ("sdb", "SAMSUNG MZ7LH960", None)]
 
 
-def test_a_rate_of_garbage_collection_is_a_column_where_a_cell_has_shown_it(campaign, ask):
+def test_garbage_collection_rate_is_a_column(campaign, ask):
     place = campaign / LAST
     change(place, garbage_collection={"rate": 6.4e8, "block_size": 65536, "shown_by": "fall", "reason": ""})
     silent = place.parent.parent / "randread-4k-qd1/1"
@@ -185,14 +185,14 @@ def test_a_rate_of_garbage_collection_is_a_column_where_a_cell_has_shown_it(camp
     assert ask(campaign, query, LAST) == [(None, None)]
 
 
-def test_stacks_are_shown_at_every_measurement_and_kept_once(made, ask):
+def test_stacks_are_listed_per_measurement_and_stored_once(made, ask):
     assert ask(made, "SELECT count(DISTINCT stack) FROM layers") == [(4,)]
     where = "host = 'host0001' AND cell = 'randread-64k-qd1' AND side = 'after' AND variant = 'writeback' AND key = 'policy'"
     assert ask(made, f"SELECT level, device, kind, layer, key, value FROM stacks WHERE {where}") == [(0, "dm-0", "lvm", "block_cache", "policy", "writeback")]
     assert ask(made, "SELECT count(*) FROM (SELECT DISTINCT host, variant, cell, repeat, side FROM stacks)") == [(80,)]
 
 
-def test_what_a_host_reports_is_data(campaign, ask):
+def test_host_values_are_treated_as_data(campaign, ask):
     odd = "x'); DROP TABLE cells; --\x1b[31m\n<script>\ud800"
     place = campaign / LAST
     meta = json.loads((place / "meta.json").read_text())
@@ -205,7 +205,7 @@ def test_what_a_host_reports_is_data(campaign, ask):
     assert nothing == [None, None, None]
 
 
-def test_a_campaign_in_a_folder_with_an_odd_name(made, tmp_path, ask):
+def test_campaign_folder_with_special_characters(made, tmp_path, ask):
     folder = shutil.copytree(made, tmp_path / "it's [all] *?" / "synthetic")
     assert len(ingest(folder, workers=1).unchanged) == 2
     ingest(folder, workers=1, force=True)
@@ -239,7 +239,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)
-def test_one_hostile_cell_is_failed_and_all_others_are_in_the_tables(campaign, ask, hostile):
+def test_one_hostile_cell_is_failed_and_all_others_are_stored(campaign, ask, hostile):
     name, content = HOSTILE[hostile]
     place = campaign / LAST
     data = b"junk" if content is None else gzip.compress(content, 1) if name.endswith(".gz") else content
@@ -253,7 +253,7 @@ def test_one_hostile_cell_is_failed_and_all_others_are_in_the_tables(campaign, a
     assert reason.startswith("the stored result could not be read: ") and iops is None
 
 
-def test_a_row_far_away_from_all_others_does_not_make_weeks():
+def test_outlying_timestamp_does_not_create_weeks_of_rows():
     log = seconds.read_log("1000,1,0\n5000000000,1,0\n")
     assert seconds.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"]) == {}
     log = seconds.read_log("1000,1,0\n3600000,1,0\n")
@@ -261,14 +261,14 @@ def test_a_row_far_away_from_all_others_does_not_make_weeks():
     assert len(series["second"]) == 3600
 
 
-def test_a_log_in_parts_is_the_same_log(monkeypatch):
+def test_chunked_log_is_parsed_like_the_whole_log(monkeypatch):
     content = "".join(f"{second}000, {second % 7}, {second % 2}, 4096\n" for second in range(500))
     whole = seconds.read_log(content)
     monkeypatch.setattr(seconds, "_PART", 100)
     assert seconds.read_log(content) == whole and len(whole["read"]) == 250
 
 
-def test_every_percentile_of_the_samples_comes_out_of_the_histograms(shared_samples, tmp_path, ask):
+def test_sample_percentiles_are_reproduced_from_histograms(shared_samples, tmp_path, ask):
     folder = write_campaign(tmp_path / "samples", 1, cells=1, seconds=2)
     cell = folder / "host0000/writethrough/randread-4k-qd1"
     expected = {}
@@ -337,7 +337,7 @@ def str_key(row):
     return [str(value) for value in row if isinstance(value, str)]
 
 
-def test_the_folders_can_be_taken_as_partitions(made):
+def test_folders_are_usable_as_partitions(made):
     found = polars.scan_parquet(f"{made}/tables/cells/**/*.parquet", hive_partitioning=True).filter(polars.col("host") == "host0001")
     assert found.select(polars.col("path").n_unique()).collect().item() == 20
 
@@ -350,7 +350,7 @@ def stamps(folder):
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in (folder / "tables").rglob("*.parquet")}
 
 
-def test_only_what_changed_is_written_again(campaign):
+def test_only_changed_hosts_are_rewritten(campaign):
     before = stamps(campaign)
     assert ingest(campaign, workers=1).changed is False
     assert stamps(campaign) == before
@@ -360,34 +360,34 @@ def test_only_what_changed_is_written_again(campaign):
     assert {name.split("host=")[1][:8] for name, stamp in stamps(campaign).items() if stamp != before[name]} == {"host0001"}
 
 
-def test_a_dry_run_writes_nothing(campaign):
+def test_dry_run_writes_nothing(campaign):
     before = stamps(campaign)
     shutil.rmtree(campaign / "host0000")
     found = ingest(campaign, workers=1, force=True, dry_run=True)
     assert (found.written, found.removed, stamps(campaign)) == (("host0001",), ("host0000",), before)
 
 
-def test_a_damaged_table_is_written_again(campaign, ask):
+def test_damaged_table_is_rewritten(campaign, ask):
     part = next((campaign / "tables/cells").rglob("*host0001*/*.parquet"))
     part.write_bytes(b"")
     assert "host0001" in ingest(campaign, workers=1).written
     assert ask(campaign, "SELECT count(DISTINCT path) FROM cells") == [(40,)]
 
 
-def test_a_lost_table_is_written_again(campaign, ask):
+def test_missing_table_is_rewritten(campaign, ask):
     shutil.rmtree(campaign / "tables/intervals")
     assert ingest(campaign, workers=1).written == ("host0000", "host0001")
     assert ask(campaign, "SELECT count(*) > 0 FROM intervals") == [(True,)]
 
 
-def test_tables_of_a_host_that_is_gone_are_removed(campaign, ask):
+def test_tables_of_a_removed_host_are_removed(campaign, ask):
     shutil.rmtree(campaign / "host0000")
     found = ingest(campaign, workers=1)
     assert (found.written, found.removed) == ((), ("host0000",))
     assert ask(campaign, "SELECT DISTINCT host FROM cells") == [("host0001",)]
 
 
-def test_several_processes_write_the_same(campaign, ask):
+def test_several_processes_write_the_same_tables(campaign, ask):
     before = ask(campaign, "SELECT * FROM histograms ORDER BY ALL")
     shutil.rmtree(campaign / "tables")
     found = ingest(campaign, workers=2)
@@ -396,7 +396,7 @@ def test_several_processes_write_the_same(campaign, ask):
     assert not [path for path in (campaign / "tables").rglob("*") if path.is_file() and path.suffix != ".parquet"]
 
 
-def test_a_process_that_fails_is_reported(campaign):
+def test_failing_process_is_reported(campaign):
     (campaign / "tables").rename(campaign / "away")
     (campaign / "tables").mkdir()
     for table in TABLES:
@@ -418,7 +418,7 @@ def test_campaigns_of_several_controllers_share_a_folder(made, tmp_path, ask):
     assert ask(shared, count) == [("other", 1, 2), ("synthetic", 2, 40)]
 
 
-def test_several_campaigns_by_a_pattern(made, tmp_path, ask):
+def test_campaigns_are_selected_by_pattern(made, tmp_path, ask):
     for name in ("a", "b"):
         ingest(write_campaign(tmp_path / name, 1, cells=1, seconds=2, campaign=name), workers=1)
     assert ask(f"{tmp_path}/*", "SELECT DISTINCT campaign FROM cells ORDER BY 1") == [("a",), ("b",)]

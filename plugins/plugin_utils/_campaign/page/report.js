@@ -25,15 +25,34 @@
     });
   }
 
-  /* The first colour of variants is too dark for a dark page. */
+  /* On a dark page the first colour of variants is too dark, and what is black is white. */
   function lit(traces) {
-    return dark.matches && !printing ? JSON.parse(JSON.stringify(traces).split('#0072b2').join('#3b97ea')) : traces;
+    return dark.matches && !printing ? JSON.parse(JSON.stringify(traces).split('#0072b2').join('#3b97ea').split('#000000').join('#ffffff')) : traces;
   }
+
+  /* On paper a chart has a width of its own, and scales to that of the page by its viewBox. */
+  const paperWidth = 700;
 
   function draw(box, chart) {
     drawn.set(box, chart);
-    const layout = themed(chart.layout, box.clientWidth < 480);
-    return Plotly.react(box, lit(chart.data), layout, { responsive: true, displayModeBar: false, scrollZoom: false }).then(function () { box.dataset.drawn = 'yes'; });
+    const height = chart.layout.height || 0;
+    box.style.height = height && !printing ? height + 'px' : '';
+    const layout = themed(chart.layout, printing || box.clientWidth < 480);
+    if (printing) {
+      layout.width = paperWidth;
+      layout.height = height || 320;
+      box.style.aspectRatio = layout.width + ' / ' + layout.height;
+    } else {
+      box.style.aspectRatio = '';
+      delete layout.width;
+      delete layout.height;
+      layout.autosize = true;
+    }
+    const done = Plotly.react(box, lit(chart.data), layout, { responsive: !printing, displayModeBar: false, scrollZoom: false });
+    box.querySelectorAll('svg.main-svg').forEach(function (svg) {
+      if (printing) { svg.setAttribute('viewBox', '0 0 ' + layout.width + ' ' + layout.height); } else { svg.removeAttribute('viewBox'); }
+    });
+    return done.then(function () { box.dataset.drawn = 'yes'; });
   }
 
   function redraw() {
@@ -52,27 +71,71 @@
   document.querySelectorAll('.chart[data-chart]').forEach(function (box) { seen.observe(box); });
 
   dark.addEventListener('change', redraw);
-  window.addEventListener('beforeprint', function () {
-    printing = true;
-    document.querySelectorAll('.chart[data-chart]').forEach(function (box) {
-      if (box.clientWidth && !drawn.has(box)) { draw(box, data.charts[box.dataset.chart]); }
-    });
-    redraw();
-  });
-  window.addEventListener('afterprint', function () { printing = false; redraw(); });
-
-  /* A choice of one chart among many. */
-  document.querySelectorAll('select[data-picks]').forEach(function (select) {
-    const box = document.getElementById(select.dataset.picks);
-    const title = document.getElementById(select.dataset.picks + '-title');
+  /* One chart of a picker, by its place. */
+  const makers = {};
+  Object.keys(data.choices).forEach(function (name) {
+    const choices = data.choices[name];
+    makers[name] = { count: choices.length, chart: function (place) { return choices[place]; } };
+    const box = document.getElementById(name);
+    const title = document.getElementById(name + '-title');
+    const select = document.querySelector('select[data-picks="' + name + '"]');
+    makers[name].shown = function () { return Number(select ? select.value : box.dataset.opens); };
     const show = function () {
-      const chosen = data.bands[Number(select.value)];
+      const chosen = choices[makers[name].shown()];
       title.textContent = chosen.title;
       draw(box, chosen);
     };
-    select.addEventListener('change', show);
+    if (select) { select.addEventListener('change', show); }
     whenSeen(box, show);
   });
+
+  /* On paper everything is there: what is folded is opened, and pickers show all of their charts. */
+  let folded = [];
+
+  function unfold() {
+    if (printing) { return; }
+    printing = true;
+    folded = Array.from(document.querySelectorAll('details:not([open])'));
+    folded.forEach(function (one) { one.open = true; });
+    document.querySelectorAll('.chart[data-chart]').forEach(function (box) { draw(box, data.charts[box.dataset.chart]); });
+    Object.keys(makers).forEach(function (name) {
+      const maker = makers[name];
+      const box = document.getElementById(name);
+      draw(box, maker.chart(maker.shown()));
+      for (let place = 0; place < maker.count; place += 1) {
+        if (place !== maker.shown()) { box.parentNode.insertBefore(printed(maker.chart(place)), box.nextSibling); }
+      }
+      box.parentNode.querySelectorAll('.printed .chart').forEach(function (copy) { draw(copy, copy.chosen); });
+    });
+  }
+
+  function printed(chart) {
+    const part = document.createElement('section');
+    const title = document.createElement('h3');
+    const box = document.createElement('div');
+    part.className = 'printed';
+    box.className = 'chart';
+    title.textContent = chart.title;
+    box.chosen = chart;
+    part.append(title, box);
+    return part;
+  }
+
+  function fold() {
+    if (!printing) { return; }
+    printing = false;
+    document.querySelectorAll('.printed').forEach(function (part) {
+      const box = part.querySelector('.chart');
+      drawn.delete(box);
+      Plotly.purge(box);
+      part.remove();
+    });
+    folded.forEach(function (one) { one.open = false; });
+    redraw();
+  }
+
+  window.addEventListener('beforeprint', unfold);
+  window.addEventListener('afterprint', fold);
 
   function whenSeen(box, act) {
     const watcher = new IntersectionObserver(function (entries) {
@@ -88,8 +151,8 @@
     const host = document.getElementById('strip-host');
     const title = document.getElementById('strips-title');
     const named = new Set(data.outliers);
-    const showStrips = function () {
-      const chosen = data.strips[Number(cell.value)];
+    const stripsOf = function (number) {
+      const chosen = data.strips[number];
       const wanted = host.value.trim().toLowerCase();
       const traces = [];
       data.variants.forEach(function (variant, place) {
@@ -106,20 +169,26 @@
           part.y.push(place + ((index * 0.618034) % 1 - 0.5) * 0.6);
           part.text.push(escaped(name));
         });
+        const mark = data.marks[place];
         const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} IOPS<extra></extra>' };
         if (parts.usual.x.length) {
-          traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: { size: parts.usual.x.length > 100 ? 5 : 8, color: data.colours[place], opacity: 0.75 } }));
+          traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: Object.assign({}, mark, { size: parts.usual.x.length > 100 ? 5 : 8, opacity: 0.75 }) }));
         }
         if (parts.out.x.length) {
           traces.push(Object.assign({}, shared, parts.out, { name: escaped(variant) + ', outlier', mode: parts.out.x.length <= 6 ? 'markers+text' : 'markers', textposition: 'top center', cliponaxis: false,
-            marker: { size: 11, symbol: 'diamond', color: data.colours[place], line: { width: 1.5, color: '#b3261e' } } }));
+            marker: Object.assign({}, mark, { size: 11, line: { width: 2, color: '#b3261e' } }) }));
         }
       });
-      title.textContent = chosen.title;
-      draw(strips, { data: traces, layout: {
+      return { title: chosen.title, data: traces, layout: {
         xaxis: { title: { text: 'IOPS (1/s)' }, rangemode: 'tozero', automargin: true, zeroline: false },
         yaxis: { tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
-        hovermode: 'closest', showlegend: false } });
+        hovermode: 'closest', showlegend: false } };
+    };
+    makers.strips = { count: data.strips.length, chart: stripsOf, shown: function () { return Number(cell.value); } };
+    const showStrips = function () {
+      const chosen = stripsOf(Number(cell.value));
+      title.textContent = chosen.title;
+      draw(strips, chosen);
     };
     cell.addEventListener('change', showStrips);
     host.addEventListener('input', showStrips);

@@ -15,7 +15,10 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, page, rows, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import read_distributions
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
@@ -31,7 +34,7 @@ FORMATS = {"html": "report.html", "markdown": "report.md", "csv": "report.csv"}
 
 
 def write_report(campaign: Path, found: analysis.Analysis, formats: t.Sequence[str] = tuple(FORMATS)) -> dict[str, str]:
-    """Write what an analysis says; the files by format.
+    """Write an analysis; the files by format.
 
     :raises ResultsError: if a file cannot be written.
     :raises LibraryMissing: without plotly.
@@ -63,7 +66,7 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
 def analysed(
     campaign: Path, options: analysis.Options, now: datetime.datetime | None = None, known: Overview | None = None, *, fresh: bool = False
 ) -> analysis.Analysis:
-    """What the tables of a campaign say.
+    """The contents of the tables of a campaign.
 
     :param known: what was read already.
     :param fresh: bring the tables up to date first.
@@ -78,9 +81,10 @@ def analysed(
         read = known.read if known and known.read else rows.read_rows(database, campaign.name)
         series, total = rows.read_series(database, analysis.MOST_SERIES)
         bands = rows.read_bands(database)
+        distributions = read_distributions(database, read, host_classes(read, options.host_class))
     finally:
         database.close()
-    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None)
+    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None, distributions)
 
 
 def _write(path: Path, content: str) -> None:

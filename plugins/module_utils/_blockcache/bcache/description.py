@@ -1,0 +1,38 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""bcache devices as entries of ``block_cache_caches``."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import VOCABULARY
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.description import candidate_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, exact_size
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import Registered
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+
+def candidates_of(caches: t.Sequence[CacheState], devices: Devices, registered: Registered, *, every: bool = False) -> list[Candidate]:
+    """One candidate for each cached device; its name is the label in its superblock.
+
+    :param registered: has labels and the sizes of buckets, which the type-independent state does not have.
+    """
+    found = []
+    for cache in caches:
+        backing = registered.backings.get(cache.origin_name or "")
+        cset = registered.sets.get((backing.set if backing is not None else "") or "")
+        name = (backing.label if backing is not None else "") or cache.name
+        fields: dict[str, t.Any] = {"name": name, "origin": cache.origin or f"/dev/{cache.origin_name}"}
+        sizes = {"bucket_size": cset.bucket_size, "block_size": cset.block_size} if cset is not None else {}
+        fields.update({key: exact_size(size) for key, size in sizes.items() if size is not None})
+        found.append(candidate_of(cache, devices, fields, VOCABULARY, every=every))
+    return found

@@ -1,0 +1,39 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""LVM caches as entries of ``block_cache_caches``."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.description import candidate_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import CACHE, KIND_WRITECACHE, WRITECACHE
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import KINDS
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, exact_size
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+
+def candidates_of(caches: t.Sequence[CacheState], devices: Devices, *, every: bool = False) -> list[Candidate]:
+    """One candidate for each cache, named after its volume: LVM keeps no other name."""
+    volumes = [cache.name.rpartition("/")[2] for cache in caches]
+    names = [volume if volumes.count(volume) == 1 else cache.name.replace("/", "-") for cache, volume in zip(caches, volumes)]
+    return [_candidate(cache, name, devices, every) for cache, name in zip(caches, names)]
+
+
+def _candidate(cache: CacheState, name: str, devices: Devices, every: bool) -> Candidate:
+    fields: dict[str, t.Any] = {"name": name, "origin": cache.name}
+    if cache.kind != KINDS[0]:
+        fields["kind"] = cache.kind
+    if cache.size is not None:
+        fields["size"] = exact_size(cache.size)
+    if cache.kind != KIND_WRITECACHE and cache.block_size is not None:
+        fields["chunk_size"] = exact_size(cache.block_size)
+    return candidate_of(cache, devices, fields, WRITECACHE if cache.kind == KIND_WRITECACHE else CACHE, every=every)

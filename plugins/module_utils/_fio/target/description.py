@@ -1,0 +1,41 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Devices that could be measured, as proposals for ``fio_benchmark_targets``."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Entry, Variable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+VARIABLE = "fio_benchmark_targets"
+_KINDS = frozenset({"disk", "partition", "multipath", "lvm", "crypt", "dm", "md", "bcache", "flashcache", "aoe"})
+
+
+def describe(devices: Devices) -> Variable:
+    """Every device that nothing on this host is known to use. The guard of a run decides, and nothing here permits it anything."""
+    free = [device for device in devices if device.kind in _KINDS and device.size and not _is_used(device)]
+    return Variable(VARIABLE, tuple(_entry(device) for device in free), commented=True)
+
+
+def _is_used(device: BlockDevice) -> bool:
+    in_use = device.mountpoints or device.swap or device.holders or device.partitions
+    # A part of an LVM volume is no device of its own.
+    hidden = device.kind == "lvm" and device.logical_volume is None
+    return bool(in_use or device.read_only or device.removable or hidden or device.stable_path is None)
+
+
+def _entry(device: BlockDevice) -> Entry:
+    found = device.signature.type or device.signature.partition_table if device.signature is not None else None
+    contents = f"carries {found}: writing to it destroys that" if found else "no signature was found on it"
+    values = {"device": device.stable_path, **({"identity": device.identity} if device.identity else {})}
+    return Entry(values, (f"{format_size(device.size)}, {device.model or device.kind}; {contents}.",))

@@ -1,0 +1,183 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The finding of each section, which is its heading; and which cell the answer is about first."""
+
+from __future__ import annotations
+
+import typing as t
+from collections import Counter
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
+
+
+def lead_of(a: Analysis) -> tuple[str, str, str] | None:
+    """The label of the class, cell and direction that the answer is about first."""
+    if not a.answer.workloads:
+        return None
+    first = answer_text.in_order(a.answer.workloads)[0]
+    return first.host_class.label, first.question.cell, first.question.direction
+
+
+def titles_of(a: Analysis) -> dict[str, str]:
+    """The finding of each section."""
+    safe = [one.name for one in a.answer.variants if one.is_safe]
+    changed = sum(bool(one.changed) or one.verdict_before != one.verdict_after for one in a.stacks)
+    written = sum(one.written for one in a.wear if one.written) if any(one.written is not None for one in a.wear) else None
+    return {
+        "answer": _title_of_answer(a, safe),
+        "comparison": _title_of_comparison(a),
+        "together": _title_of_sums(a),
+        "curves": _title_of_curves(a),
+        "heat": _title_of_heat_maps(a),
+        "series": _title_of_series(a),
+        "latency": _title_of_latency(a),
+        "rounds": _title_of_rounds(a),
+        "cpu": _title_of_cpu(a),
+        "hosts": f"{text.counted(len(a.outliers), 'host')} unlike the others: {text.listed([one.host for one in a.outliers])}"
+        if a.outliers
+        else _no_outlier(a),
+        "stacks": f"{text.counted(len(a.stacks), 'state')} of the layers below the targets, "
+        + (f"{changed} of them changed meanwhile" if changed else "none changed meanwhile"),
+        "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
+        "costs": _title_of_costs(a),
+        "wear": f"{text.size(written)} went to the drives" if written is not None else "The drives do not report the written bytes",
+        "commands": "How to measure it again",
+        "environment": "What it ran on",
+    }
+
+
+def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
+    shown = sum(one.recommended is not None for one in a.answer.workloads)
+    workloads = text.counted(len(a.answer.workloads), "workload")
+    if len(a.variants) == 1:
+        return f"{workloads}, one variant: there is nothing to compare it with"
+    better = f"A variant is shown to be better in {shown} of {workloads}" if shown else f"No variant is shown to be better in any of {workloads}"
+    kept = f"flushed writes survive a power failure with {text.listed(safe)}" if safe else "no variant is known to keep flushed writes in a power failure"
+    return f"{better}; {kept}"
+
+
+def _title_of_comparison(a: Analysis) -> str:
+    """What the comparisons of the lines show, of the variant that is better in most of them, and of the one that is better and loses data."""
+    whole = [line for line in a.table if not line.is_part and line.direction != "sync"]
+    won, risky = (
+        Counter(variant for line in whole for variant, cell in zip(a.variants, line.cells) if cell is not None and wins(cell))
+        for wins in (lambda cell: cell.is_better, lambda cell: cell.is_risky)
+    )
+    lines = text.counted(len(whole), "line")
+    sentences = [f"{name} is shown to be better than {a.answer.baseline} in {count} of {lines}" for name, count in won.most_common(1)]
+    sentences += [f"{name} is in {count}, and can lose what {a.answer.baseline} keeps" for name, count in risky.most_common(1)]
+    if not sentences and len(a.variants) > 1:
+        return f"No variant is shown to be better than {a.answer.baseline} in any of {lines}"
+    return "; ".join(sentences) or "What was measured"
+
+
+def _safety(a: Analysis, variant: str) -> str:
+    """As the verdict of a stack says it."""
+    words = {"keeps": "durable", "loses": "at_risk"}
+    return next(words.get(one.safety.flushed, "unknown") for one in a.answer.variants if one.name == variant)
+
+
+def _title_of_costs(a: Analysis) -> str:
+    """Which variant costs least for its capacity, and for its IOPS in how many rows."""
+    known = [(one.per_tb, one.variant) for one in a.costs if one.per_tb]
+    sentences = []
+    if known:
+        price, variant = min(known)
+        sentence = f"{costs.money(price, a.currency)} per TB"
+        same = price >= 0.99 * max(known)[0]
+        about = f"every variant costs {sentence}" if len(known) > 1 else f"{variant} costs {sentence}"
+        sentences.append(about if same else f"{variant} costs least for its capacity, {sentence}")
+    keys = costs.keys_of(a.answer)
+    cheapest = Counter(min((one.per_iops[key], one.variant) for one in a.costs if key in one.per_iops)[1] for key in keys if _priced(a, key) > 1)
+    for name, count in cheapest.most_common(1):
+        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
+        sentences.append(f"{name}{risk} costs least for its IOPS in {count} of {text.counted(len(keys), 'row')}")
+    return f"Cost: {'; '.join(sentences)}" if sentences else "Cost"
+
+
+def _priced(a: Analysis, key: costs.CostKey) -> int:
+    return sum(key in one.per_iops for one in a.costs)
+
+
+def _title_of_curves(a: Analysis) -> str:
+    workloads = text.counted(len(a.curves), "workload")
+    for name, count in Counter(one.leader for one in a.curves if one.leader).most_common(1):
+        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
+        return f"{name}{risk} has the most IOPS at every load in {count} of {workloads}"
+    return f"What more load brings: {workloads}"
+
+
+def _title_of_sums(a: Analysis) -> str:
+    """The most that everything did together in a variant that is safe; else in any."""
+    rows = [row for line in a.sums for row in line.cells if row is not None and row.iops]
+    if not rows:
+        return "Nothing was measured at the same time"
+    safe = [row for row in rows if _safety(a, row.variant) == "durable"]
+    most = max(safe or rows, key=lambda row: row.iops or 0.0)
+    risk = "" if safe else f" ({_safety(a, most.variant)})"
+    return f"Together: {most.host} reach {text.figure(most.iops)} IOPS in {most.cell} ({most.direction}), {most.variant}{risk}"
+
+
+def _title_of_heat_maps(a: Analysis) -> str:
+    places = [
+        (iops, block, load, one)
+        for one in a.heat_maps
+        for block, row in zip(one.blocks, one.iops)
+        for load, iops in zip(one.loads, row)
+        if iops and (_safety(a, one.variant) == "durable" or not any(known.is_safe for known in a.answer.variants))
+    ]
+    if not places:
+        return "Block size against load"
+    iops, block, load, one = max(places, key=lambda place: place[0])
+    safe = "safe " if any(known.is_safe for known in a.answer.variants) and len(a.variants) > 1 else ""
+    return f"Block sizes: most {safe}IOPS with {block_name(block)} at {one.load} {load} in {one.variant}: {text.figure(iops)} ({one.workload}, {one.direction})"
+
+
+def _title_of_series(a: Analysis) -> str:
+    kinds = dict(a.kinds)
+    short = kinds.get("unknown", 0)
+    strange = [f"{kinds[kind]} {kind}" for kind in WORST_FIRST if kind != "steady" and kinds.get(kind)]
+    strange += [f"{a.stalled} with stalls"] if a.stalled else []
+    strange += [f"{short} too short to say"] if short else []
+    if strange:
+        return f"Along the run: {', '.join(strange)}"
+    return "Along the run nothing fell, swung, drifted or stalled" if a.series_looked_at else "Along the run"
+
+
+def _title_of_latency(a: Analysis) -> str:
+    """Which variant has the lowest p99, where all variants of a cell have one."""
+    groups: dict[tuple[str, str, str], list[Distribution]] = {}
+    for one in a.distributions:
+        groups.setdefault((one.label, one.cell, one.direction), []).append(one)
+    known = [[(value, one.variant) for one in members if (value := one.at(99.0))] for members in groups.values()]
+    lowest = Counter(min(values)[1] for values in known if len(values) == len(a.variants) > 1)
+    for name, count in lowest.most_common(1):
+        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
+        return f"Latency: {name}{risk} has the lowest p99 in {count} of {text.counted(len(groups), 'distribution')}"
+    return f"Latency of every I/O: {text.counted(len(groups), 'distribution')}"
+
+
+def _title_of_rounds(a: Analysis) -> str:
+    steady = sum(one.steady for one in a.rounds)
+    return f"Precondition: steady in {steady} of {text.counted(len(a.rounds), 'run')}"
+
+
+def _title_of_cpu(a: Analysis) -> str:
+    cells = {(one.cell, one.direction) for one in a.cpu}
+    return f"The CPU may have been the limit in {text.counted(len(cells), 'cell')}"
+
+
+def _no_outlier(a: Analysis) -> str:
+    return "No host is unlike the others" if len(a.hosts) >= FEWEST_ALIKE else f"{text.counted(len(a.hosts), 'host')}: too few to call one unlike the others"

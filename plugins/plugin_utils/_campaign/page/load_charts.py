@@ -1,0 +1,114 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Charts over the load: latency over IOPS, and IOPS, bandwidth and latency over jobs or queue depth."""
+
+from __future__ import annotations
+
+import math
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis, rounded
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import load_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import CurveSet, LoadValue
+
+#: With more points than this in a chart labels would cover one another; they are shown on hovering, and the table has them.
+_MOST_LABELS = 40
+
+
+def latency_over_iops(curves: CurveSet, variants: t.Sequence[str], name: str) -> Chart:
+    """The hockey stick: latency on a logarithmic axis, one mark for each load, the limit as a line."""
+    data = []
+    is_labelled = sum(len(curve.values) for curve in curves.curves) <= _MOST_LABELS
+    for curve in curves.curves:
+        known = [value for value in curve.values if value.latency]
+        data.append(
+            {
+                **line_of(variants, curve.variant),
+                "x": [rounded(value.iops) for value in known],
+                "y": [rounded((value.latency or 0) / 1e6) for value in known],
+                **({"mode": "lines+markers+text", "textposition": "top center", "textfont": {"size": 10}, "cliponaxis": False} if is_labelled else {}),
+                "text": [load_name(value, curves.load) for value in known],
+                "customdata": [counted(value.hosts, "host") for value in known],
+                "hovertemplate": f"%{{x:,.4r}} IOPS, %{{y:.4r}} ms<br>{curves.load} %{{text}}, %{{customdata}}",
+            }
+        )
+    layout = layout_of("IOPS (1/s)", f"{curves.latency_name} latency (ms)")
+    heights = [rounded(value.latency / 1e6) for curve in curves.curves for value in curve.values if value.latency]
+    log_axis(layout["yaxis"], [*heights, curves.limit / 1e6 if curves.limit else None])
+    layout["xaxis"]["rangemode"] = "tozero"
+    if curves.limit:
+        layout["shapes"] = [{**_limit_line(curves.limit / 1e6), "xref": "paper"}]
+        layout["annotations"] = [
+            {
+                "xref": "paper",
+                "x": 0,
+                "xanchor": "left",
+                "y": math.log10(curves.limit / 1e6),
+                "yanchor": "bottom",
+                "text": f"limit {duration(curves.limit)}",
+                "showarrow": False,
+            }
+        ]
+    return Chart(name, curves.title, data, layout)
+
+
+def over_load(curves: CurveSet, variants: t.Sequence[str], name: str) -> list[Chart]:
+    """IOPS, bandwidth and latency against jobs or queue depth."""
+    charts: tuple[tuple[str, str, t.Callable[[LoadValue], float | None], bool], ...] = (
+        ("iops", "IOPS (1/s)", lambda value: value.iops, False),
+        ("bandwidth", "bandwidth (MB/s)", lambda value: value.bandwidth / 1e6 if value.bandwidth is not None else None, False),
+        ("latency", f"{curves.latency_name} latency (ms)", lambda value: value.latency / 1e6 if value.latency else None, True),
+    )
+    found = []
+    for what, label, read, is_log in charts:
+        data = [
+            {
+                **line_of(variants, curve.variant),
+                "x": [load_name(value, curves.load) for value in curve.values],
+                "y": [rounded(read(value)) for value in curve.values],
+                "hovertemplate": f"{curves.load} %{{x}}: %{{y:,.4r}}",
+            }
+            for curve in curves.curves
+        ]
+        layout = layout_of(curves.load, label)
+        layout["xaxis"].update(type="category", categoryorder="array", categoryarray=_all_loads(curves))
+        if is_log:
+            log_axis(layout["yaxis"], [value for trace in data for value in trace["y"]])
+        else:
+            layout["yaxis"]["rangemode"] = "tozero"
+        found.append(Chart(f"{name}-{what}", f"{label.partition(' (')[0]} over {curves.load}: {_most(curves, what, read)}", data, layout))
+    return found
+
+
+def _most(curves: CurveSet, what: str, read: t.Callable[[LoadValue], float | None]) -> str:
+    """The finding of one of them: the most there is, or the least latency at the most load."""
+    several = len(curves.curves) > 1
+    if what != "latency":
+        known = [(value, one, curve.variant) for curve in curves.curves for one in curve.values if (value := read(one)) is not None]
+        if not known:
+            return "not known"
+        value, one, variant = max(known, key=lambda found: found[0])
+        unit = " MB/s" if what == "bandwidth" else ""
+        return f"most is {figure(value)}{unit} at {load_name(one, curves.load)}" + (f" in {variant}" if several else "")
+    ends = [(one.latency, one, curve.variant) for curve in curves.curves if curve.values and (one := curve.values[-1]).latency]
+    if not ends:
+        return "not known"
+    latency, one, variant = min(ends, key=lambda found: found[0] or 0.0)
+    return f"{'least is ' if several else ''}{duration(latency)} at {load_name(one, curves.load)}" + (f" in {variant}" if several else "")
+
+
+def _all_loads(curves: CurveSet) -> list[str]:
+    values = sorted({(value.load, value.jobs, load_name(value, curves.load)) for curve in curves.curves for value in curve.values})
+    return list(dict.fromkeys(name for _load, _jobs, name in values))
+
+
+def _limit_line(at: float) -> dict[str, t.Any]:
+    return {"type": "line", "x0": 0, "x1": 1, "y0": at, "y1": at, "line": {"width": 1.5, "dash": "dash", "color": "#d62728"}}

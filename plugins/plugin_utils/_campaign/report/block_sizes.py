@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Heat maps of one workload side by side: every variant on one scale, and the ratio of each to the baseline. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import figure, span, times
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import HeatMap
+
+Grid = t.Tuple[t.Tuple[t.Optional[float], ...], ...]
+
+
+@dataclass(frozen=True)
+class RatioMap:
+    """IOPS of a variant by those of the baseline, in the blocks and loads of its group; ``None`` where one of them was not measured."""
+
+    variant: str
+    ratios: Grid
+    title: str
+
+
+@dataclass(frozen=True)
+class HeatGroup:
+    """One workload.
+
+    :param maps: its variants, all with the same blocks and loads.
+    :param low: IOPS of the whole group, ``high`` too: the ends of its one scale.
+    """
+
+    workload: str
+    direction: str
+    load: str
+    blocks: tuple[int, ...]
+    loads: tuple[int, ...]
+    variants: tuple[str, ...]
+    maps: tuple[Grid, ...]
+    titles: tuple[str, ...]
+    low: float
+    high: float
+    ratios: tuple[RatioMap, ...]
+
+    @property
+    def title(self) -> str:
+        return f"{self.workload} ({self.direction}): {figure(self.low)} to {figure(self.high)} IOPS"
+
+
+def groups_of(maps: t.Sequence[HeatMap], baseline: str) -> list[HeatGroup]:
+    """Maps of one workload together, in their order."""
+    groups: dict[tuple[str, str], list[HeatMap]] = {}
+    for one in maps:
+        groups.setdefault((one.workload, one.direction), []).append(one)
+    return [_group(members, baseline) for members in groups.values()]
+
+
+def _group(members: t.Sequence[HeatMap], baseline: str) -> HeatGroup:
+    blocks = tuple(sorted({block for one in members for block in one.blocks}))
+    loads = tuple(sorted({load for one in members for load in one.loads}))
+    grids = {one.variant: _grid(one, blocks, loads) for one in members}
+    known = [value for grid in grids.values() for row in grid for value in row if value]
+    first = members[0]
+    base = grids.get(baseline)
+    ratios = tuple(_ratio_map(variant, grid, baseline, base) for variant, grid in grids.items() if base is not None and variant != baseline)
+    load = first.load if len({one.load for one in members}) == 1 else "jobs x queue depth"
+    titles = tuple(one.title for one in members)
+    return HeatGroup(first.workload, first.direction, load, blocks, loads, tuple(grids), tuple(grids.values()), titles, min(known), max(known), ratios)
+
+
+def _grid(one: HeatMap, blocks: t.Sequence[int], loads: t.Sequence[int]) -> Grid:
+    values = {(block, load): value for block, row in zip(one.blocks, one.iops) for load, value in zip(one.loads, row)}
+    return tuple(tuple(values.get((block, load)) for load in loads) for block in blocks)
+
+
+def _ratio_map(variant: str, grid: Grid, baseline: str, base: Grid) -> RatioMap:
+    ratios = tuple(tuple(new / old if new is not None and old else None for new, old in zip(row, other)) for row, other in zip(grid, base))
+    known = [value for row in ratios for value in row if value is not None]
+    about = f"{variant} by {baseline}"
+    if not known:
+        return RatioMap(variant, ratios, f"{about}: no block size and load was measured in both")
+    ends = f"{span(min(known), max(known))} x" if min(known) < max(known) else times(known[0])
+    return RatioMap(variant, ratios, f"{about}: {ends}")

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Where the CPU may have been the limit and not the storage: its load beside the IOPS. Pure."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.comparison_table import natural
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
+
+
+@dataclass(frozen=True)
+class CpuLine:
+    """One variant of one cell, of those hosts on which its CPUs may have been the limit.
+
+    :param of: hosts that measured it.
+    :param iops: median over these hosts; ``fio`` and ``busy`` too: percent of one CPU that a thread of fio used, and of all CPUs of the host.
+    """
+
+    cell: str
+    direction: str
+    variant: str
+    hosts: tuple[str, ...]
+    of: int
+    iops: float | None
+    fio: float | None
+    busy: float | None
+
+
+def cpu_lines(points: t.Sequence[Point]) -> list[CpuLine]:
+    """Every cell in which a repeat was limited so, the variants of a cell together."""
+    groups: dict[tuple[str, str, str], list[Point]] = {}
+    for one in points:
+        if one.direction != "sync" and not is_probe(one.cell):
+            groups.setdefault((one.cell, one.direction, one.variant), []).append(one)
+    found = []
+    for (cell, direction, variant), here in groups.items():
+        bound = [one for one in here if any(run.cpu_bound for run in one.runs)]
+        if bound:
+            runs = [run for one in bound for run in one.runs]
+            fio = median(run.cpu_usr + run.cpu_sys for run in runs if run.cpu_usr is not None and run.cpu_sys is not None)
+            hosts = tuple(one.host for one in bound)
+            found.append(CpuLine(cell, direction, variant, hosts, len(here), median(one.iops for one in bound), fio, median(run.host_busy for run in runs)))
+    return sorted(found, key=lambda one: (natural(one.cell), one.direction))
+
+
+def cpu_sentence(lines: t.Sequence[CpuLine], answer: Answer) -> str:
+    """What the answer must be read with; empty where the CPU limited nothing that decides."""
+    hosts_of: dict[tuple[str, str], set[str]] = {}
+    for one in answer.workloads:
+        hosts_of.setdefault((one.question.cell, one.question.direction), set()).update(one.host_class.hosts)
+    cells: dict[str, set[str]] = {}
+    for line in lines:
+        concerned = hosts_of.get((line.cell, line.direction), set()) & set(line.hosts)
+        if concerned:
+            cells.setdefault(line.variant, set()).add(line.cell)
+    if not cells:
+        return ""
+    where = "; ".join(f"{variant} in {listed(sorted(names), 3)}" for variant, names in cells.items())
+    count = counted(len(set().union(*cells.values())), "deciding cell")
+    return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there, and the differences larger."

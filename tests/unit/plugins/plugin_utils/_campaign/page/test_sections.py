@@ -1,0 +1,326 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The sections of the page and of report.md: their order, and that pictures, titles and commands say what the data says."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import pathlib
+import re
+
+import pytest
+
+np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
+pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requirements.txt")
+yaml = pytest.importorskip("yaml")
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import (
+    answer_charts,
+    charts,
+    commands,
+    headings,
+    load_charts,
+    noise,
+    page,
+    twins,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import read_suite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import Job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
+from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
+from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
+
+
+def analysed(rows, series=(), bands=(), distributions=(), **options):
+    return analysis.analyse(rows, list(series), len(series), list(bands), pathlib.Path("nowhere"), analysis.Options(**options), distributions=distributions)
+
+
+@pytest.fixture(scope="module")
+def six():
+    rows, series, bands = report_rows.campaign(6)
+    rows.aggregates = report_rows.sums(rows)
+    rows.measurements.append(report_rows.rounds(rows.hosts[-1]))
+    prices = costs.read_prices([{"variant": "write*", "price": 2000.55, "capacity_tb": 4}, {"price": 1000}])
+    return analysed(rows, series, bands, report_rows.distributions(rows), prices=prices, currency="USD")
+
+
+@pytest.fixture(scope="module")
+def html(six):
+    return page.render(six, "results/x").partition('<script type="application/json"')[0]
+
+
+def repeated(rate, variant="none", host="node1", count=4, **changes):
+    return [measurement(host, variant, repeat=repeat, iops=rate * (1 + repeat / 1000), **changes) for repeat in range(1, count + 1)]
+
+
+# --- order, and one place for each
+
+
+def test_the_sections_of_the_page_are_in_the_order_of_the_answer_first(html):
+    names = re.findall(r'<section id="(\w+)">', html)
+    assert names == ["answer", "comparison", "together", "curves", "heat", "series", "latency", "rounds", "cpu", "hosts", "costs", "wear", "problems", "stacks",
+                     "environment", "commands"]  # fmt: skip
+
+
+def test_no_name_is_given_twice(html):
+    """A chart is drawn in the element of its name."""
+    names = re.findall(r' id="([^"]+)"', html)
+    assert len(names) == len(set(names))
+
+
+def test_markdown_has_the_sections_of_the_page(six, html):
+    labels = re.findall(r'<a href="#\w+">([^<]+)</a>', html)
+    assert re.findall(r"^## (.+)$", twins.markdown(six), re.MULTILINE) == labels
+
+
+# --- the picture of the answer
+
+
+def test_the_picture_has_the_ratios_of_the_answer_with_their_intervals(six):
+    drawn = answer_charts.pictures(six)
+    assert len(drawn) == 2 and drawn[0].title.startswith("writethrough is better in 12 of these 12 workloads")
+    results = [one.result("writethrough") for one in six.answer.workloads]
+    marks = [trace for chart in drawn for trace in chart.data if trace.get("error_x") and trace["name"] == "writethrough"]
+    values = [value for trace in marks for value in trace["x"]]
+    assert values == [pytest.approx(one.ratio, rel=1e-3) for one in results]
+    highs = [value + more for trace in marks for value, more in zip(trace["x"], trace["error_x"]["array"])]
+    assert highs == [pytest.approx(one.comparison.interval.high, rel=1e-3) for one in results]
+
+
+def test_bars_are_solid_where_acknowledged_writes_survive(six):
+    for chart in answer_charts.pictures(six):
+        for trace in (trace for trace in chart.data if trace["type"] == "bar"):
+            shapes = trace["marker"]["pattern"]["shape"]
+            kept = [
+                six.answer.workloads[0].result(trace["name"]).safety.flushed == "keeps" and name.startswith("randread")
+                for name in chart.layout["yaxis"]["ticktext"]
+            ]
+            assert shapes == ["" if solid else "/" for solid in kept]
+
+
+def test_the_bar_of_a_latency_is_of_its_inverse():
+    rows = [one for variant, wait in (("none", 4e6), ("writethrough", 2e6)) for one in repeated(100, variant, decides="latency")]
+    rows = [dataclasses.replace(one, lat_mean_ns=(4e6 if one.variant == "none" else 2e6) * (1 + one.repeat / 1000)) for one in rows]
+    [workload] = analysed(Rows("c", rows)).answer.workloads
+    drawn = answer_charts.bar_of(workload, workload.result("writethrough"))
+    assert drawn.value == pytest.approx(2, rel=0.01)
+    assert drawn.low <= drawn.value <= drawn.high
+
+
+def test_a_noisy_variant_is_marked_in_the_picture_and_in_the_tables():
+    loud = [measurement(variant="writethrough", repeat=repeat, iops=rate) for repeat, rate in enumerate((500, 700, 900, 1100), 1)]
+    found = analysed(Rows("c", repeated(100) + loud))
+    [picture] = answer_charts.pictures(found)
+    labels = {trace["name"]: trace["text"] for trace in picture.data if trace.get("mode") == "text"}
+    assert labels["writethrough"][0].endswith("noisy") and "noisy" not in labels["none"][0]
+    assert page.render(found, "c").partition("<script")[0].count(">noisy</span>") == 2
+    assert "noise 32.3% noisy" in twins.markdown(found)
+    assert "at most 32.3% (randwrite-4k in writethrough); 1 of 2 values is noisy" in noise.noise_sentence(found, noise.noise_of(found.points))
+
+
+# --- axes and curves
+
+
+@given(st.lists(st.floats(1e-3, 1e6), min_size=1, max_size=20))
+def test_ticks_are_1_2_5_and_around_all_values(values):
+    marks = charts.ticks(values)
+    assert marks == sorted(set(marks)) and marks[0] <= min(values) * 1.001 * 10 and marks[-1] * 10 >= max(values)
+    assert all(f"{mark:e}"[:8] in ("1.000000", "2.000000", "5.000000") for mark in marks)
+
+
+def loads_of(rates, variant, wait=2e6):
+    return [measurement(variant=variant, cell=f"randwrite-{jobs}", numjobs=jobs, iodepth=1, iops=rate, p99_ns=wait * jobs) for jobs, rate in rates.items()]
+
+
+@pytest.mark.parametrize(
+    ("other", "title"),
+    [
+        ({1: 200, 4: 500, 16: 900}, "writethrough has the most IOPS at every load"),
+        ({1: 90, 4: 500, 16: 900}, "none has the most IOPS below jobs 4, writethrough from there on"),
+        ({1: 101, 4: 301, 16: 601}, "no variant has 2% more IOPS than the next at any load"),
+        ({1: 200, 4: 250, 16: 900}, "which has the most IOPS depends on the load: writethrough and none"),
+    ],
+)
+def test_the_title_of_a_curve_holds_along_all_of_it(other, title):
+    [curve] = analysed(Rows("c", loads_of({1: 100, 4: 300, 16: 600}, "none") + loads_of(other, "writethrough"))).curves
+    assert title in curve.title
+
+
+def test_one_limit_is_drawn_in_all_charts_or_none():
+    rows = loads_of({1: 100, 4: 300}, "none")
+    slow = [dataclasses.replace(one, cell=f"slow-{one.numjobs}", rw="randread", direction="read", p99_ns=one.p99_ns * 100) for one in rows]
+    assert {one.limit for one in analysed(Rows("c", rows)).curves} == {3e6}
+    found = analysed(Rows("c", rows + slow))
+    assert [one.limit for one in found.curves] == [None, None]
+    assert not any("shapes" in load_charts.latency_over_iops(one, found.variants, "x").layout for one in found.curves)
+
+
+def test_variants_have_marks_of_their_own():
+    variants = [f"v{number}" for number in range(10)]
+    assert len({charts.mark_of(variants, one)["symbol"] for one in variants}) == 10
+
+
+# --- block sizes
+
+
+def test_maps_of_a_workload_have_one_scale_and_a_ratio(six):
+    group = six.heat_groups[0]
+    known = [value for grid in group.maps for row in grid for value in row]
+    assert (group.low, group.high, group.variants) == (min(known), max(known), ("none", "writethrough", "writeback"))
+    assert page._shade(group, group.low) == "h0" and page._shade(group, group.high) == "h9"
+    for number, ratio in enumerate(group.ratios, 1):
+        for row, old, new in zip(ratio.ratios, group.maps[0], group.maps[number]):
+            assert row == tuple(after / before for before, after in zip(old, new))
+    flat = [value for row in group.ratios[0].ratios for value in row]
+    assert group.ratios[0].title == f"writethrough by none: {min(flat):.2f} to {max(flat):.2f} x"
+
+
+@pytest.mark.parametrize(("ratio", "shade"), [(None, "none"), (1.01, "none"), (1.1, "more1"), (2.0, "more4"), (50, "more4"), (0.9, "less1"), (0.1, "less4")])
+def test_shades_of_ratios(ratio, shade):
+    assert page._ratio_shade(ratio) == shade
+
+
+# --- along the run, rounds
+
+
+def test_a_short_series_is_too_short_to_say_and_that_is_the_heading():
+    short = Series("node1", "none", "randwrite-4k", 1, "write", [100.0] * 8, [1e6] * 8)
+    found = analysed(Rows("c", [measurement()]), [short])
+    assert headings.titles_of(found)["series"] == "Along the run: 1 too short to say"
+    assert page.drawn_of(found).series[0].title.startswith("too short to say: 8 s of at least 10 s: node1")
+    assert "1 too short to say." in page.render(found, "c")
+
+
+def test_a_steady_series_has_its_range_and_levels_in_ink(six):
+    chart = next(one for one in page.drawn_of(six).series if one.title.startswith("steady"))
+    series = next(one.series for one in six.series if one.finding.kind == "steady")
+    low, high = (float(part.replace(",", "")) for part in re.search(r"\(seconds from ([\d,]+) to ([\d,]+)\)", chart.title).groups())
+    assert low == pytest.approx(min(series.iops), rel=0.005) and high == pytest.approx(max(series.iops), rel=0.005)
+    assert [trace["line"]["color"] for trace in chart.data if trace["name"] == "levels found"] == ["#000000"]
+
+
+def test_rounds_have_their_window(six):
+    [one] = six.rounds
+    assert one.sentence == "steady after 7 rounds: average of rounds 3 to 7 40,300 IOPS, range 3.0 % (at most 20 %), slope -1.4 % (at most 10 %)"
+    [chart] = page.drawn_of(six).rounds
+    [window] = chart.layout["shapes"]
+    assert (window["x0"], window["x1"], window["y0"], window["y1"]) == (2.6, 7.4, 36270, 44330)
+    assert "precondition in none: steady after 7 rounds" in chart.title
+    assert headings.titles_of(six)["rounds"] == "Precondition: steady in 1 of 1 run"
+
+
+@pytest.mark.parametrize("said", [{"values": "x"}, {"values": [1, None]}, {"values": []}, {"steady": "yes"}, {"values": [math.inf]}])
+def test_rounds_that_are_none_are_left_out(said):
+    assert rounds.rounds_of(Rows("c", [report_rows.rounds(**said)])) == []
+
+
+def test_a_window_that_does_not_end_with_the_rounds_is_none():
+    [one] = rounds.rounds_of(Rows("c", [report_rows.rounds(first_of_window=2, steady=False)]))
+    assert one.sentence == "not steady: 7 rounds, fewer than a window of 5"
+
+
+# --- latency
+
+
+def test_latencies_are_drawn_as_far_as_they_are_known(six):
+    chart = page.drawn_of(six).latency.first
+    lengths = {trace["name"]: len(trace["x"]) for trace in chart.data}
+    assert lengths["none"] < lengths["writethrough"]
+    assert "p50 200 µs in none, 154 µs in writethrough and 90.9 µs in writeback" in chart.title and "p99 10 ms in none" in chart.title
+    assert headings.titles_of(six)["latency"] == "Latency: writeback (at_risk) has the lowest p99 in 1 of 1 distribution"
+
+
+# --- CPU
+
+
+def test_a_cpu_that_may_have_been_the_limit_is_said_beside_the_answer():
+    rows = [one for variant in ("none", "writethrough") for one in repeated(100, variant, cpu_bound=True, cpu_usr=30.0, cpu_sys=65.0, host_busy=12.0)]
+    found = analysed(Rows("c", rows))
+    assert found.cpu_note.startswith(
+        "The CPU may have been the limit, not the storage, in 1 deciding cell: none in randwrite-4k; writethrough in randwrite-4k."
+    )
+    assert (found.cpu[0].fio, found.cpu[0].busy, found.cpu[0].hosts, found.cpu[0].of) == (95.0, 12.0, ("node1",), 1)
+    for said in (page.render(found, "c"), twins.markdown(found).replace("\\", "")):
+        assert said.index(found.cpu_note) < said.index("randwrite-4k", said.index(found.cpu_note) + len(found.cpu_note))
+    assert analysed(Rows("c", repeated(100))).cpu_note == ""
+
+
+# --- cost
+
+
+def test_prices_are_not_rounded_and_every_figure_has_a_currency(six, html):
+    part = html.partition('<section id="costs">')[2].partition("</section>")[0]
+    assert part.count("USD 2,000.55") == 2 and "USD 1,000<" in part
+    figures = re.findall(r'<td class="n">([^<]+)</td>', part)
+    assert all(one.startswith("USD ") or one.endswith(" TB") for one in figures)
+    assert len(re.findall("<tr><th>per IOPS", part)) == len({(one.question.cell, one.question.direction) for one in six.answer.workloads})
+
+
+@pytest.mark.parametrize(("amount", "given", "text"), [(1493.25, True, "EUR 1,493.25"), (373.3125, False, "EUR 373.3"), (0.000123456, False, "EUR 0.0001235")])
+def test_amounts(amount, given, text):
+    assert costs.money(amount, "EUR", as_given=given) == text
+
+
+# --- commands
+
+
+JOB = (
+    "[global]\n; added by cachefleet.storage\nfilename=/dev/sda\nallow_file_create=0\nexitall_on_error\n\n"
+    "[randwrite-4k]\nrw=randwrite\nbs=4k\ntime_based\nruntime=60\n"
+)
+
+
+def with_jobs(*jobs, rows=None):
+    return dataclasses.replace(analysed(Rows("c d", rows or repeated(100) + repeated(200, "write back"))), jobs=jobs)
+
+
+def test_the_commands_repeat_the_measurement():
+    found = with_jobs(Job("randwrite-4k", "node1", JOB))
+    variables = yaml.safe_load(commands.suite_text(found))
+    suite = read_suite("repeat", variables["fio_benchmark_suites"])
+    [cell] = suite.cells
+    asked = read_job({"rw": "randwrite", "bs": "4k", "time_based": True, "runtime": 60}, "randwrite-4k")
+    assert (cell.name, read_job(cell.job, cell.name).workload_sha256, cell.repeats) == ("randwrite-4k", asked.workload_sha256, 4)
+    assert [name for name, _command in commands.measuring_commands(found)] == ["none", "write back"]
+    assert "-e fio_benchmark_campaign='c d-repeat' -e fio_benchmark_variant='write back'" in commands.measuring_commands(found)[1][1]
+
+
+@pytest.mark.parametrize("line", ["exec_prerun=reboot", "write_iolog=/etc/passwd", "buffer_pattern='/etc/shadow'", "ioengine=external:/tmp/x.so"])
+def test_a_job_of_a_host_that_is_refused_is_not_repeated(line):
+    bad = JOB.replace("runtime=60", f"runtime=60\n{line}")
+    found = with_jobs(Job("randwrite-4k", "node1", JOB), Job("other", "node1", bad))
+    text = commands.suite_text(found)
+    assert line not in text and "# Left out, for their jobs could not be read: other" in text
+    assert commands.suite_text(with_jobs(Job("other", "node1", bad))) == ""
+
+
+def test_a_job_with_several_sections_is_the_same_again():
+    text = "[global]\nbs=4k\n; added by cachefleet.storage\nsize=10g\n\n[reader]\nrw=randread\n\n[writer]\nrw=randwrite\n"
+    found = with_jobs(Job("randwrite-4k", "node1", text))
+    [cell] = yaml.safe_load(commands.suite_text(found))["fio_benchmark_suites"]["repeat"]["cells"]
+    assert cell["job"] == {"global": {"bs": "4k"}, "jobs": [{"name": "reader", "rw": "randread"}, {"name": "writer", "rw": "randwrite"}]}
+
+
+def test_what_a_host_said_cannot_end_a_block_of_markdown():
+    found = with_jobs(Job("a\n# heading", "node1", JOB))
+    assert "\n# heading" not in twins.markdown(found)
+    assert json.loads(commands.suite_text(found).splitlines()[-1].strip().removeprefix("- "))["name"] == "a\n# heading"
+
+
+def test_a_limit_of_the_cpu_is_one_problem():
+    notes = ["fio used 98 % of a CPU for each of its 1 threads: the device may be faster than this.", "The clock was set."]
+    found = analysed(Rows("c", repeated(100, cpu_bound=True, notes=notes)))
+    assert [(one.kind, one.text) for one in found.problems if one.kind in ("cpu", "note")] == [
+        ("cpu", "The CPU may have been the limit, not the storage, on node1."),
+        ("note", "The clock was set."),
+    ]

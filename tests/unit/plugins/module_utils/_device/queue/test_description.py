@@ -15,7 +15,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.description import DEVICES, MODULES, describe
-from ansible_collections.cachefleet.storage.plugins.modules.block_queue import DEVICE_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import DEVICE_OPTIONS
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_queues import FakeQueues
 
 HDD = "/dev/disk/by-id/ata-BIG_HDD0"

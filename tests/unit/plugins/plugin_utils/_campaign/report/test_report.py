@@ -362,6 +362,13 @@ def test_csv_has_a_line_per_point_and_no_zero_for_missing_values(six):
     assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
 
 
+def test_every_column_of_the_csv_is_documented_in_its_order(six):
+    page = (pathlib.Path(__file__).resolve().parents[6] / "docs/report.md").read_text()
+    rows = re.findall(r"^\| (`.*?`) \|", page.partition("## Columns of report.csv")[2].partition("\n## ")[0], re.MULTILINE)
+    documented = [name for row in rows for name in re.findall(r"`(\S+?)`", row)]
+    assert documented == twins.csv_text(six).splitlines()[0].split(",")
+
+
 @pytest.mark.parametrize(("value", "message"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
 def test_figures(value, message):
     assert text.figure(value) == message

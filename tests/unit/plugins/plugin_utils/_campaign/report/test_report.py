@@ -129,7 +129,7 @@ def test_garbage_collection_rates_are_listed_per_block_size():
         ("4k", 2, 650e6, 600e6, 700e6, ("fall",)),
         ("64k", 1, 1200e6, 1200e6, 1200e6, ("fill",)),
     ]
-    assert "| gc-4k | 4k | none | SSD A | 2 | 650 MB/s | fall |" in twins.markdown(found)
+    assert "| gc-4k | 4k | none | SSD A | 2 | 650 MB/s | 600 MB | 700 MB | fall |" in twins.markdown(found)
     shown = page.render(found, "c")
     assert (
         "<h3>Garbage collection</h3>" in shown

@@ -80,4 +80,6 @@ def _worst(found: regression.Compared) -> list[str]:
     """A line for each of the first comparisons that are worse or inconclusive."""
     shown = [line for line in found.lines if line.verdict not in ("better", "same", "not_worse")]
     shown.sort(key=lambda line: line.verdict != "worse")
-    return [f"  {line.verdict}: {line.variant} {line.cell} ({line.direction}) {line.metric}: {line.reason}" for line in shown[:20]]
+    return [
+        f"  {line.verdict}: {line.variant} {line.cell} ({line.direction}) {line.metric}: {regression.both_values(line)}; {line.reason}" for line in shown[:20]
+    ]

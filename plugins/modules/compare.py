@@ -97,7 +97,10 @@ summary:
   returned: when a comparison was possible
   sample: "Same or better in all of 48 comparisons."
 lines:
-  description: One entry per variant, cell, direction and metric.
+  description:
+    - One entry per variant, cell, direction and metric.
+    - C(baseline_value) and C(candidate_value) are the values of both sides in C(unit) (V(IOPS), V(bytes/s) or V(ns)), the median over hosts
+      of the medians of their repeats. C(ratio) is the candidate divided by the baseline.
   type: list
   elements: dict
   returned: when a comparison was possible

@@ -15,10 +15,11 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, noise, page
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name, load_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import (
+    chance,
     counted,
     duration,
     escaped,
@@ -51,8 +52,11 @@ _COLUMNS = (
 )  # fmt: skip
 
 
-def markdown(a: Analysis) -> str:
-    """What a reader without a browser needs: the sections of the page, in its order, with numbers for its charts."""
+def markdown(a: Analysis, folder: str = "") -> str:
+    """What a reader without a browser needs: the sections of the page, in its order, with numbers for its charts.
+
+    :param folder: what the command to make it again should name; the name of the campaign by default.
+    """
     drawn = page.drawn_of(a)
     titles = headings.titles_of(a)
     sections = (
@@ -71,7 +75,7 @@ def markdown(a: Analysis) -> str:
         ("problems", [f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems] or ["None was found."]),
         ("stacks", _stacks(a)),
         ("environment", [f"- {label}: {escaped(', '.join(f'{value} ({count})' for value, count in values))}" for label, values in a.environment]),
-        ("commands", _commands(a)),
+        ("commands", _commands(a, folder or a.campaign)),
     )
     labels = dict(page.SECTIONS)
     parts = _beginning(a)
@@ -87,11 +91,27 @@ def _beginning(a: Analysis) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in a.states)
     lines = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
     lines += [f"**{escaped(one)}**\n" for one in page.warnings_of(a)]
+    told = [(name, conditions.variant_line(a.differences, place)) for place, name in enumerate(a.variants)] if len(a.variants) > 1 else []
+    lines += [f"- {escaped(f'{name}: {line}')}" for name, line in told if line]
+    lines += [""] if any(line for _name, line in told) else []
     return [*lines, f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
 
 
 def _answer(a: Analysis) -> list[str]:
-    heads = ["hosts", "workload", "variant", "value", f"against {a.answer.baseline}", "interval", "claim", "noise", "power failure", "device loss"]
+    heads = [
+        "hosts",
+        "workload",
+        "variant",
+        "value",
+        f"against {a.answer.baseline}",
+        "interval",
+        "p",
+        "claim",
+        "hosts and repeats",
+        "noise",
+        "power failure",
+        "device loss",
+    ]
     lines = _table(heads, _results(a))
     if a.answer.excluded:
         lines += ["", "Not deciding:", "", *(f"- {escaped(f'{one.cell} ({one.direction}): {one.reason}')}" for one in a.answer.excluded)]
@@ -117,7 +137,7 @@ def _comparison(a: Analysis) -> list[str]:
         + ", ".join(f"{escaped(said.replace('_', ' '))} ({counted(count, 'time')})" for said, count in one.answers)
         for one in a.searches
     ]
-    found = ["", "Most load under a latency limit:", "", *searches] if searches else []
+    found = ["", "### Most load under a latency limit", "", *searches] if searches else []
     return [*_table(heads, rows), "", escaped(noise.noise_sentence(a, noises)), *(["", note] if note else []), *found]
 
 
@@ -157,10 +177,20 @@ def _block_sizes(a: Analysis) -> list[str]:
 
 
 def _series(a: Analysis, drawn: page.Drawn) -> list[str]:
-    lines = [f"- {escaped(chart.title)}" for chart in [*(drawn.bands.choices if drawn.bands else []), *drawn.series]]
+    kinds = ", ".join(f"{count} {'too short to say' if kind == 'unknown' else kind}" for kind, count in a.kinds)
+    of = f" (those that vary most of {a.series_total:,})" if a.series_total > a.series_looked_at else ""
+    lines = (
+        [f"Series that were analysed one by one: {a.series_looked_at:,}{of}: {kinds}{f'; {a.stalled} with stalls' if a.stalled else ''}.", ""]
+        if a.series_looked_at
+        else []
+    )
+    lines += [f"- {escaped(chart.title)}" for chart in [*(drawn.bands.choices if drawn.bands else []), *drawn.series]]
     if a.collection:
-        rows = ([one.cell, one.block, one.variant, one.model, str(one.hosts), f"{size(one.rate)}/s", ", ".join(one.shown_by)] for one in a.collection)
-        lines += ["", "### Garbage collection", "", *_table(["cell", "block size", "variant", "model", "hosts", "rate", "shown by"], rows)]
+        rows = (
+            [one.cell, one.block, one.variant, one.model, str(one.hosts), f"{size(one.rate)}/s", size(one.low), size(one.high), ", ".join(one.shown_by)]
+            for one in a.collection
+        )
+        lines += ["", "### Garbage collection", "", *_table(["cell", "block size", "variant", "model", "hosts", "rate", "from", "to", "shown by"], rows)]
     return lines
 
 
@@ -204,7 +234,8 @@ def _hosts(a: Analysis) -> list[str]:
         for one in a.outliers
     ]  # fmt: skip
     heads = ["host", "by the median of like hosts", "where it is farthest", "cells", "facts that differ (the others)"]
-    return [*(_table(heads, rows) if rows else []), *(f"- {escaped(one.title)}" for one in hosts.strips(a))] or ["-"]
+    differing = ["", "### What is different about them", "", *_table(heads, rows)] if rows else []
+    return [*(f"- {escaped(one.title)}" for one in hosts.strips(a)), *differing] or ["-"]
 
 
 def _costs(a: Analysis) -> list[str]:
@@ -237,14 +268,24 @@ def _stacks(a: Analysis) -> list[str]:
     for one in a.stacks[:_MOST_LINES]:
         lines.append(f"- {escaped(f'{one.variant} on {listed(one.hosts, 3)}: {one.verdict_before}, afterwards {one.verdict_after}. {one.reason}')}")
         lines += [f"  - changed: {escaped(f'{layer} {key}: {before}, afterwards {after}')}" for layer, key, before, after in one.changed]
+        moved = {(layer, key) for layer, key, _before, _after in one.changed}
+        lines += [f"  - {escaped(f'{layer} {key}: {value}')}" for layer, key, value in one.settings if (layer, key) not in moved]
     return lines or ["No measurement says what its stack was."]
 
 
-def _commands(a: Analysis) -> list[str]:
+def _commands(a: Analysis, folder: str) -> list[str]:
     lines = [f"- {escaped(note)}" for note in commands.measuring_notes(a)]
     suite = commands.suite_text(a)
     if suite:
-        lines += ["", f"{commands.SUITE_FILE}:", "", *_code(suite), "", *_code("\n".join(command for _variant, command in commands.measuring_commands(a)))]
+        lines += ["", f"### {commands.SUITE_FILE}: the cells as they were measured", "", *_code(suite), ""]
+        lines += ["### Measure each variant", "", *_code("\n".join(command for _variant, command in commands.measuring_commands(a)))]
+    else:
+        lines += ["", "The campaign has no job files, so there is no suite to measure it again."]
+    lines += ["", "### Make this report again", "", *_code(commands.report_command(folder, a))]
+    if a.jobs:
+        lines += ["", "What fio was given in each cell (fio --output-format=json+ job.fio):"]
+    for one in a.jobs:
+        lines += ["", f"- {escaped(one.cell)}, as {escaped(one.host)} got it:", "", *(f"    {line}" for line in _code(one.text))]
     return lines
 
 
@@ -308,8 +349,21 @@ def _results(a: Analysis) -> t.Iterator[list[str]]:
             claim = f"not comparable: {result.reason}" if result.reason else result.verdict.replace("_", " ")
             value = answer_text.value_of(one, result)
             noise = "-" if result.noise is None else f"{result.noise:.1%}{' noisy' if result.is_noisy else ''}"
+            measured = f"{counted(len(result.hosts), 'host')}, {counted(result.repeats, 'repeat')}"
             safety = [result.acknowledged, result.safety.device_loss]
-            yield [one.host_class.label, answer_text.workload_name(one), name, value, ratio, interval, claim, noise, *safety]
+            yield [
+                one.host_class.label,
+                answer_text.workload_name(one),
+                name,
+                value,
+                ratio,
+                interval,
+                chance(found.p if found else None),
+                claim,
+                measured,
+                noise,
+                *safety,
+            ]
 
 
 def _sum(row: t.Any) -> str:

@@ -41,7 +41,7 @@ def write_report(campaign: Path, found: analysis.Analysis, formats: t.Sequence[s
     """
     makers: dict[str, t.Callable[[], str]] = {
         "html": lambda: page.render(found, str(campaign)),
-        "markdown": lambda: twins.markdown(found),
+        "markdown": lambda: twins.markdown(found, str(campaign)),
         "csv": lambda: twins.csv_text(found),
     }
     files = write_files(campaign, {FORMATS[name]: makers[name] for name in formats})

@@ -20,8 +20,9 @@ from xml.etree import ElementTree
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, escaped, figure, listed, size, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 
 if t.TYPE_CHECKING:
@@ -34,6 +35,9 @@ SAME_OR_BETTER, REGRESSION, NOT_COMPARABLE = 0, 1, 2
 #: What is compared unless thresholds name others.
 USUAL_METRICS = ("iops", "p99")
 
+#: Of the values, by metric.
+UNITS = {"iops": "IOPS", "bandwidth": "bytes/s", **{name: "ns" for name in METRICS if name not in ("iops", "bandwidth")}}
+
 _FINE = frozenset({"better", "same", "not_worse"})
 _OWN_KEY = "stack_sha256"
 
@@ -45,7 +49,10 @@ class Line:
     :param verdict: ``better``, ``same``, ``not_worse`` (a difference that matters is excluded to the bad side only), ``worse``,
         ``undecided``, ``not_enough_repeats``, ``not_comparable``, ``missing``.
     :param ratio: candidate by baseline; ``low`` and ``high``: its interval of the confidence ``confidence``.
-    :param left_out: hosts that could not be compared, and why."""
+    :param left_out: hosts that could not be compared, and why.
+    :param baseline_value: median over hosts of the medians of their repeats, in ``unit``; ``candidate_value`` likewise. Of the hosts that
+        were compared; where none was, of all hosts of the side. ``None`` without a number.
+    :param unit: ``IOPS``, ``bytes/s`` or ``ns``."""
 
     variant: str
     cell: str
@@ -61,6 +68,9 @@ class Line:
     p: float | None = None
     hosts: int = 0
     left_out: tuple[str, ...] = ()
+    baseline_value: float | None = None
+    candidate_value: float | None = None
+    unit: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,25 +155,16 @@ def _line(
     new: t.Mapping[str, list[Measurement]],
     keys: t.Sequence[str],
 ) -> Line:
+    """The comparison of one metric, with the values of both sides."""
     column, higher_is_better, _usual = METRICS[metric]
+    sides, left_out = _sides(old, new, column, keys)
+    own, others = ([pair[place] for pair in sides.values()] or [_values(runs, column) for runs in side.values()] for place, side in enumerate((old, new)))
+    values = {"baseline_value": _middle(own), "candidate_value": _middle(others), "unit": UNITS[metric]}
     if not new:
-        return Line(*key, metric, "missing", "the candidate has no number of it", percent)
-    sides: dict[str, tuple[list[float], list[float]]] = {}
-    left_out = []
-    for host, runs in sorted(old.items()):
-        others = new.get(host, [])
-        different = differences(runs, others, keys)
-        values = _values(runs, column), _values(others, column)
-        if not others:
-            left_out.append(f"{host}: not in the candidate")
-        elif different:
-            left_out.append(f"{host}: {'; '.join(different)}")
-        elif all(values):
-            sides[host] = values
+        return Line(*key, metric, "missing", "the candidate has no number of it", percent, **values)
     if not sides:
-        if left_out:
-            return Line(*key, metric, "not_comparable", listed(left_out, 2), percent, left_out=tuple(left_out))
-        return Line(*key, metric, "not_comparable", f"no repeat has samples enough for {metric}", percent)
+        reason = listed(left_out, 2) if left_out else f"no repeat has samples enough for {metric}"
+        return Line(*key, metric, "not_comparable", reason, percent, left_out=tuple(left_out), **values)
     found = compare_fleet(sides, higher_is_better=higher_is_better, practical=percent / 100).overall
     interval = found.interval
     return Line(
@@ -179,7 +180,32 @@ def _line(
         p=found.p,
         hosts=len(sides),
         left_out=tuple(left_out),
+        **values,
     )
+
+
+def _sides(
+    old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]], column: str, keys: t.Sequence[str]
+) -> tuple[dict[str, tuple[list[float], list[float]]], list[str]]:
+    """The values of the hosts that can be compared, and why others cannot be."""
+    sides: dict[str, tuple[list[float], list[float]]] = {}
+    left_out = []
+    for host, runs in sorted(old.items()):
+        others = new.get(host, [])
+        different = differences(runs, others, keys)
+        values = _values(runs, column), _values(others, column)
+        if not others:
+            left_out.append(f"{host}: not in the candidate")
+        elif different:
+            left_out.append(f"{host}: {'; '.join(different)}")
+        elif all(values):
+            sides[host] = values
+    return sides, left_out
+
+
+def _middle(hosts: t.Iterable[list[float]]) -> float | None:
+    """The median over hosts of the medians of their repeats."""
+    return median(median(values) for values in hosts)
 
 
 def _verdict(found: Comparison, practical: float, *, higher_is_better: bool) -> str:
@@ -233,15 +259,28 @@ def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
         *(f"- {name.replace('_', ' ')}: {escaped(str(value))}" for name, value in about.items() if value),
         "",
     ]
-    lines += ["| verdict | variant | cell | direction | metric | ratio | interval | hosts | why |", "|" + " --- |" * 9]
+    lines += ["| verdict | variant | cell | direction | metric | baseline | candidate | ratio | interval | hosts | why |", "|" + " --- |" * 11]
     for one in sorted(found.lines, key=lambda line: order.index(line.verdict)):
-        interval = f"{times(one.low)} to {times(one.high)}" if one.low is not None else "-"
+        interval = f"{span(one.low, one.high)} x" if one.low is not None and one.high is not None else "-"
         why = "; ".join([one.reason, *one.left_out[:3]])
-        cells = [one.verdict.replace("_", " "), one.variant, one.cell, one.direction, one.metric, times(one.ratio), interval, str(one.hosts), why]
+        named = [one.verdict.replace("_", " "), one.variant, one.cell, one.direction, one.metric]
+        cells = [*named, with_unit(one, one.baseline_value), with_unit(one, one.candidate_value), times(one.ratio), interval, str(one.hosts), why]
         lines.append(f"| {' | '.join(map(escaped, cells))} |")
     if found.added:
         lines += ["", f"Only the candidate has: {escaped(listed(found.added, 20))}."]
     return "\n".join(lines) + "\n"
+
+
+def with_unit(line: Line, value: float | None) -> str:
+    """One of the values of a line: ``1,420 IOPS``, ``5.82 MB/s``, ``2 ms``; ``-`` for none."""
+    if value is None or line.unit == "ns":
+        return duration(value)
+    return f"{size(value)}/s" if line.unit == "bytes/s" else f"{figure(value)} {line.unit}"
+
+
+def both_values(line: Line) -> str:
+    """Of both sides, with their unit."""
+    return f"baseline {with_unit(line, line.baseline_value)}, candidate {with_unit(line, line.candidate_value)}"
 
 
 def as_junit(found: Compared, name: str) -> str:
@@ -255,5 +294,7 @@ def as_junit(found: Compared, name: str) -> str:
         case = ElementTree.SubElement(suite, "testcase", classname=plain(f"{one.variant}.{one.cell}.{one.direction}"), name=one.metric, time="0")
         if one.verdict not in _FINE:
             what = ElementTree.SubElement(case, "failure" if one.verdict == "worse" else "error", type=one.verdict, message=plain(one.reason, 500))
-            what.text = plain("; ".join(one.left_out), 2000)
+            what.text = plain("; ".join([both_values(one), *one.left_out]), 2000)
+        else:
+            ElementTree.SubElement(case, "system-out").text = both_values(one)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(suite, encoding="unicode") + "\n"

@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import pathlib
 import re
 import types
 
+import jinja2
 import pytest
+import yaml
 
 for library in ("numpy", "duckdb", "ruptures", "plotly"):
     pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
@@ -57,6 +61,20 @@ def test_files_are_written_on_request(folder):
     assert {row["baseline"] for row in result["ratios"]} == {re.search(r" (?:as|than) (\w+)", result["answer"][0])[1]}, "one baseline for all"
     again, _printed = run(report_action, path=str(folder))
     assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
+
+
+def test_the_playbook_writes_every_format_by_default(folder):
+    """As the playbook calls the module when no variable is set."""
+    collection = pathlib.Path(report_action.__file__).resolve().parents[2]
+    [play] = yaml.safe_load((collection / "playbooks" / "report.yml").read_text())
+    template = jinja2.Environment().from_string(play["tasks"][0]["cachefleet.storage.report"]["files"])
+    formats = ast.literal_eval(template.render())
+    assert sorted(formats) == sorted(write.FORMATS)
+    for path in (folder / "reports").glob("report.*"):
+        path.unlink()
+    result, _printed = run(report_action, path=str(folder), files=formats)
+    assert {path.name for path in (folder / "reports").iterdir() if path.stat().st_size} >= {"report.html", "report.md", "report.csv"}
+    assert sorted(result["files"]) == ["csv", "html", "markdown"]
 
 
 def test_many_hosts_are_printed_as_aggregates(tmp_path, monkeypatch):

@@ -34,7 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     twins,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import read_suite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import Job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
@@ -81,6 +81,44 @@ def test_no_name_is_given_twice(html):
 def test_markdown_has_the_sections_of_the_page(six, html):
     labels = re.findall(r'<a href="#\w+">([^<]+)</a>', html)
     assert re.findall(r"^## (.+)$", twins.markdown(six), re.MULTILINE) == labels
+
+
+@pytest.fixture(scope="module")
+def everything(six):
+    """With garbage collection, a search, differing settings and job files, so that no section is left out."""
+    search = json.dumps({"limit": "p99 <= 2 ms", "answer": "found", "over": "jobs", "value": 8, "iops": 900})
+    measured = [measurement(cell="gc-4k", collection_rate=6.5e8, collection_shown_by="fall", search=search)]
+    collected = analysed(Rows("c", measured))
+    return dataclasses.replace(six, collection=collected.collection, searches=collected.searches, jobs=(Job("randwrite-4k", "node1", JOB),))
+
+
+def test_markdown_has_the_headings_of_the_page_below_its_sections(everything):
+    """Titles of charts are left out: Markdown has them as items of lists, and tables in place of the charts."""
+    html = page.render(everything, "results/x").partition('<script type="application/json"')[0]
+    charts_of = r"<section><h3>.*?</h3>|<h3 id=.*?</h3>|<figure.*?</figure>"
+    headings_of_page = {
+        name: [re.sub(r"&#39;", "'", one) for one in re.findall(r"<h3>(.+?)</h3>", re.sub(charts_of, "", part, flags=re.DOTALL))]
+        for name, part in re.findall(r'<section id="(\w+)">\n(.*?)(?=<section id="\w+">|</main>)', html, re.DOTALL)
+        if name != "heat"
+    }
+    labels = dict(page.SECTIONS)
+    said = twins.markdown(everything, "results/x")
+    parts = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", said, re.DOTALL | re.MULTILINE))
+    for name, expected in headings_of_page.items():
+        found = [one.replace("\\", "") for one in re.findall(r"^### (.+)$", parts[labels[name]], re.MULTILINE)]
+        assert name == "curves" or found == expected, name
+    assert [one for name in ("comparison", "series") for one in headings_of_page[name]] == ["Most load under a latency limit", "Garbage collection"]
+    assert "report_campaign=results/x" in said and "        rw=randwrite" in said
+
+
+def test_markdown_has_the_figures_of_the_answer_of_the_page(six):
+    """The p-value, hosts and repeats of each variant."""
+    part = twins.markdown(six).partition("## Answer\n")[2].partition("\n## ")[0]
+    rows = [[cell.strip().replace("\\", "") for cell in line.split("|")[1:-1]] for line in part.splitlines() if line.startswith("|")]
+    lines = [dict(zip(rows[0], row)) for row in rows[2:]]
+    results = [result for one in six.answer.workloads for result in one.results]
+    assert [line["p"] for line in lines] == [text.chance(one.comparison.p if one.comparison else None) for one in results]
+    assert {line["hosts and repeats"] for line in lines} == {"6 hosts, 4 repeats"}
 
 
 # --- the picture of the answer

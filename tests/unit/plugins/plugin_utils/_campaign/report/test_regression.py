@@ -137,3 +137,38 @@ def test_output_files_match_the_result():
     text = regression.as_markdown(found, {"baseline": "x"})
     assert "| worse |" in text
     assert text.index("| worse |") < text.index("| missing |")
+
+
+def test_files_have_the_absolute_values_of_both_sides():
+    """Of each host the median of its repeats, of these the median."""
+    hosts = {"a": 1.0, "b": 2.0, "c": 4.0}
+    old = [one for host, factor in hosts.items() for one in runs(factor, host=host)]
+    new = [one for host, factor in hosts.items() for one in runs(factor * 0.8, host=host, latency=0.5)]
+    found = compared(old, new, {"iops": 5, "p99": 10})
+    assert {one.metric: (one.baseline_value, one.candidate_value, one.unit) for one in found.lines} == {
+        "iops": (2000.0, 1600.0, "IOPS"),
+        "p99": (2e6, 1e6, "ns"),
+    }
+    written = json.loads(regression.to_json(found, {}))["lines"]
+    assert [(one["baseline_value"], one["candidate_value"], one["unit"]) for one in written] == [(2000.0, 1600.0, "IOPS"), (2e6, 1e6, "ns")]
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in regression.as_markdown(found, {}).splitlines() if line.startswith("| ")]
+    assert [dict(zip(rows[0], row))[name] for row in rows[2:] for name in ("metric", "baseline", "candidate")] == [
+        "iops", "2,000 IOPS", "1,600 IOPS", "p99", "2 ms", "1 ms",
+    ]  # fmt: skip
+    suite = ElementTree.fromstring(regression.as_junit(found, "x"))
+    said = {case.get("name"): "".join(case.itertext()) for case in suite}
+    assert said == {"iops": "baseline 2,000 IOPS, candidate 1,600 IOPS", "p99": "baseline 2 ms, candidate 1 ms"}
+
+
+def test_values_of_both_sides_are_those_of_the_compared_hosts():
+    old, new = runs() + runs(9.0, host="b"), runs(2.0) + runs(9.0, host="b", kernel="6.9")
+    [line] = compared(old, new, {"bandwidth": 5}).lines
+    alone = compared(runs(), runs(2.0), {"bandwidth": 5}).lines[0]
+    assert (line.hosts, line.unit, line.baseline_value, line.candidate_value) == (1, "bytes/s", alone.baseline_value, alone.candidate_value)
+
+
+def test_values_without_a_comparison_are_of_all_hosts_of_a_side():
+    missing, different = (compared(runs(), new, {"iops": 5}).lines[0] for new in ([], runs(0.5, kernel="6.9")))
+    assert (missing.verdict, missing.baseline_value, missing.candidate_value) == ("missing", 1000.0, None)
+    assert (different.verdict, different.baseline_value, different.candidate_value) == ("not_comparable", 1000.0, 500.0)
+    assert regression.with_unit(missing, missing.candidate_value) == "-"

@@ -129,7 +129,7 @@ def test_garbage_collection_rates_are_listed_per_block_size():
         ("4k", 2, 650e6, 600e6, 700e6, ("fall",)),
         ("64k", 1, 1200e6, 1200e6, 1200e6, ("fill",)),
     ]
-    assert "| gc-4k | 4k | none | SSD A | 2 | 650 MB/s | fall |" in twins.markdown(found)
+    assert "| gc-4k | 4k | none | SSD A | 2 | 650 MB/s | 600 MB | 700 MB | fall |" in twins.markdown(found)
     shown = page.render(found, "c")
     assert (
         "<h3>Garbage collection</h3>" in shown
@@ -360,6 +360,13 @@ def test_csv_has_a_line_per_point_and_no_zero_for_missing_values(six):
     few = analysed(Rows("=c", one_variant(100, p999_ns=None, host="@x")))
     (row,) = csv.DictReader(io.StringIO(twins.csv_text(few)))
     assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
+
+
+def test_every_column_of_the_csv_is_documented_in_its_order(six):
+    page = (pathlib.Path(__file__).resolve().parents[6] / "docs/report.md").read_text()
+    rows = re.findall(r"^\| (`.*?`) \|", page.partition("## Columns of report.csv")[2].partition("\n## ")[0], re.MULTILINE)
+    documented = [name for row in rows for name in re.findall(r"`(\S+?)`", row)]
+    assert documented == twins.csv_text(six).splitlines()[0].split(",")
 
 
 @pytest.mark.parametrize(("value", "message"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])

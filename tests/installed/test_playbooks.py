@@ -127,7 +127,9 @@ def test_mounted_or_missing_device_is_refused_with_one_sentence(controller):
 
 
 def test_site_continues_without_an_unreachable_host_and_reports_it(controller):
-    played = controller.play("site", "here", "gone")
+    # A host with empty lists is not contacted. No drive has this serial number.
+    queues = [{"match": {"serial": ["NOT_THERE"]}, "scheduler": "none", "persistent": False}]
+    played = controller.play("site", "here", "gone", block_queue_devices=queues)
     assert played.returncode != 0
     assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("gone ")] == [["unreachable=1", "failed=0"]]
     assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("here ")] == [["unreachable=0", "failed=0"]]

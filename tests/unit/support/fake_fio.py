@@ -52,9 +52,10 @@ def _run(words: list[str], behaviour: dict) -> int:
         text = file.read()
     options = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
     name = re.findall(r"^\[(.*)\]$", text, re.MULTILINE)[-1]
-    number = _remember(name, text)
     told: list[int] = []
     signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour.get("deaf") else lambda signum, frame: told.append(signum))
+    # Last: whoever reads that it runs may end it at once.
+    number = _remember(name, text)
     if "exec_prerun" in options and subprocess.call(["/bin/sh", "-c", f"{options['exec_prerun']} > {name}.prerun.txt 2>&1"]):
         return 1
     began = time.time()

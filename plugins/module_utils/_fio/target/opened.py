@@ -60,6 +60,8 @@ def _family(pid: int, proc: Path) -> t.Iterator[Path]:
     while queue:
         place = proc / str(queue.pop(0))
         yield place
-        for children in place.glob("task/*/children"):
-            with contextlib.suppress(OSError, ValueError):
-                queue += [int(word) for word in children.read_text().split()]
+        # A process may end between any two of these lines: it has opened nothing any more.
+        with contextlib.suppress(OSError):
+            for thread in os.listdir(place / "task"):
+                with contextlib.suppress(OSError, ValueError):
+                    queue += [int(word) for word in (place / "task" / thread / "children").read_text().split()]

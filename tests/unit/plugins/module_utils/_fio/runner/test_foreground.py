@@ -319,7 +319,8 @@ def test_long_cells_report_status_every_minute(rig):
 def test_progress_is_written_for_every_due_cell(rig):
     rig.measure(cell(repeat=3))
     place, seen = rig.spool.home / "progress.json", rig.root / "seen"
-    rig.behave(does=f"until ! cmp -s {place} {seen}; do sleep 0.05; done; cp {place} {seen}; tr -d '\\n' < {place} >> {seen}.all; echo >> {seen}.all")
+    waits = f"while cp {place} {seen}.now && cmp -s {seen}.now {seen}; do sleep 0.05; done"
+    rig.behave(does=f"{waits}; mv {seen}.now {seen}; tr -d '\\n' < {seen} >> {seen}.all; echo >> {seen}.all")
     shutil.copy(place, seen)
     rig.measure(cell(), cell(repeat=3), cell(repeat=2))
     rows = [json.loads(line) for line in (rig.root / "seen.all").read_text().splitlines()]

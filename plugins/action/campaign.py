@@ -36,6 +36,9 @@ class ActionModule(ActionBase):
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
         host = str((task_vars or {}).get("inventory_hostname", ""))
+        if options["plan_text"]:
+            self._display.display("\n" + "\n".join(plain(line, 1000) if line.strip() != line else line for line in options["plan_text"].split("\n")) + "\n")
+            return {"changed": False, "due": [], "steps": []}
         try:
             return self._open(options, host)
         except StorageError as error:

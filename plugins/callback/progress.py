@@ -45,7 +45,6 @@ seealso:
 
 import atexit
 import contextlib
-import re
 import shutil
 import sys
 import threading
@@ -56,6 +55,7 @@ from pathlib import Path
 from ansible import constants
 from ansible.plugins.callback import CallbackBase
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import cut, widths_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import Watched, watched_hosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.watch import HEADER, columns_of, line_of, mark_of, ordered, sum_of
@@ -270,15 +270,10 @@ def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120
     for place, title in enumerate(HEADER):
         table.add_column(title, justify="right" if 3 <= place <= 5 else "left", no_wrap=True, overflow="ellipsis")
     shown = ordered(hosts, now)[:room]
-    lines = [columns_of(one, now) for one in sorted(shown, key=_place)]
+    lines = [columns_of(one, now) for one in sorted(shown, key=lambda one: natural(one.host))]
     widths = widths_of([HEADER, *lines], (2, 0, 6), width)
     for line in lines:
         # Text, for in a plain string rich would interpret its own markup.
         table.add_row(*(Text(cut(column, wide) if wide else "") for column, wide in zip(line, widths, strict=True)))
     rest = len(hosts) - len(shown)
     return Group(table, Text((f"and {rest} more. " if rest else "") + sum_of(hosts, now), style="bold", no_wrap=True, overflow="ellipsis"))
-
-
-def _place(one: Watched) -> list[tuple[int, str]]:
-    """Natural sort key of the host name: a host keeps its line between two updates."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.findall(r"\d+|\D+", one.host)]

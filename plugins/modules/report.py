@@ -152,6 +152,8 @@ text:
 rows:
   description:
     - One entry per host, variant, cell and direction. Latencies are in ns, bandwidth is in bytes per second.
+    - C(noise) is the standard deviation of the IOPS of the repeats by their mean. The C(state) is V(noisy) if all repeats are V(ok) and it
+      is above 0.05.
     - They are followed by the combined rows of several hosts, whose host is C(all N hosts) or C(group NAME). With several targets at the same
       time it is C(HOST, N targets), C(all N targets) or C(group NAME, N targets).
     - With more than 20 hosts there are only these, and C(median of N).

@@ -224,7 +224,7 @@ class Sampler:
                 rows = [f"{epoch:.3f},{name},{found[name].row}\n" for name in one.names if found.get(name) is not None]  # type: ignore[union-attr]
                 _append(one.folder / DEVICE_SERIES, rows)
         self._sample_caches(at, epoch)
-        tops = {one.top for one in self.watched if one.top}
+        tops = counted_once(self.watched)
         self.report(figures([rate for name, rate in found.items() if name in tops and rate is not None]))
 
     def _sample_caches(self, at: float, epoch: float) -> None:
@@ -236,6 +236,12 @@ class Sampler:
                 rows = [f"{epoch:.3f},{row}\n" for row in self.read_caches(one.names)]
                 place = one.folder / CACHE_SERIES
                 _append(place, ([] if place.exists() else [CACHE_COLUMNS + "\n"]) + rows if rows else [])
+
+
+def counted_once(watched: t.Sequence[Watched]) -> set[str]:
+    """The devices of the targets, without those below another target: what passes both would be counted twice."""
+    below = {name for one in watched for name in one.names if name != one.top}
+    return {one.top for one in watched if one.top} - below
 
 
 def _append(path: Path, rows: t.Sequence[str]) -> None:

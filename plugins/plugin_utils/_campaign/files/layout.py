@@ -69,6 +69,11 @@ def plain(text: t.Any, longest: int = 200) -> str:
     return cleaned if len(cleaned) <= longest else cleaned[: longest - 3] + "..."
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """Sort key of a name: 4 before 16."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", name)]
+
+
 def default_campaign_name(now: datetime.datetime, label: str = "") -> str:
     """``2026-11-21T1403Z`` or ``2026-11-21T1403Z-label``, from a time of the controller's clock in UTC.
 

@@ -14,8 +14,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -32,7 +31,7 @@ def noise_of(points: t.Sequence[Point]) -> dict[LineKey, float]:
     for one in points:
         rates = [run.iops for run in one.runs if run.iops is not None]
         if len(rates) > 1 and one.direction != "sync" and not is_probe(one.cell):
-            groups.setdefault((models[key_of(one)], one.cell, one.direction, one.variant), []).append(finite(rates, "repeats"))
+            groups.setdefault((models[key_of(one)], one.cell, one.direction, one.variant), []).append(rates)
     pooled = {key: pooled_noise(values) for key, values in groups.items()}
     return {key: noise for key, noise in pooled.items() if noise is not None}
 

@@ -375,7 +375,7 @@ def _sum(row: t.Any) -> str:
 def _cell(cell: t.Any, vary: float | None) -> str:
     if cell is None:
         return "-"
-    marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state != "ok" else "") if word)
+    marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state not in ("ok", "noisy") else "") if word)
     about = "" if vary is None else f", noise {vary:.1%}{' noisy' if noise.is_noisy(vary) else ''}"
     return f"{figure(cell.iops)}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{about}{marks}"
 

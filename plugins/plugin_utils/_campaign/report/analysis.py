@@ -16,12 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, natural, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, comparison_table, costs, cpu, loads, problems, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.comparison_table import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution

@@ -29,8 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing, pair, values_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import NOISE_GATE, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -234,7 +233,7 @@ def _result(
         hosts=tuple(own),
         value=median(median(values_of(here, column)) for here in own.values()),
         repeats=min(len(here) for here in own.values()),
-        noise=pooled_noise([finite(values_of(here, column), "repeats") for here in own.values()]),
+        noise=pooled_noise([values_of(here, column) for here in own.values()]),
         pairing=None if name == base else pair(METRICS[question.metric], sides.get(base, {}), own, keys),
         safety=safety[name],
         acknowledged=safety[name].acknowledged(needs_no_flush=needs_no_flush),

@@ -13,7 +13,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, duration, figure, listed, percent, span
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import FEWEST_REPEATS, NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS, NOISE_GATE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer

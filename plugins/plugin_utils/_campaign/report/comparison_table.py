@@ -9,11 +9,10 @@
 
 from __future__ import annotations
 
-import re
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import keeps_as_much
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
@@ -133,8 +132,3 @@ def _worst_verdict(here: t.Sequence[Point]) -> str:
 def _load(one: t.Any) -> str:
     parts = [counted(one.numjobs, "job") if one.numjobs else "", f"queue depth {one.iodepth}" if one.iodepth else ""]
     return "".join(f", {part}" for part in parts if part)
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """4 before 16."""
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"([0-9]{1,9})", name)]

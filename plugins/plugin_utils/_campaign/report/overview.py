@@ -17,6 +17,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
@@ -66,7 +67,7 @@ class Overview:
 def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
     """Every host, from the files of a campaign."""
     files = CampaignFiles(campaign)
-    rows = rows_of(files.measurements)
+    rows = _ordered(rows_of(files.measurements), campaign.variants)
     ratios = ratios_of(campaign.variants, rows, files.measurements, baseline)
     aggregates = aggregates_of(files)
     rows += aggregate.rows_of(aggregates)
@@ -75,6 +76,11 @@ def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
     shown = [row for row in rows if row.direction or (row.host, row.variant, row.cell) not in answered]
     sums = [one.to_dict() for one in aggregates]
     return Overview(campaign, rows, shown, ratios, aggregates, sums, aggregate.notes_of(aggregates), answers)
+
+
+def _ordered(rows: t.Iterable[Row], variants: t.Sequence[str]) -> list[Row]:
+    """Hosts and cells in natural order, variants in theirs; directions as they come."""
+    return sorted(rows, key=lambda row: (natural(row.host), variants.index(row.variant), natural(row.cell)))
 
 
 def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = ()) -> Overview:
@@ -95,7 +101,7 @@ def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.
     records = tuple(CellRecord(one.host, CellKey(one.variant, one.cell, one.repeat), one.state, one.reason or "") for one in once.values())
     aggregates = [one for one in read.aggregates if not one.host]
     rows = [*aggregate.rows_of(aggregates), *_median_rows(points)]
-    rows.sort(key=lambda row: (variants.index(row.variant), row.cell, row.direction))
+    rows.sort(key=lambda row: (variants.index(row.variant), natural(row.cell), row.direction))
     ratios = _ratios(points, baseline or (variants[0] if variants else ""))
     campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
     sums = [one.to_brief_dict() for one in aggregates]

@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row, known, median, median_of_all, spread_of, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row, known, median, median_of_all, spread_of, state_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import (
     Results,
     Run,
@@ -186,7 +186,7 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
                 spread=spread_of(iops),
                 runs=len(iops),
                 planned=len(runs),
-                state=worst(one.state for one in runs),
+                state=state_of([one.state for one in runs], iops),
                 verdict=None,
                 iops_of_runs=tuple(iops),
             )

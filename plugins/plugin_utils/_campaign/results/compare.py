@@ -13,13 +13,11 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, differences
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
-
-#: With fewer repeats on either side no rank test can reach 5 % (3 against 3: 0.10; 4 against 4: 0.029).
-REPEATS_FOR_A_CLAIM = 4
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def _ratio(row: Row, first: Row | None, base: str, different: t.Sequence[str]) -
     if different:
         return sentence(None, "not comparable: " + "; ".join(different))
     counts = f"{first.runs} and {row.runs} repeats"
-    if min(first.runs, row.runs) < REPEATS_FOR_A_CLAIM:
-        return sentence(row.iops / first.iops, f"{counts}: fewer than {REPEATS_FOR_A_CLAIM}, no significance claimed")
+    if min(first.runs, row.runs) < FEWEST_REPEATS:
+        return sentence(row.iops / first.iops, f"{counts}: fewer than {FEWEST_REPEATS}, no significance claimed")
     apart = max(first.iops_of_runs) < min(row.iops_of_runs) or max(row.iops_of_runs) < min(first.iops_of_runs)
     return sentence(row.iops / first.iops, f"{counts}, " + ("no value of one is among the other's" if apart else "their values overlap"))

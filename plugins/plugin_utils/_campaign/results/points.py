@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import DIRECTIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN, Percentile
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NoiseGate, noise_gate
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -26,6 +27,7 @@ class Point:
     """One direction of one cell on one host in one variant, over its repeats. Numbers are medians of repeats, ``None`` if not measured.
 
     :param samples: fewest I/Os of a repeat, of which the latency is known.
+    :param state: the worst of the repeats, or ``noisy`` if all of them are ok and they vary too much.
     :param hidden: percentiles that are ``None`` only because a repeat had too few I/Os for them.
     """
 
@@ -58,7 +60,7 @@ class Row:
     :param direction: ``read``, ``write``, ``trim`` or ``mixed``; empty if nothing was measured.
     :param spread: (largest - smallest) / median of the IOPS of the repeats; ``None`` with fewer than two.
     :param runs: repeats with numbers; ``planned``: all of them.
-    :param state: the worst of the repeats.
+    :param state: the worst of the repeats, or ``noisy`` if all of them are ok and they vary too much.
     """
 
     host: str
@@ -76,9 +78,15 @@ class Row:
     verdict: str | None
     iops_of_runs: tuple[float, ...] = ()
 
+    @property
+    def gate(self) -> NoiseGate:
+        """Whether its repeats are quiet enough, and how many it needs."""
+        return noise_gate(self.iops_of_runs)
+
     def to_dict(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
         values = dict(vars(self))
+        values["noise"] = self.gate.noise
         values["latency_ns"] = dict(values.pop("latency"))
         values["iops_of_runs"] = list(self.iops_of_runs)
         return values
@@ -102,7 +110,7 @@ def _point(key: tuple[str, str, str, str], runs: list[Measurement], state: str) 
     return Point(
         *key,
         runs=runs,
-        state=state,
+        state=state_of([state], known(run.iops for run in runs)),
         iops=median(run.iops for run in runs),
         bandwidth=median(run.bw_bytes for run in runs),
         latency=latency,
@@ -144,7 +152,7 @@ def _row(key: tuple[str, str, str], direction: str, point: Point | None, sync: P
         spread=spread_of(iops),
         runs=len(runs),
         planned=len({one.repeat for one in of}),
-        state=worst(one.state for one in of),
+        state=state_of([one.state for one in of], iops),
         verdict=_verdict(of),
         iops_of_runs=tuple(iops),
     )
@@ -187,6 +195,12 @@ def spread_of(values: t.Sequence[float]) -> float | None:
     """(largest - smallest) / median; ``None`` of fewer than two."""
     middle = median(values)
     return (max(values) - min(values)) / middle if middle and len(values) > 1 else None
+
+
+def state_of(states: t.Sequence[str], iops: t.Sequence[float]) -> str:
+    """The worst state of repeats; ``noisy`` if all of them are ok and their IOPS vary by more than the noise gate."""
+    found = worst(states)
+    return "noisy" if found == "ok" and noise_gate(iops).is_noisy else found
 
 
 def worst(states: t.Iterable[str]) -> str:

@@ -8,10 +8,12 @@
 """A campaign as plain text for a terminal, or for a file. Pure: text in, text out, no colours.
 
 IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what was not measured.
+What is the same on every line is said once below; in a narrow terminal a host is a heading and less is shown, which is said too.
 """
 
 from __future__ import annotations
 
+import re
 import textwrap
 import typing as t
 from collections import Counter
@@ -20,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign
@@ -31,12 +34,26 @@ UNLIMITED = 10**6
 
 _NOTHING = "-"
 _NARROWEST = 8
+#: A name is not cut below this for a column that can be left out.
+_READABLE = 18
 #: Sentences of the answer.
 _MOST_ANSWERS = 12
 #: What is printed once where it is the same on all of so many lines or more.
-_DROPPABLE = frozenset({"VARIANT", "RUNS", "SPREAD", "STATE", "VERDICT"})
+_DROPPABLE = frozenset({"HOST", "VARIANT", "CELL", "RUNS", "SPREAD", "STATE", "VERDICT"})
 _FEWEST_TO_DROP = 3
 _NOTE_WIDTH = 60
+#: Below so many columns a host is a heading, and these columns are left out, in this order, until a line fits.
+_WIDE = 100
+_DISPENSABLE = ("p50", "MB/s", "SPREAD", "p99.9", "RUNS")
+
+_HEADER = ("HOST", "VARIANT", "CELL", "IOPS", "MB/s", *(one.name for one in SHOWN), "RUNS", "SPREAD", "STATE", "VERDICT")
+#: Columns whose decimal points are below each other.
+_FIGURES = frozenset({"IOPS", "MB/s", *(one.name for one in SHOWN), "RATIO"})
+_LEFT = frozenset({"HOST", "VARIANT", "CELL", "STATE", "VERDICT", "NOTE"})
+#: What gives way in a narrow terminal.
+_SHRINK = ("CELL", "HOST", "VARIANT")
+#: The parts of a figure: before the decimal point, after it, unit.
+_FIGURE = re.compile(r"(-|[0-9]+)((?:\.[0-9]+)?)(.*)\Z", re.DOTALL)
 
 
 def render(
@@ -74,6 +91,9 @@ def render(
         blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"
     if any(row.synced for row in rows):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
+    noisy = _noise(rows, campaign.name)
+    if noisy:
+        blocks.append(wrapped(noisy).lstrip())
     if answers:
         blocks.append("Searches and rounds:\n" + "\n".join(wrapped(plain(line, 400)) for line in answers))
     if together:
@@ -115,7 +135,7 @@ def format_count(value: float | None) -> str:
     """IOPS or MB/s with as many digits as mean something."""
     if value is None:
         return _NOTHING
-    return f"{value:.0f}" if value >= 100 or value == 0 else f"{value:.3g}"
+    return "0" if value == 0 else f"{value:.3g}" if value < 0.9995 else _digits(value)
 
 
 def format_latency(nanoseconds: float | None) -> str:
@@ -133,11 +153,25 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
+def _noise(rows: t.Sequence[Row], campaign: str) -> str:
+    """Which rows are noisy, and the repeats that they need."""
+    noisy = [row for row in rows if row.state == "noisy"]
+    if not noisy:
+        return ""
+    most = max(noisy, key=lambda row: row.gate.noise or 0.0)
+    rest = [row for row in noisy if row.gate.more]
+    what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {NOISE_GATE:.0%} (standard deviation by mean)"
+    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {most.gate.noise:.0%}."
+    needed = max((row.runs + row.gate.more for row in rest), default=0)
+    add = f" Add repeats on idle hosts: measure again with -e fio_benchmark_campaign={plain(campaign)} -e fio_benchmark_repeats={needed}." if rest else ""
+    done = " More repeats will not change that: find what else the hosts do." if len(rest) < len(noisy) else ""
+    return f"{what}, {where}{add}{done}"
+
+
 def _table(rows: t.Sequence[Row], width: int) -> str:
     if not rows:
         return "Nothing was planned and nothing was measured: no host has fio_benchmark_targets."
     several = _mixed(rows)
-    header = ["HOST", "VARIANT", "CELL", "IOPS", "MB/s", *(one.name for one in SHOWN), "RUNS", "SPREAD", "STATE", "VERDICT"]
     lines = [
         [
             plain(row.host),
@@ -153,15 +187,40 @@ def _table(rows: t.Sequence[Row], width: int) -> str:
         ]
         for row in rows
     ]
-    left = {"HOST", "VARIANT", "CELL", "STATE", "VERDICT"}
-    same = [column for column, name in enumerate(header) if name in _DROPPABLE and len(lines) >= _FEWEST_TO_DROP and len({line[column] for line in lines}) == 1]
-    kept = [column for column in range(len(header)) if column not in same]
-    note = ", ".join(f"{header[column].lower()} {lines[0][column]}" for column in same if lines[0][column] != _NOTHING)
-    cells = [[line[column] for column in kept] for line in (header, *lines)]
-    places = {header[column]: place for place, column in enumerate(kept)}
-    shrink = [places[name] for name in ("CELL", "HOST", "VARIANT") if name in places]
-    text = _aligned(cells, {place for name, place in places.items() if name in left}, shrink, width)
-    return text + (f"\nOn every line: {note}." if note else "")
+    return _laid_out(_HEADER, lines, width)
+
+
+def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> str:
+    """Columns that differ, in the width of the terminal; what is the same on every line is said once below."""
+    columns = {name: [line[place] for line in lines] for place, name in enumerate(header)}
+    same = [name for name in header if name in (*_DROPPABLE, "NOTE") and len(lines) >= _FEWEST_TO_DROP and len(set(columns[name])) == 1]
+    notes = [f"{name.lower()} {columns[name][0]}" if name != "NOTE" else columns[name][0] for name in same if columns[name][0] != _NOTHING]
+    kept = {name: _pointed(values) if name in _FIGURES else values for name, values in columns.items() if name not in same}
+    is_narrow = width < _WIDE
+    hosts = kept.pop("HOST") if is_narrow and "HOST" in kept else None
+    left_out = []
+    for name in _DISPENSABLE if is_narrow else ():
+        if _least(kept) <= width - (2 if hosts else 0):
+            break
+        if kept.pop(name, None) is not None:
+            left_out.append(name)
+    text = _aligned(kept, width, hosts)
+    said = [f"On every line: {', '.join(notes)}."] if notes else []
+    said += [f"Not shown below {_WIDE} columns: {', '.join(left_out)}."] if left_out else []
+    return "\n".join([text, *(line for one in said for line in textwrap.wrap(one, width, break_long_words=False))])
+
+
+def _least(columns: t.Mapping[str, t.Sequence[str]]) -> int:
+    """Characters of a line whose names are cut as far as they can still be read."""
+    widths = {name: max(len(name), *map(len, values)) for name, values in columns.items()}
+    return sum(min(wide, _READABLE) if name in _SHRINK else wide for name, wide in widths.items()) + 2 * (len(columns) - 1)
+
+
+def _pointed(values: t.Sequence[str]) -> list[str]:
+    """Figures with their decimal points, and their units, below each other."""
+    parts = [match.groups() if (match := _FIGURE.match(value)) else (value, "", "") for value in values]
+    whole, fraction, unit = (max(len(part[place]) for part in parts) for place in range(3))
+    return [f"{part[0].rjust(whole)}{part[1].ljust(fraction)}{part[2].ljust(unit)}" for part in parts]
 
 
 def _identity(row: Row | Ratio) -> tuple[str, str, str]:
@@ -175,14 +234,18 @@ def _mixed(rows: t.Sequence[Row | Ratio]) -> set[tuple[str, str, str]]:
 
 def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
     mixed = _mixed(ratios)
-    lines = [["HOST", "CELL", "VARIANT", "RATIO", "NOTE"]]
-    for ratio in ratios:
-        first, *more = textwrap.wrap(plain(ratio.note, 1000), _NOTE_WIDTH)
-        cell = plain(ratio.cell) + (f" ({ratio.direction})" if _identity(ratio) in mixed else "")
-        lines.append([plain(ratio.host), cell, plain(ratio.variant), _format_ratio(ratio.ratio), first])
-        lines += [["", "", "", "", line] for line in more]
+    lines = [
+        [
+            plain(ratio.host),
+            plain(ratio.cell) + (f" ({ratio.direction})" if _identity(ratio) in mixed else ""),
+            plain(ratio.variant),
+            _format_ratio(ratio.ratio),
+            plain(ratio.note, 1000),
+        ]
+        for ratio in ratios
+    ]
     title = f"IOPS against variant {plain(ratios[0].baseline)} (ratio of the medians)"
-    return title + "\n" + _aligned(lines, {0, 1, 2, 4}, (1, 0, 2), width)
+    return title + "\n" + _laid_out(("HOST", "CELL", "VARIANT", "RATIO", "NOTE"), lines, width)
 
 
 def _format_ratio(ratio: float | None) -> str:
@@ -191,19 +254,42 @@ def _format_ratio(ratio: float | None) -> str:
     return f"{ratio:.2f}x" if ratio < 9.995 else f"{ratio:.1f}x"
 
 
-def _aligned(lines: list[list[str]], left: t.Container[int], shrink: t.Sequence[int], width: int) -> str:
-    """Columns two spaces apart that fit into a line, unless different names would be cut to the same text."""
-    widths = widths_of(lines, shrink, width)
+def _aligned(columns: t.Mapping[str, t.Sequence[str]], width: int, headings: t.Sequence[str] | None = None) -> str:
+    """Columns two spaces apart that fit into a line, unless different names would be cut to the same text; a note has its lines below each other.
+
+    :param headings: one for each line; each is printed once, above the lines that have it.
+    """
+    names = list(columns)
+    room = width - (2 if headings else 0)
+    folded = [_folded(note, room) for note in columns.get("NOTE", ())]
+    shown = {name: [note[0] for note in folded] if name == "NOTE" else values for name, values in columns.items()}
+    lines = [names, *([values[place] for values in shown.values()] for place in range(len(next(iter(columns.values())))))]
+    shrink = [names.index(name) for name in _SHRINK if name in names]
+    widths = widths_of(lines, shrink, room)
+    if "NOTE" in names:
+        widths[-1] = max(len(line) for note in folded for line in note)
     for column in shrink:
-        names = {line[column] for line in lines}
-        while len({cut(name, widths[column]) for name in names}) < len(names):
+        distinct = {line[column] for line in lines}
+        while len({cut(name, widths[column]) for name in distinct}) < len(distinct):
             widths[column] += 1
-    return "\n".join(
-        "  ".join(
-            cut(text, width).ljust(width) if column in left else text.rjust(width) for column, (text, width) in enumerate(zip(line, widths, strict=True))
-        ).rstrip()
-        for line in lines
-    )
+    indent = "  " if headings else ""
+    text, before = [indent + _line(lines[0], names, widths)], None
+    for place, line in enumerate(lines[1:]):
+        if headings and headings[place] != before:
+            before = headings[place]
+            text.append(before)
+        text.append(indent + _line(line, names, widths))
+        text += [indent + " " * (sum(widths[:-1]) + 2 * (len(widths) - 1)) + more for more in (folded[place][1:] if folded else ())]
+    return "\n".join(text)
+
+
+def _line(cells: t.Sequence[str], names: t.Sequence[str], widths: t.Sequence[int]) -> str:
+    texts = (cut(text, wide).ljust(wide) if name in _LEFT else text.rjust(wide) for text, name, wide in zip(cells, names, widths, strict=True))
+    return "  ".join(texts).rstrip()
+
+
+def _folded(note: str, width: int) -> list[str]:
+    return textwrap.wrap(note, min(_NOTE_WIDTH, max(width // 2, _NARROWEST))) or [""]
 
 
 def widths_of(lines: t.Sequence[t.Sequence[str]], shrink: t.Sequence[int], width: int) -> list[int]:

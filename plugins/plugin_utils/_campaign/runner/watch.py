@@ -19,7 +19,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about
 
-HEADER = ("HOST", "CELL", "NAME", "IOPS", "LATENCY", "LEFT", "")
+#: The counters are those of the devices, below caches of the page: not what fio counts.
+HEADER = ("HOST", "CELL", "NAME", "DEVICE IOPS", "LATENCY", "LEFT", "")
 
 #: A host that was not polled for so long is shown with the age of what is known, in seconds.
 _OLD = 120.0
@@ -43,9 +44,9 @@ def columns_of(one: Watched, now: float) -> tuple[str, ...]:
 
 
 def line_of(one: Watched, now: float) -> str:
-    """A host as one line: ``db1: 3/12 randread-4k: 12000 IOPS, 1.3 ms, about 5 min left``."""
+    """A host as one line: ``db1: 3/12 randread-4k: device 12000 IOPS, 1.3 ms, about 5 min left``."""
     _host, number, name, iops, latency, left, remark = columns_of(one, now)
-    facts = [f"{iops} IOPS" if iops else "", latency, f"about {left} left" if left else "", remark]
+    facts = [f"device {iops} IOPS" if iops else "", latency, f"about {left} left" if left else "", remark]
     cell = " ".join(filter(None, (number, name)))
     return ": ".join(filter(None, (one.host, cell, ", ".join(filter(None, facts)))))
 
@@ -67,12 +68,12 @@ def ordered(hosts: t.Sequence[Watched], now: float) -> list[Watched]:
 
 
 def sum_of(hosts: t.Sequence[Watched], now: float) -> str:
-    """``200 hosts: 180 measuring, 20 finished; 1250000 IOPS; 812 cells done, 3 of them not ok; about 12 min left``."""
+    """``200 hosts: 180 measuring, 20 finished; devices 1250000 IOPS; 812 cells done, 3 of them not ok; about 12 min left``."""
     states = Counter(one.note or (one.status.state if one.status else "starting") for one in hosts)
     parts = [f"{len(hosts)} {'host' if len(hosts) == 1 else 'hosts'}: " + ", ".join(f"{count} {state}" for state, count in states.most_common(6))]
     rates = [one.status.iops for one in hosts if one.status and one.status.state == "measuring" and one.status.iops is not None]
     if rates:
-        parts.append(f"{format_count(sum(rates))} IOPS")
+        parts.append(f"devices {format_count(sum(rates))} IOPS")
     done, failed = (sum(getattr(one.status, name) for one in hosts if one.status) for name in ("done", "failed"))
     parts.append(f"{done} {'cell' if done == 1 else 'cells'} done" + (f", {failed} of them not ok" if failed else ""))
     left = [seconds for one in hosts if not one.ended and (seconds := one.left(now)) is not None]

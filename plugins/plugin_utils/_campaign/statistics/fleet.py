@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import scipy_stats
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import pooled_noise
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import (
     CONFIDENCE,
     PRACTICAL,
@@ -28,7 +29,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     Interval,
     check_shares,
     compare_in_blocks,
-    pooled_noise,
     verdict_of,
 )
 

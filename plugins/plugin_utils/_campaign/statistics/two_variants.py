@@ -22,23 +22,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import scipy_stats
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS, pooled_noise
 
 if t.TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-#: With three repeats on each side p cannot be under 0.10, with four it can be 0.029.
-FEWEST_REPEATS = 4
 
 #: A difference smaller than this share is irrelevant, however certain it is.
 PRACTICAL = 0.05
 
 CONFIDENCE = 0.95
-
-#: Repeats whose standard deviation is above this share of their mean are noisy.
-NOISE_GATE = 0.05
-
-#: Repeats that may be added to quieten a cell before it is called noisy.
-EXTRA_REPEATS = 5
 
 #: Above so many repeats on a side the null distribution is the normal one, from which it no longer differs.
 _MOST_EXACT = 50
@@ -82,21 +74,6 @@ class Comparison:
     noise: tuple[float | None, float | None]
 
 
-@dataclass(frozen=True)
-class NoiseGate:
-    """Whether repeats are quiet enough.
-
-    :param state: ``quiet``, ``repeat`` (measure ``more`` times), ``noisy`` (no repeats are left), ``too_few`` (the same, never measured twice).
-    :param noise: standard deviation by mean; ``None`` with fewer than two repeats or a mean of 0.
-    :param gate: the share it was held against, to be kept with the result.
-    """
-
-    state: str
-    noise: float | None
-    gate: float
-    more: int
-
-
 def compare(
     baseline: ArrayLike, candidate: ArrayLike, *, higher_is_better: bool = True, practical: float = PRACTICAL, confidence: float = CONFIDENCE
 ) -> Comparison:
@@ -121,24 +98,6 @@ def compare_in_blocks(
     """
     check_shares(practical, confidence)
     return _compared([(finite(one, "baseline"), finite(other, "candidate")) for one, other in blocks], higher_is_better, practical, confidence)
-
-
-def noise_gate(repeats: ArrayLike, *, gate: float = NOISE_GATE, planned: int = FEWEST_REPEATS, extra: int = EXTRA_REPEATS) -> NoiseGate:
-    """Whether a cell was repeated often enough for its noise.
-
-    :param repeats: one value for each repeat that was measured; those that failed are no noise and not in it.
-    :param planned: repeats that are measured in any case.
-    :param extra: repeats that may be added to them.
-    :raises BadInput: for values that are no numbers, or negative.
-    """
-    values = finite(repeats, "repeats")
-    noise = _noise(values)
-    left = max(planned + extra - values.size, 0)
-    if noise is not None and noise <= gate and values.size >= planned:
-        return NoiseGate("quiet", noise, gate, 0)
-    if left:
-        return NoiseGate("repeat", noise, gate, max(planned - values.size, 1))
-    return NoiseGate("too_few" if noise is None else "noisy", noise, gate, 0)
 
 
 def interval_and_p(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]], confidence: float) -> tuple[Interval | None, float]:
@@ -168,16 +127,10 @@ def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, prac
     return "undecided", f"{sentence}: {why}"
 
 
-def pooled_noise(sides: t.Sequence[NDArray[t.Any]]) -> float | None:
-    """Standard deviation by mean of repeats; of several hosts the median, since one noisy host is not a noisy fleet. ``None`` where nothing was repeated."""
-    known = [noise for noise in map(_noise, sides) if noise is not None]
-    return float(np.median(known)) if known else None
-
-
 def _compared(blocks: list[tuple[NDArray[t.Any], NDArray[t.Any]]], higher_is_better: bool, practical: float, confidence: float) -> Comparison:
     used = [(one, other) for one, other in blocks if one.size and other.size]
     repeats = sum(one.size for one, _other in used), sum(other.size for _one, other in used)
-    noise = pooled_noise([one for one, _other in used]), pooled_noise([other for _one, other in used])
+    noise = pooled_noise([one.tolist() for one, _other in used]), pooled_noise([other.tolist() for _one, other in used])
     if not used:
         return Comparison("not_comparable", "one side has no measurement", None, None, None, None, repeats, noise)
     if any((one == 0).any() or (other == 0).any() for one, other in used):
@@ -263,11 +216,6 @@ def _p_with_ties(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]]) -> f
         shift += float(ranks[one.size :].sum()) - other.size * (total + 1) / 2
         variance += one.size * other.size * float(np.var(ranks)) / (total - 1)
     return float(2 * scipy_stats.norm.sf(max(abs(shift) - 0.5, 0.0) / math.sqrt(variance))) if variance else 1.0
-
-
-def _noise(values: NDArray[t.Any]) -> float | None:
-    mean = float(values.mean()) if values.size else 0.0
-    return float(values.std(ddof=1)) / mean if values.size > 1 and mean else None
 
 
 def check_shares(practical: float, confidence: float) -> None:

@@ -74,7 +74,7 @@ def until(condition):
 
 
 def test_line_reports_the_progress_of_a_host():
-    assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: 12000 IOPS, 1.30 ms, about 5 min left"
+    assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: device 12000 IOPS, 1.30 ms, about 5 min left"
 
 
 def test_remaining_time_decreases_between_two_readings():
@@ -101,7 +101,7 @@ def test_fleet_summary():
     hosts = [host(f"n{number}", done=2) for number in range(180)] + [
         host(f"m{number}", state="finished", ended=True, done=12, failed=1) for number in range(20)
     ]
-    assert watch.sum_of(hosts, NOW) == ("200 hosts: 180 measuring, 20 finished; 2160000 IOPS; 600 cells done, 20 of them not ok; about 5 min left")
+    assert watch.sum_of(hosts, NOW) == ("200 hosts: 180 measuring, 20 finished; devices 2160000 IOPS; 600 cells done, 20 of them not ok; about 5 min left")
 
 
 def test_table_fits_the_screen_and_host_markup_is_escaped():

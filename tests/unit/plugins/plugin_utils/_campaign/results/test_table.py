@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
@@ -45,11 +46,11 @@ GOLDEN = """\
 Campaign 2026-11-21T1403Z
 
 HOST   VARIANT  CELL                    IOPS  MB/s      p50       p99     p99.9  RUNS  SPREAD  STATE    VERDICT
-node1  before   randwrite-4k-bound      2400  9.83   400 us   2.50 ms   45.1 ms   1/1       -  ok       durable
-node1  before   randwrite-4k-fdatasync   154  0.63  800 us*         -         -   2/2      5%  ok       durable
-node1  after    randwrite-4k-bound         -     -        -         -         -   0/1       -  failed   at_risk
+node1  before   randwrite-4k-bound      2400  9.83  400 us   2.50 ms   45.1 ms    1/1       -  ok       durable
+node1  before   randwrite-4k-fdatasync   154  0.63  800 us*  -          -         2/2      5%  ok       durable
+node1  after    randwrite-4k-bound         -  -       -      -          -         0/1       -  failed   at_risk
 node1  after    randwrite-4k-fdatasync  1840  7.54  800 us*  5.00 ms*  90.2 ms*   1/1       -  ok       durable
-node2  before   randwrite-4k-bound         -     -        -         -         -   0/1       -  missing  -
+node2  before   randwrite-4k-bound         -  -       -      -          -         0/1       -  missing  -
 * latency of the sync that makes the write durable, not of the write
 
 IOPS against variant before (ratio of the medians)
@@ -113,15 +114,15 @@ def test_width_is_that_of_the_terminal_and_unlimited_for_files(campaign, tmp_pat
 def test_abbreviated_names_stay_distinct(campaign, tmp_path):
     names = [f"randwrite-4k-fdatasync-iodepth-{depth:02d}-numjobs-on-the-whole-device" for depth in range(4)]
     bring(campaign, tmp_path, "node1", "before", *map(cell, names))
-    shown = [line.split()[1] for line in rendered(campaign, width=60).splitlines() if line.startswith("node1")]
-    assert len(set(shown)) == 4, shown
+    shown = [line.split()[0] for line in rendered(campaign, width=60).splitlines() if line.startswith("rand")]
+    assert len(shown) == len(set(shown)) == 4, shown
 
 
 def test_values_common_to_all_lines_are_printed_once(campaign, tmp_path):
     bring(campaign, tmp_path, "node1", "before", *(cell(f"c{number}") for number in range(3)))
     text = rendered(campaign)
     assert "VARIANT" not in text and "STATE" not in text
-    assert "On every line: variant before, runs 1/1, state ok, verdict durable." in text
+    assert "On every line: host node1, variant before, runs 1/1, state ok, verdict durable." in text
 
 
 def test_row_limit_is_applied_and_omitted_rows_are_counted(campaign, tmp_path):
@@ -129,6 +130,60 @@ def test_row_limit_is_applied_and_omitted_rows_are_counted(campaign, tmp_path):
     text = rendered(campaign, most_rows=2)
     assert sum(line.startswith("node1") for line in text.splitlines()) == 2
     assert "and 3 more rows: -e report_rows=all prints them" in text
+
+
+@pytest.fixture
+def rack(campaign, tmp_path):
+    for host in ("node2", "node10", "node1"):
+        for place, variant in enumerate(("before", "after")):
+            cells = [
+                cell(f"randwrite-4k-iodepth-{depth}", repeat=repeat, variant=variant, host=host, numbers=summary(depth * (100.0 + 900 * place) * rate))
+                for depth in (1, 4, 16)
+                for repeat, rate in enumerate((1.0, 1.0, 1.3 if host == "node10" and depth == 4 else 1.01), start=1)
+            ]
+            bring(campaign, tmp_path, host, variant, *cells, later=10 * place)
+    return campaign
+
+
+def shown_of(campaign, **options):
+    seen = overview.overview_of_files(store.load_campaign(campaign))
+    return table.render(seen.campaign, seen.shown, seen.ratios, {}, seen.notes, seen.answers, **options)
+
+
+@pytest.mark.parametrize("width", [60, 80, 99])
+def test_host_is_a_heading_in_a_narrow_terminal_and_no_line_is_wider(rack, width):
+    lines = shown_of(rack, width=width).splitlines()
+    assert [line for line in lines if line.startswith("node")] == ["node1", "node2", "node10"] * 2
+    assert all(len(line) <= width for line in lines if str(rack.parent) not in line), lines
+    assert any(line.startswith("Not shown below 100 columns: p50") for line in lines) == (width < 99)
+
+
+def test_rows_are_in_natural_order_and_decimal_points_below_each_other(rack):
+    lines = [line for line in shown_of(rack, width=150).splitlines() if line.startswith("node")][:18]
+    assert [line.split()[0] for line in lines] == [name for name in ("node1", "node2", "node10") for _row in range(6)]
+    assert [line.split()[2].rpartition("-")[2] for line in lines] == ["1", "4", "16"] * 6
+    assert len({line.index(".") for line in lines if "." in line.split()[4]}) == 1
+
+
+def test_noisy_rows_are_named_with_the_repeats_they_need(rack):
+    text = " ".join(shown_of(rack, width=150).split())
+    assert (
+        "Noisy: the repeats of 2 of 18 rows vary by more than 5% (standard deviation by mean), most those of node10 before randwrite-4k-iodepth-4: 16%." in text
+    )
+    assert f"-e fio_benchmark_campaign={CAMPAIGN} -e fio_benchmark_repeats=4." in text
+    assert [row.state for row in overview.overview_of_files(store.load_campaign(rack)).rows if row.host == "node10"] == ["ok", "noisy", "ok"] * 2
+
+
+def test_noise_that_repeats_do_not_end_is_said(campaign, tmp_path):
+    bring(campaign, tmp_path, "node1", "before", *(cell("c", repeat=repeat, numbers=summary(100.0 * repeat)) for repeat in range(1, 10)))
+    text = rendered(campaign)
+    assert "More repeats will not change that: find what else the hosts do." in text and "fio_benchmark_repeats" not in text
+
+
+def test_note_of_every_ratio_is_printed_once(rack):
+    text = shown_of(rack, width=150)
+    assert text.count("fewer than 4, no significance claimed") == 1
+    assert "On every line: variant after, 3 and 3 repeats: fewer than 4, no significance claimed." in text
 
 
 def test_escape_sequences_from_hosts_are_removed(campaign, tmp_path):

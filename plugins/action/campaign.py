@@ -37,7 +37,7 @@ class ActionModule(ActionBase):
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
         host = str((task_vars or {}).get("inventory_hostname", ""))
         if options["plan_text"]:
-            self._display.display("\n" + "\n".join(plain(line, 1000) if line.strip() != line else line for line in options["plan_text"].split("\n")) + "\n")
+            self._display.display(f"\n{options['plan_text']}\n")
             return {"changed": False, "due": [], "steps": []}
         try:
             return self._open(options, host)

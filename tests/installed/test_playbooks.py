@@ -13,6 +13,7 @@ import gzip
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,8 @@ def test_parallel_hosts_are_aggregated_and_dry_run_writes_nothing(controller):
     assert dry.returncode == 0, dry.stdout
     assert "suite tiny" in dry.stdout
     assert "writes at most" in dry.stdout
+    # A plan is text, not the list of its lines, and opening a campaign that is not opened changes nothing.
+    assert '"suite' not in dry.stdout and not re.search(r"changed=[1-9]", dry.stdout)
     assert not controller.results.exists()
     assert not (controller.folder / "target.bin").exists()
 

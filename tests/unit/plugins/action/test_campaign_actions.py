@@ -96,6 +96,13 @@ def hidden(folder):
 # --- campaign
 
 
+def test_plan_is_printed_and_nothing_is_written(tmp_path, monkeypatch):
+    host = Host(campaign_action, monkeypatch)
+    result = host.run(results=str(tmp_path / "results"), plan_text="node1: suite quick\nCELL  TIME")
+    assert (result["changed"], host.printed) == (False, ["\nnode1: suite quick\nCELL  TIME\n"])
+    assert not (tmp_path / "results").exists()
+
+
 def test_campaign_is_opened_once(folder, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     again = host.run(results=str(folder.parent), name=CAMPAIGN, variant="before", cells=[WANTED])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import time
+from pathlib import Path
 
 import pytest
 
@@ -51,6 +52,13 @@ def test_figures_of_several_targets():
     found = sampler.figures([one, one])
     assert found == {"iops": 350, "bandwidth": 2 * 1500 * 1024, "latency_ms": round((50 * 2 + 125 * 3) / 175, 3)}
     assert sampler.figures([])["iops"] is None
+
+
+def test_device_below_another_target_is_counted_once():
+    folder = Path()
+    volume, disk, other = (sampler.Watched(top, names, folder) for top, names in (("dm-1", ("dm-1", "sdb")), ("sdb", ("sdb",)), ("sdc", ("sdc",))))
+    assert sampler.counted_once([volume, disk, other]) == {"dm-1", "sdc"}
+    assert sampler.counted_once([disk, disk, sampler.Watched(None, ("sdd",), folder)]) == {"sdb"}
 
 
 @pytest.mark.parametrize(

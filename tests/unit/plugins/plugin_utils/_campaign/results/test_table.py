@@ -171,7 +171,8 @@ def test_noisy_rows_are_named_with_the_repeats_they_need(rack):
         "Noisy: the repeats of 2 of 18 rows vary by more than 5% (standard deviation by mean), most those of node10 before randwrite-4k-iodepth-4: 16%." in text
     )
     assert f"-e fio_benchmark_campaign={CAMPAIGN} -e fio_benchmark_repeats=4." in text
-    assert [row.state for row in overview.overview_of_files(store.load_campaign(rack)).rows if row.host == "node10"] == ["ok", "noisy", "ok"] * 2
+    rows = overview.overview_of_files(store.load_campaign(rack)).rows
+    assert [row.state for row in rows if row.host == "node10"] == ["ok", "noisy", "ok"] * 2
 
 
 def test_noise_that_repeats_do_not_end_is_said(campaign, tmp_path):

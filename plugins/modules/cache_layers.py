@@ -150,6 +150,22 @@ actions:
   elements: str
   returned: always
   sample: ["Switch the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) off, provider ata"]
+steps:
+  description:
+    - The steps of RV(actions), in the same order.
+    - The C(risks) of a step are V(power_loss) if writes that are acknowledged and not flushed can be lost in a power failure, V(device_loss) if
+      the cache devices will contain data that the origin does not have, V(interruption) if I/O or the network stops for moments, V(flush) if
+      dirty blocks are written first, V(overwrite) if a device that must be empty is labelled or emptied, and V(slower_writes).
+  type: list
+  elements: dict
+  returned: success, or failure because of a missing tool
+  contains:
+    layer: {description: 'The layer, by the name of its module.', type: str}
+    item: {description: 'What changes, as it is named in the options.', type: str}
+    attribute: {description: 'What of it changes.', type: str}
+    action: {description: 'The sentence in RV(actions).', type: str}
+    risks: {description: 'The risks.', type: list, elements: str}
+  version_added: 0.5.0
 pending:
   description:
     - The roles whose tasks have to be run for this host before this module is called again, V(block_cache) for a cache that

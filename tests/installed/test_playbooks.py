@@ -138,6 +138,24 @@ def test_site_continues_without_an_unreachable_host_and_reports_it(controller):
     assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("here ")] == [["unreachable=0", "failed=0"]]
 
 
+def test_plan_is_printed_for_all_hosts_and_fails_for_those_that_cannot_be_changed(controller):
+    drives = [{"device": "/dev/disk/by-id/ata-NOT_THERE", "write_cache": "disabled"}]
+    queues = [{"match": {"serial": ["NOT_THERE"]}, "scheduler": "none", "persistent": False}]
+    controller.hosts["bad"] = {"ansible_connection": "local", "drive_write_cache_drives": drives}
+    controller.hosts["wrong"] = {"ansible_connection": "local", "drive_write_cache_drives": "/dev/sda"}
+    played = controller.play("plan", "here", "gone", "bad", "wrong", block_queue_devices=queues, plan_directory=str(controller.folder / "plans"))
+    assert played.returncode == 2, played.stdout
+    text = " ".join(played.stdout.split())
+    assert "4 hosts: 2 would be refused, 1 is unreachable, 1 is configured as described." in text
+    assert "bad would be refused /dev/disk/by-id/ata-NOT_THERE does not exist on this host" in text
+    assert "The plan cannot be carried out on bad, gone, wrong." in text
+    hosts = {one["host"]: one for one in json.loads((controller.folder / "plans/plan.json").read_text())["hosts"]}
+    assert {name: one["outcome"] for name, one in hosts.items()} == {"here": "unchanged", "gone": "unreachable", "bad": "refused", "wrong": "refused"}
+    assert "drives" in hosts["wrong"]["reason"] and "Traceback" not in played.stdout + played.stderr
+    fine = controller.play("plan", "here", block_queue_devices=queues)
+    assert fine.returncode == 0 and "1 host: 1 is configured as described." in fine.stdout, fine.stdout
+
+
 def test_site_changes_nothing_without_configuration(controller):
     played = controller.play("site", "here")
     assert played.returncode == 0, played.stdout

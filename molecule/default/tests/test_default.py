@@ -95,7 +95,15 @@ def test_no_change_on_second_run_with_one_module_call(host, name):
         # Tasks that the controller answers by itself cost the host nothing.
         if result["module"] not in ("ansible.builtin.validate_argument_spec", "ansible.builtin.include_tasks"):
             calls.setdefault(result["role"], []).append(result["module"])
-    assert calls == {None: ["cachefleet.storage.cache_layers"]}
+    assert calls == {"cachefleet.storage.cache_layers": ["cachefleet.storage.cache_layers"]}
+
+
+def test_plan_of_configured_hosts_has_no_steps():
+    command = ["ansible-playbook", "-i", str(_TOP / "inventories/virtual_rack"), str(_TOP / "playbooks/plan.yml")]
+    environment = {**os.environ, "ANSIBLE_FORCE_COLOR": "false", "ANSIBLE_NOCOLOR": "true"}
+    played = subprocess.run(command, cwd=_TOP, env=environment, capture_output=True, text=True, timeout=900, check=False)
+    assert played.returncode == 0, played.stdout + played.stderr
+    assert "2 hosts: 2 are configured as described." in played.stdout
 
 
 def test_no_change_with_the_other_ansible_core():

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, NETWORK, Host, Stage, stages_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, HostRequest, read_request
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import risks_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
 
 if t.TYPE_CHECKING:
@@ -53,6 +54,7 @@ class HostOutcome:
         return {
             "changed": bool(self.steps),
             "actions": [step.action for step in self.steps],
+            "steps": [_plain(step) for step in self.steps],
             "diff": {side: {layer: diff[side] for layer, diff in diffs.items()} for side in ("before", "after")},
             "pending": self.pending,
             "waiting": self.waiting,
@@ -65,6 +67,10 @@ class HostOutcome:
     def warn(self, texts: t.Iterable[str]) -> None:
         """Keep warnings, each once."""
         self.warnings += [text for text in dict.fromkeys(texts) if text not in self.warnings]
+
+
+def _plain(step: Step) -> dict[str, t.Any]:
+    return {"layer": step.layer, "item": step.item, "attribute": step.attribute, "action": step.action, "risks": risks_of(step)}
 
 
 class HostConvergence:

@@ -8,12 +8,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import tempfile
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import write_text
 
 #: Names of hosts and groups that can be the name of a file, here and where the folder is copied to.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:-]{0,199}\Z")
@@ -85,24 +84,11 @@ def write(path: Path, text: str, *, force: bool, check_mode: bool) -> bool:
 
 
 def _replace(path: Path, text: str) -> None:
-    temporary: str | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".describe-")
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        os.chmod(temporary, 0o666 & ~_umask())
-        os.replace(temporary, path)
+        write_text(path, text)
     except OSError as error:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
         raise CommandFailed(f"{path} could not be written: {_reason(error)}. Set describe_directory to a folder that can be written.", item=str(path)) from None
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
 
 
 def _reason(error: Exception) -> str:

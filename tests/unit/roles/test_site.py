@@ -22,34 +22,40 @@ from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import 
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 SITE = TOP / "playbooks/site.yml"
+ROLE = TOP / "roles/cache_layers"
 ROLES = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "block_queue")
 #: Variables of the roles that site leaves to them: they are for steps that only a role has.
 OF_ROLES = re.compile(r"block_cache_(replace|flush)_\w+|storage_network_(prove_peers|side)")
 
 
-def play():
-    (found,) = yaml.safe_load(SITE.read_text())
-    return found
+def tasks_of(name):
+    return yaml.safe_load((ROLE / f"tasks/{name}.yml").read_text())
 
 
 def test_a_converged_host_has_one_call_in_at_most_six_tasks():
-    tasks = play()["tasks"]
+    (play,) = yaml.safe_load(SITE.read_text())
+    (only,) = play["tasks"]
+    assert only["ansible.builtin.import_role"] == {"name": "cachefleet.storage.cache_layers", "rolespec_validate": False}
+    tasks = tasks_of("main")
     assert len(tasks) <= 6
-    assert [task for task in tasks if "cachefleet.storage.cache_layers" in task and "pending" not in str(task["when"])] == [tasks[1]]
+    assert [task for task in tasks if task.get("ansible.builtin.import_tasks") == "call.yml" and "pending" not in str(task.get("when"))] == [tasks[1]]
+    assert len(tasks_of("call")) == 1
 
 
 def test_every_variable_of_the_roles_reaches_the_call_and_none_is_invented():
     variables = {
         name for role in ROLES for name in yaml.safe_load((TOP / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
     }
-    used = set(re.findall(r"(?<!\w)(?:drive_write_cache|raid_cache|block_cache|storage_network|block_queue)_\w+", SITE.read_text()))
+    text = "".join(path.read_text() for path in (*ROLE.glob("tasks/*.yml"), *ROLE.glob("vars/*.yml")))
+    used = set(re.findall(r"(?<!\w)(?:drive_write_cache|raid_cache|block_cache|storage_network|block_queue)_\w+", text))
     unknown = {name for name in used - variables if not name.endswith(("_configure", "_prove"))}
     assert unknown == set()
     assert {name for name in variables - used if not OF_ROLES.fullmatch(name)} == set()
 
 
 def test_every_option_of_the_module_is_set():
-    assert set(play()["module_defaults"]["cachefleet.storage.cache_layers"]) == set(argument_spec())
+    (call,) = tasks_of("call")
+    assert set(call["cachefleet.storage.cache_layers"]) == set(argument_spec())
 
 
 def _has_json_output():
@@ -75,8 +81,7 @@ def _run(tmp_path, *arguments, **variables):
     played = subprocess.run([*command, "-e", json.dumps(extra), *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False)
     report = json.loads(played.stdout[played.stdout.index("{") :])
     assert played.returncode == 0, report
-    results = {task["task"]["name"]: task["hosts"]["here"] for one in report["plays"] for task in one["tasks"]}
-    call = results["Configure the cache layers"]
+    call = next(task["hosts"]["here"] for one in report["plays"] for task in one["tasks"] if task["task"]["name"].endswith(" : Configure the cache layers"))
     return None if call.get("skipped") else call["invocation"]["module_args"]["layers"]
 
 

@@ -9,12 +9,10 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import read_distributions
@@ -59,7 +57,8 @@ def write_files(campaign: Path, makers: t.Mapping[str, t.Callable[[], str]]) -> 
     with explained(folder, "making the folder of reports"):
         folder.mkdir(exist_ok=True)
     for name, make in makers.items():
-        _write(folder / name, make())
+        with explained(folder, f"writing {name}"):
+            write_text(folder / name, make())
     return {name: str(folder / name) for name in makers}
 
 
@@ -85,17 +84,3 @@ def analysed(
     finally:
         database.close()
     return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None, distributions)
-
-
-def _write(path: Path, content: str) -> None:
-    """So that readers never see half of it."""
-    with explained(path.parent, f"writing {path.name}"):
-        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-                file.write(content)
-            os.chmod(name, 0o644)
-            os.replace(name, path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb plan: the plan of all hosts from the results of their calls in check mode; on the controller only."""
+
+from __future__ import annotations
+
+import json
+import sys
+import typing as t
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.plan import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import write_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import HostPlan, groups_of, read_plans
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
+
+#: Columns where nobody reads it on a terminal.
+_WIDTH = 150
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.plan``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        plans = read_plans(options["results"])
+        groups = groups_of(plans)
+        width = self._display.columns if sys.stdout.isatty() else _WIDTH
+        text = as_text(plans, groups, width)
+        self._display.display(f"\n{text}\n")
+        hosts = [one.to_dict() for one in plans]
+        equal = [{"outcome": group.first.outcome, "hosts": group.names} for group in groups]
+        result = {"changed": False, "summary": summary(plans), "hosts": hosts, "groups": equal, "text": text, "files": {}, "problem": _problem(plans)}
+        try:
+            if options["path"]:
+                contents = {"markdown": as_markdown(plans, groups), "json": json.dumps({"schema": 1, "hosts": hosts, "groups": equal}, indent=2) + "\n"}
+                result["files"] = self._write(Path(options["path"]).absolute(), contents)
+        except StorageError as error:
+            return {**result, "failed": True, **error.to_dict()}
+        return result
+
+    def _write(self, folder: Path, contents: t.Mapping[str, str]) -> dict[str, str]:
+        """A plan is no change: it is written in check mode too, in which it was made."""
+        files = {kind: folder / f"plan.{suffix}" for kind, suffix in (("markdown", "md"), ("json", "json"))}
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for kind, path in files.items():
+                write_text(path, contents[kind])
+        except OSError as error:
+            raise CommandFailed(f"No plan was written in {folder}: {error.strerror}. Set plan_directory to a folder that can be written.") from None
+        self._display.display("\n".join(f"Plan: {path}" for path in files.values()) + "\n")
+        return {kind: str(path) for kind, path in files.items()}
+
+
+def _problem(plans: t.Sequence[HostPlan]) -> str:
+    """Why the plan cannot be carried out as a whole; empty if it can."""
+    if not plans:
+        return "No host was planned: select hosts with plan_hosts."
+    wrong = [one.host for one in plans if one.outcome in ("refused", "unreachable")]
+    return f"The plan cannot be carried out on {', '.join(wrong[:8])}{f' and {len(wrong) - 8} more hosts' if len(wrong) > 8 else ''}." if wrong else ""

@@ -1,0 +1,155 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The plan of each host, from the result of ``cache_layers`` in check mode, and hosts with equal plans. Pure.
+
+A result comes from a host: types are checked, and text is made safe for a terminal.
+"""
+
+from __future__ import annotations
+
+import re
+import typing as t
+from collections import Counter
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import RISKS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural, plain
+
+#: What can be said of a host, the most urgent first.
+OUTCOMES = ("refused", "unreachable", "changes", "unchanged", "nothing")
+
+#: Characters of a sentence, and steps of a host, at most.
+_LONGEST, _MOST_STEPS = 1000, 10_000
+
+#: What names a device of one host: a path, with its kernel name in parentheses behind it.
+_DEVICE = re.compile(r"/dev/[^\s,;:()]+( \([a-z0-9!]+\))?")
+
+
+@dataclass(frozen=True)
+class PlannedStep:
+    """:param risks: names of ``cache_layers``, in its order."""
+
+    layer: str
+    action: str
+    risks: tuple[str, ...]
+
+    @property
+    def kind(self) -> PlannedStep:
+        """The same step of any device."""
+        return PlannedStep(self.layer, _DEVICE.sub("DEVICE", self.action), self.risks)
+
+
+@dataclass(frozen=True)
+class HostPlan:
+    """What would happen to a host.
+
+    :param outcome: one of :data:`OUTCOMES`; ``nothing`` if no variable describes a layer of it.
+    :param reason: why it is refused or unreachable, else empty.
+    :param pending: roles that have to replace or configure something first; ``undetermined``: layers whose steps depend on others, with the reason.
+    """
+
+    host: str
+    outcome: str
+    reason: str = ""
+    steps: tuple[PlannedStep, ...] = ()
+    pending: tuple[str, ...] = ()
+    undetermined: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def risks(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(risk for step in self.steps for risk in step.risks))
+
+    def to_dict(self) -> dict[str, t.Any]:
+        """Plain data for the result of the task and for ``plan.json``."""
+        return {
+            "host": self.host,
+            "outcome": self.outcome,
+            "reason": self.reason,
+            "steps": [{"layer": step.layer, "action": step.action, "risks": list(step.risks)} for step in self.steps],
+            "pending": list(self.pending),
+            "undetermined": dict(self.undetermined),
+            "warnings": list(self.warnings),
+            "risks": list(self.risks),
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """Hosts with equal plans, apart from the names of their devices.
+
+    :param steps: with ``DEVICE`` for devices unless there is one host only, in their order, with how many there are of each on a host.
+    """
+
+    hosts: tuple[HostPlan, ...]
+    steps: tuple[tuple[PlannedStep, int], ...]
+
+    @property
+    def first(self) -> HostPlan:
+        return self.hosts[0]
+
+    @property
+    def names(self) -> list[str]:
+        return [one.host for one in self.hosts]
+
+
+def read_plans(results: t.Mapping[str, t.Any]) -> list[HostPlan]:
+    """The plans of all hosts, in natural order of their names."""
+    return [_read(plain(host), result if isinstance(result, dict) else {}) for host, result in sorted(results.items(), key=lambda item: natural(str(item[0])))]
+
+
+def _read(host: str, result: t.Mapping[str, t.Any]) -> HostPlan:
+    if result.get("unreachable"):
+        return HostPlan(host, "unreachable", _sentence(result))
+    if not result.get("failed") and (not result or result.get("skipped")):
+        return HostPlan(host, "nothing")
+    steps, pending, undetermined = tuple(_steps(result.get("steps"))), tuple(_texts(result.get("pending"))), _reasons(result)
+    outcome = "refused" if result.get("failed") else "changes" if steps or pending or undetermined else "unchanged"
+    reason = _sentence(result) if outcome == "refused" else ""
+    return HostPlan(host, outcome, reason, steps, pending, undetermined, tuple(_texts(result.get("warnings"))))
+
+
+def _sentence(result: t.Mapping[str, t.Any]) -> str:
+    text = plain(result.get("msg") or "no reason was reported", _LONGEST)
+    return re.sub(r"^Task failed: ", "", text)
+
+
+def _steps(value: t.Any) -> t.Iterator[PlannedStep]:
+    for entry in value[:_MOST_STEPS] if isinstance(value, list) else ():
+        if isinstance(entry, dict):
+            risks = tuple(risk for risk in _texts(entry.get("risks")) if risk in RISKS)
+            yield PlannedStep(plain(entry.get("layer") or "", 40), plain(entry.get("action") or "", _LONGEST), risks)
+
+
+def _texts(value: t.Any) -> list[str]:
+    return [plain(one, _LONGEST) for one in value[:_MOST_STEPS]] if isinstance(value, list) else []
+
+
+def _reasons(result: t.Mapping[str, t.Any]) -> tuple[tuple[str, str], ...]:
+    value = result.get("undetermined")
+    return tuple((plain(layer, 40), plain(reason, _LONGEST)) for layer, reason in value.items()) if isinstance(value, dict) else ()
+
+
+def groups_of(plans: t.Iterable[HostPlan]) -> list[Group]:
+    """Hosts with equal plans together: the most urgent first, of the same urgency the largest group."""
+    alike: dict[t.Any, list[HostPlan]] = {}
+    for one in plans:
+        sentences = tuple(_DEVICE.sub("DEVICE", text) for text in (one.reason, *one.warnings, *(f"{layer} {reason}" for layer, reason in one.undetermined)))
+        alike.setdefault((one.outcome, tuple(step.kind for step in one.steps), one.pending, sentences), []).append(one)
+    groups = [Group(tuple(members), _counted(members)) for members in alike.values()]
+    return sorted(groups, key=lambda group: (OUTCOMES.index(group.first.outcome), -len(group.hosts), natural(group.first.host)))
+
+
+def _counted(members: t.Sequence[HostPlan]) -> tuple[tuple[PlannedStep, int], ...]:
+    """Steps in their order; the same step of several devices of a host is one, at the place of the first of them."""
+    steps = members[0].steps
+    same = len({one.steps for one in members}) == 1
+    if same and len({step.kind for step in steps}) == len(steps):
+        return tuple((step, 1) for step in steps)
+    counts = Counter(step.kind for step in steps)
+    return tuple(counts.items())

@@ -1,0 +1,128 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The plan of all hosts for a terminal, and as Markdown. Pure."""
+
+from __future__ import annotations
+
+import textwrap
+import typing as t
+from collections import Counter
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import OUTCOMES, Group, HostPlan
+
+#: What is printed of each outcome: of one host, of several.
+_SAID = {
+    "refused": ("would be refused", "would be refused"),
+    "unreachable": ("is unreachable", "are unreachable"),
+    "changes": ("would change", "would change"),
+    "unchanged": ("is configured as described", "are configured as described"),
+    "nothing": ("has no layers described", "have no layers described"),
+}
+
+RISKS = {
+    "power_loss": "power loss: writes that are acknowledged and not flushed can be lost if the power fails and the cache is not protected",
+    "device_loss": "device loss: the cache devices will contain data that the origin does not have; without a mirror, the loss of one is a loss of data",
+    "interruption": "interruption: I/O or the network stops for moments",
+    "flush": "flush: dirty blocks are written to the origin first, which can take long",
+    "overwrite": "overwrite: a device that must be empty is labelled, or a former cache device is emptied",
+    "slower_writes": "slower writes: writes are no longer acknowledged by a cache",
+}
+
+#: Names of hosts on a line, and hosts whose reasons are printed one by one.
+_NAMED = 8
+_NARROWEST = 40
+
+
+def name_of_risk(risk: str) -> str:
+    return risk.replace("_", " ")
+
+
+def summary(plans: t.Sequence[HostPlan]) -> str:
+    """``200 hosts: 3 would be refused, 180 would change, 17 are configured as described.``"""
+    counts = Counter(one.outcome for one in plans)
+    parts = [f"{counts[outcome]} {_SAID[outcome][counts[outcome] != 1]}" for outcome in OUTCOMES if counts[outcome]]
+    return f"{counted(len(plans), 'host')}: {', '.join(parts) or 'nothing is planned'}."
+
+
+def as_text(plans: t.Sequence[HostPlan], groups: t.Sequence[Group], width: int) -> str:
+    """:param width: columns of the terminal."""
+    wide = max(width, _NARROWEST)
+    blocks = [_wrapped(summary(plans), wide, "", "  ")]
+    blocks += ["\n".join(_lines(group, wide)) for group in groups]
+    risks = _risks(plans)
+    if risks:
+        blocks.append("\n".join(["Risks:", *(_wrapped(line, wide, "  ", "    ") for line in risks)]))
+    return "\n\n".join(blocks)
+
+
+def _risks(plans: t.Sequence[HostPlan]) -> list[str]:
+    counts = Counter(risk for one in plans for risk in one.risks)
+    return [f"{RISKS[risk]} (on {counted(counts[risk], 'host')})" for risk in RISKS if counts[risk]]
+
+
+def _title(group: Group) -> str:
+    several = len(group.hosts) > 1
+    said = _SAID[group.first.outcome][several]
+    if not several:
+        return f"{group.first.host} {said}"
+    alike = " with equal plans" if group.steps else ""
+    return f"{len(group.hosts)} hosts{alike} {said}: {listed(group.names, _NAMED)}"
+
+
+def _lines(group: Group, width: int) -> list[str]:
+    lines = [_wrapped(_title(group), width, "", "    ")]
+    if group.first.reason:
+        lines.append(_wrapped(group.first.reason, width, "  ", "  "))
+    layers = max((len(step.layer) for step, _count in group.steps), default=0)
+    for number, (step, count) in enumerate(group.steps, start=1):
+        beginning = f"  {number:2}. {step.layer.ljust(layers)}  "
+        lines.append(_wrapped(_step(step, count), width, beginning, " " * len(beginning)))
+    lines += [_wrapped(line, width, "  ", "    ") for line in _rest(group.first)]
+    return lines
+
+
+def _step(step: t.Any, count: int) -> str:
+    often = f"{count} x: " if count > 1 else ""
+    risks = f" [{', '.join(map(name_of_risk, step.risks))}]" if step.risks else ""
+    return f"{often}{step.action}{risks}"
+
+
+def _rest(one: HostPlan) -> t.Iterator[str]:
+    """What is not known, and what was warned of."""
+    if one.pending:
+        yield f"First, several steps of {listed(list(one.pending))}: what comes after them is not planned."
+    for layer, reason in one.undetermined:
+        yield f"{layer}: known only after the layers before it have changed: {reason}"
+    yield from (f"Warning: {text}" for text in one.warnings)
+
+
+def _wrapped(text: str, width: int, first: str, others: str) -> str:
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False)
+
+
+def as_markdown(plans: t.Sequence[HostPlan], groups: t.Sequence[Group]) -> str:
+    """Every group with all of its hosts."""
+    lines = ["# Plan", "", escaped(summary(plans)), ""]
+    for group in groups:
+        several = len(group.hosts) > 1
+        lines += [f"## {escaped(f'{len(group.hosts)} hosts' if several else group.first.host)} {_SAID[group.first.outcome][several]}", ""]
+        lines += [escaped(", ".join(group.names)), ""] if several else []
+        lines += [escaped(group.first.reason), ""] if group.first.reason else []
+        lines += [*_markdown_table(group), ""] if group.steps else []
+        lines += [line for text in _rest(group.first) for line in (f"- {escaped(text)}", "")]
+    risks = _risks(plans)
+    return "\n".join([*lines, *(["## Risks", "", *(f"- {line}" for line in risks), ""] if risks else [])])
+
+
+def _markdown_table(group: Group) -> t.Iterator[str]:
+    yield "| | layer | action | risks |"
+    yield "|---|---|---|---|"
+    for number, (step, count) in enumerate(group.steps, start=1):
+        often = f"{count} x: " if count > 1 else ""
+        yield f"| {number} | {escaped(step.layer)} | {often}{escaped(step.action)} | {', '.join(map(name_of_risk, step.risks))} |"

@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
@@ -82,31 +83,50 @@ def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Se
         groups.setdefault((one.cell, one.direction, model), {}).setdefault(one.variant, []).append(one)
         hosts.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
     keys = [key for key in KEYS_OF_VARIANTS if key not in ignore]
+    compare = _Comparisons(answer, keys)
     for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (natural(item[0][0]), *item[0][1:])):
         line = []
         for variant in rows.variants:
             here = by_variant.get(variant)
             whole = here is not None and len(here) == len(hosts[variant, cell, direction])
             merged = rows.merged.get((variant, cell, direction), {}) if whole else {}
-            line.append(None if here is None else _cell(here, by_variant.get(answer.baseline), merged, answer, keys))
+            line.append(None if here is None else _cell(here, by_variant.get(answer.baseline), merged, compare))
         first, *_others = by_variant.values()
         typical = first[0].first
         yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
 
 
-def _cell(
-    here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], answer: Answer, keys: t.Sequence[str]
-) -> TableCell:
+class _Comparisons:
+    """Of the IOPS of variants with the baseline; those of the answer are not made again."""
+
+    def __init__(self, answer: Answer, keys: t.Sequence[str]) -> None:
+        self.answer = answer
+        self._keys = keys
+        self._known: dict[tuple[t.Any, ...], Pairing] = {}
+        for one in answer.workloads:
+            base = one.result(one.baseline)
+            for result in one.results if base is not None and one.question.metric == "iops" else ():
+                if base is not None and result.pairing is not None:
+                    key = one.question.cell, one.question.direction, result.variant, frozenset(base.hosts), frozenset(result.hosts)
+                    self._known[key] = result.pairing
+
+    def pairing(self, baseline: t.Sequence[Point], here: t.Sequence[Point]) -> Pairing:
+        """:param here: a variant in one cell; ``baseline``: likewise."""
+        old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
+        known = self._known.get((here[0].cell, here[0].direction, here[0].variant, frozenset(old), frozenset(new)))
+        return known or pair(METRICS["iops"], old, new, self._keys)
+
+
+def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], compare: _Comparisons) -> TableCell:
     iops = [one.iops for one in here if one.iops is not None]
     latency = {rank.name: merged.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
     variant = here[0].variant
     comparison, reason, better, keeps = None, "", False, True
-    if baseline is not None and variant != answer.baseline:
-        old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
-        found = pair(METRICS["iops"], old, new, keys)
+    if baseline is not None and variant != compare.answer.baseline:
+        found = compare.pairing(baseline, here)
         comparison, reason = found.comparison, found.reason
         better = found.same_hosts and found.verdict == "better"
-        keeps = keeps_as_much(answer, variant, here[0])
+        keeps = keeps_as_much(compare.answer, variant, here[0])
     return TableCell(
         iops=median(iops),
         bandwidth=median(one.bandwidth for one in here),

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from dataclasses import dataclass, field
 
@@ -68,11 +69,11 @@ class Rows:
     settings: dict[tuple[str, str], list[tuple[str, str, str, str]]] = field(default_factory=dict)
     aggregates: list[Aggregate] = field(default_factory=list)
 
-    @property
+    @functools.cached_property
     def hosts(self) -> list[str]:
         return sorted({one.host for one in self.measurements})
 
-    @property
+    @functools.cached_property
     def variants(self) -> list[str]:
         """In the order in which they were first measured."""
         began: dict[str, float] = {}

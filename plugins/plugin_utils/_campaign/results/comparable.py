@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import operator
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
@@ -72,8 +73,18 @@ def differences(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys
     return [*said, "other options of the job (workload sha256)"] if job and not _OF_THE_JOB & found.keys() else said
 
 
+def _are_equal(sides: t.Sequence[t.Sequence[Measurement]], keys: tuple[str, ...]) -> bool:
+    """Whether all measurements have the same values: most have."""
+    if not keys:
+        return True
+    values = operator.attrgetter(*keys)
+    return len({values(one) for side in sides for one in side}) <= 1
+
+
 def _different_values(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> dict[str, list[list[str]]]:
-    sides = [list(old), list(new)]
+    sides, keys = [list(old), list(new)], tuple(keys)
+    if _are_equal(sides, keys):
+        return {}
     found = {}
     for key in keys:
         values = [sorted({str(value) for one in side if (value := getattr(one, key)) is not None}) for side in sides]

@@ -21,6 +21,20 @@ if t.TYPE_CHECKING:
 LARGEST = 1e18
 
 
+def finite_list(values: t.Iterable[t.Any], what: str) -> list[float]:
+    """The same as plain numbers: of a few of them, arrays would cost more than what is computed.
+
+    :raises BadInput: as :func:`finite`.
+    """
+    try:
+        found = [float(value) for value in values]
+    except (TypeError, ValueError):
+        raise BadInput(f"{what}: every value must be a number.") from None
+    if not all(0 <= value <= LARGEST for value in found):
+        finite(found, what)
+    return found
+
+
 def finite(values: ArrayLike, what: str, *, positive: bool = False) -> NDArray[t.Any]:
     """One row of float64 of which every value is finite, not negative and at most 1e18.
 

@@ -12,6 +12,7 @@ Standard library only: the terminal shows it on controllers without numpy too.
 
 from __future__ import annotations
 
+import math
 import statistics
 import typing as t
 from dataclasses import dataclass
@@ -63,8 +64,8 @@ def noise_gate(repeats: t.Sequence[float], *, gate: float = NOISE_GATE, planned:
 
 def coefficient_of_variation(values: t.Sequence[float]) -> float | None:
     """Standard deviation of the sample by its mean; ``None`` of fewer than two values, or with a mean of 0."""
-    mean = statistics.fmean(values) if len(values) > 1 else 0.0
-    return statistics.stdev(values) / mean if mean else None
+    mean = math.fsum(values) / len(values) if len(values) > 1 else 0.0
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)) / mean if mean else None
 
 
 def pooled_noise(sides: t.Iterable[t.Sequence[float]]) -> float | None:

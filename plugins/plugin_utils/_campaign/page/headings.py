@@ -77,7 +77,7 @@ def _title_of_comparison(a: Analysis) -> str:
     )
     lines = text.counted(len(whole), "line")
     sentences = [f"{name} is shown to be better than {a.answer.baseline} in {count} of {lines}" for name, count in won.most_common(1)]
-    sentences += [f"{name} is in {count}, and can lose what {a.answer.baseline} keeps" for name, count in risky.most_common(1)]
+    sentences += [f"{name} is shown to be better in {count} of {lines}, but can lose what {a.answer.baseline} keeps" for name, count in risky.most_common(1)]
     if not sentences and len(a.variants) > 1:
         return f"No variant is shown to be better than {a.answer.baseline} in any of {lines}"
     return "; ".join(sentences) or "What was measured"

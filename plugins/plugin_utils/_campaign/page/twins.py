@@ -235,7 +235,10 @@ def _hosts(a: Analysis) -> list[str]:
     ]  # fmt: skip
     heads = ["host", "by the median of like hosts", "where it is farthest", "cells", "facts that differ (the others)"]
     differing = ["", "### What is different about them", "", *_table(heads, rows)] if rows else []
-    return [*(f"- {escaped(one.title)}" for one in hosts.strips(a)), *differing] or ["-"]
+    every = [[str(value) if value not in (None, "") else "-" for value in row] for row in hosts.host_rows(a)] if len(a.hosts) > 1 else []
+    heads = ["host", "drives", "verdict", "outlier", "by the median of like hosts", "cells", "cells not ok"]
+    all_of_them = ["", "### All hosts", "", *_table(heads, every)] if every else []
+    return [*(f"- {escaped(one.title)}" for one in hosts.strips(a)), *differing, *all_of_them] or ["-"]
 
 
 def _costs(a: Analysis) -> list[str]:
@@ -377,7 +380,8 @@ def _cell(cell: t.Any, vary: float | None) -> str:
         return "-"
     marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state not in ("ok", "noisy") else "") if word)
     about = "" if vary is None else f", noise {vary:.1%}{' noisy' if noise.is_noisy(vary) else ''}"
-    return f"{figure(cell.iops)}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{about}{marks}"
+    between = f" ({figure(cell.iops_low)} to {figure(cell.iops_high)} on {counted(cell.hosts, 'host')})" if cell.hosts > 1 else ""
+    return f"{figure(cell.iops)}{between}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{about}{marks}"
 
 
 def _ratio(cell: t.Any) -> str:

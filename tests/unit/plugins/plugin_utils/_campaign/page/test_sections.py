@@ -97,7 +97,10 @@ def test_markdown_has_the_headings_of_the_page_below_its_sections(everything):
     html = page.render(everything, "results/x").partition('<script type="application/json"')[0]
     charts_of = r"<section><h3>.*?</h3>|<h3 id=.*?</h3>|<figure.*?</figure>"
     headings_of_page = {
-        name: [re.sub(r"&#39;", "'", one) for one in re.findall(r"<h3>(.+?)</h3>", re.sub(charts_of, "", part, flags=re.DOTALL))]
+        name: [
+            re.sub(r"&#39;", "'", one)
+            for one in re.findall(r"<(?:h3|details><summary)>(?=All hosts<|[^<]+</h3>)(.+?)</(?:h3|summary)>", re.sub(charts_of, "", part, flags=re.DOTALL))
+        ]
         for name, part in re.findall(r'<section id="(\w+)">\n(.*?)(?=<section id="\w+">|</main>)', html, re.DOTALL)
         if name != "heat"
     }

@@ -77,7 +77,7 @@ def analysed(
         ingest(campaign)
     database = open_tables(campaign)
     try:
-        read = known.read if known and known.read else rows.read_rows(database, campaign.name)
+        read = known.read if known and known.read else rows.read_rows(database, campaign.name, options.host_class)
         series, total = rows.read_series(database, analysis.MOST_SERIES)
         bands = rows.read_bands(database)
         distributions = read_distributions(database, read, host_classes(read, options.host_class))

@@ -9,13 +9,13 @@
 
 from __future__ import annotations
 
-import json
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, class_histograms, together
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import Histogram, percentile_values, samples_needed
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -52,25 +52,28 @@ class Distribution:
 
 def read_distributions(database: DuckDBPyConnection, rows: Rows, classes: t.Sequence[HostClass]) -> list[Distribution]:
     """From the table ``histograms``; a cell whose hosts ran different jobs, or whose latencies are of different kinds, has none."""
-    members = [{"class": place, "host": host} for place, one in enumerate(classes) for host in one.hosts]
-    structure = json.dumps([{"class": "BIGINT", "host": "VARCHAR"}])
-    ranks = ", ".join(f"min(CASE WHEN reached >= total * {percent / 100!r} - 1e-9 THEN bin_ns END)" for percent in PERCENTS)
-    key = "class, variant, cell, direction"
-    found = database.execute(
-        f"WITH classes AS (SELECT unnest(from_json(?, '{structure}'), recursive := true)), "
-        f"source AS (SELECT {key}, host, latency_kind, bin_ns, count FROM histograms JOIN classes USING (host)), "
-        f"parts AS (SELECT {key}, count(DISTINCT host) AS hosts, count(DISTINCT latency_kind) AS kinds FROM source GROUP BY ALL), "
-        f"added AS (SELECT {key}, bin_ns, sum(count) AS count FROM source GROUP BY ALL), "
-        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {key} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {key}) AS total FROM added) "
-        f"SELECT {key}, any_value(hosts), max(total), {ranks} FROM summed JOIN parts USING ({key}) WHERE kinds = 1 GROUP BY {key}",
-        [json.dumps(members)],
-    ).fetchall()
     jobs = _jobs(rows)
     order = {name: place for place, name in enumerate(rows.variants)}
-    kept = [row for row in found if not is_probe(row[2]) and len(jobs.get((row[1], row[2]), ())) <= 1 and row[1] in order]
-    kept.sort(key=lambda row: (row[0], natural(row[2]), row[3], order[row[1]]))
-    return [Distribution(classes[place].label, hosts, variant, cell, direction, int(total), _known(values, int(total)))
-            for place, variant, cell, direction, hosts, total, *values in kept]  # fmt: skip
+    kept = [
+        (key, found)
+        for key, found in _of_classes(database, rows, classes).items()
+        if len(found.kinds) == 1 and not is_probe(key[2]) and len(jobs.get((key[1], key[2]), ())) <= 1 and key[1] in order
+    ]
+    kept.sort(key=lambda one: (one[0][0], natural(one[0][2]), one[0][3], order[one[0][1]]))
+    return [
+        Distribution(classes[place].label, len({host for host, _cell in found.members}), variant, cell, direction, found.bins.total, _known(found.bins))
+        for (place, variant, cell, direction), found in kept
+    ]
+
+
+def _of_classes(database: DuckDBPyConnection, rows: Rows, classes: t.Sequence[HostClass]) -> dict[tuple[t.Any, ...], AddedHistogram]:
+    """By class, variant, cell and direction."""
+    hosts = tuple(one.hosts for one in classes)
+    added = rows.added if rows.classes == hosts else class_histograms(database, hosts)
+    groups: dict[tuple[t.Any, ...], list[AddedHistogram]] = {}
+    for (place, variant, cell, _repeat, direction), found in added.items():
+        groups.setdefault((place, variant, cell, direction), []).append(found)
+    return {key: together(found) for key, found in groups.items()}
 
 
 def _jobs(rows: Rows) -> dict[tuple[str, str], set[str]]:
@@ -81,5 +84,6 @@ def _jobs(rows: Rows) -> dict[tuple[str, str], set[str]]:
     return found
 
 
-def _known(values: t.Sequence[float | None], total: int) -> tuple[tuple[float, float], ...]:
-    return tuple((percent, float(value)) for percent, value in zip(PERCENTS, values) if value is not None and total >= samples_needed(percent))
+def _known(of: Histogram) -> tuple[tuple[float, float], ...]:
+    values = percentile_values(of, PERCENTS)
+    return tuple((percent, float(value)) for percent, value in zip(PERCENTS, values) if of.total >= samples_needed(percent))

@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import typing as t
 from collections import Counter
+from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median_of_all
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import HostVariantCell, Pooled, RunSet, SetFigures, directions_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import Histogram, histogram, merged, percentile_values
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -28,22 +30,45 @@ _MEMBER = {"number": "BIGINT", "place": "BIGINT", "host": "VARCHAR", "variant": 
 _WINDOW = {"began": "DOUBLE", "opens": "DOUBLE", "closes": "DOUBLE"}
 
 
+@dataclass(frozen=True)
+class AddedHistogram:
+    """The latencies of all I/Os of several measurements.
+
+    :param members: host and cell of each of them; ``kinds``: which latencies they are.
+    """
+
+    bins: Histogram
+    members: frozenset[tuple[str, str]]
+    kinds: frozenset[str]
+
+    @property
+    def pooled(self) -> Pooled:
+        """Its percentiles, however few I/Os there are."""
+        values = percentile_values(self.bins, [one.percent for one in SHOWN])
+        known: dict[str, float | None] = {one.name: float(value) for one, value in zip(SHOWN, values)}
+        return Pooled(len(self.members), len(self.kinds), self.bins.total, known)
+
+
 class CampaignTables:
     """A campaign from the views of :func:`tables.views.open_tables`: see :class:`sets.Results`.
 
     :param database: open for as long as :meth:`figures` is called.
+    :param measurements: of the table ``cells``, where they were read already.
+    :param classes: hosts whose histograms are wanted by themselves too; all of them, each in one.
     """
 
-    def __init__(self, database: DuckDBPyConnection) -> None:
+    def __init__(self, database: DuckDBPyConnection, measurements: t.Sequence[Measurement] | None = None, classes: t.Sequence[t.Collection[str]] = ()) -> None:
         self._database = database
-        self.measurements: list[Measurement] = read_measurements(database)
+        self.measurements: list[Measurement] = read_measurements(database) if measurements is None else list(measurements)
         rows = database.execute("SELECT host, variant, cell, common FROM targets_at_once").fetchall()
         self.common_names: dict[HostVariantCell, str] = {(host, variant, cell): common for host, variant, cell, common in rows}
         self._measured = Counter((one.variant, one.cell, one.repeat, one.direction) for one in self.measurements)
-        self._pooled: dict[_Cell, Pooled] = {
-            (variant, cell, repeat, direction): found
-            for (variant, cell, repeat, direction), found in _pooled(database, "histograms", ("variant", "cell", "repeat", "direction")).items()
-        }
+        #: By class, and then as the histograms are: what is of all hosts is made of these, and nothing is read twice.
+        self.added = class_histograms(database, classes)
+        cells: dict[_Cell, list[AddedHistogram]] = {}
+        for (_class, variant, cell, repeat, direction), found in self.added.items():
+            cells.setdefault((variant, cell, repeat, direction), []).append(found)
+        self._pooled = {cell: together(parts).pooled for cell, parts in cells.items()}
 
     @property
     def merged(self) -> dict[tuple[str, str, str], dict[str, float | None]]:
@@ -86,8 +111,8 @@ class CampaignTables:
             return {}
         source = f"(SELECT m.number, h.* FROM histograms h JOIN ({_unnested(_MEMBER)}) m USING (host, variant, cell, repeat))"
         found: dict[int, dict[str, Pooled]] = {}
-        for (number, direction), pooled in _pooled(self._database, source, ("number", "direction"), [json.dumps(members)]).items():
-            found.setdefault(number, {})[direction] = pooled
+        for (number, direction), added in added_histograms(self._database, source, ("number", "direction"), [json.dumps(members)]).items():
+            found.setdefault(number, {})[direction] = added.pooled
         return found
 
     def _rates(self, sets: t.Sequence[RunSet]) -> dict[int, dict[tuple[int, str], tuple[float | None, float | None]]]:
@@ -123,25 +148,40 @@ def _unnested(columns: t.Mapping[str, str]) -> str:
     return f"SELECT unnest(from_json(?, '{json.dumps([columns])}'), recursive := true)"
 
 
-def _pooled(database: DuckDBPyConnection, histograms: str, key: t.Sequence[str], parameters: t.Sequence[t.Any] = ()) -> dict[tuple[t.Any, ...], Pooled]:
-    """fio's rule on added bins: the first bin whose cumulative count reaches the share.
+def class_histograms(database: DuckDBPyConnection, classes: t.Sequence[t.Collection[str]]) -> dict[tuple[t.Any, ...], AddedHistogram]:
+    """By number of the class, variant, cell, repeat and direction.
+
+    :param classes: the hosts of each; without any, all hosts are one.
+    """
+    key = ("class", "variant", "cell", "repeat", "direction")
+    if len(classes) < 2:
+        return added_histograms(database, "(SELECT 0 AS class, * FROM histograms)", key)
+    members = [{"class": place, "host": host} for place, hosts in enumerate(classes) for host in hosts]
+    source = f"(SELECT c.class, h.* FROM histograms h JOIN ({_unnested({'class': 'BIGINT', 'host': 'VARCHAR'})}) c USING (host))"
+    return added_histograms(database, source, key, [json.dumps(members)])
+
+
+def added_histograms(
+    database: DuckDBPyConnection, histograms: str, key: t.Sequence[str], parameters: t.Sequence[t.Any] = ()
+) -> dict[tuple[t.Any, ...], AddedHistogram]:
+    """Bins added in DuckDB; of a thousand hosts as few remain as of one.
 
     :param histograms: the table, or a query in brackets with its columns, and those of ``key``.
     """
     columns = ", ".join(key)
-    ranks = ", ".join(f"min(CASE WHEN reached >= total * {one.percent / 100!r} - 1e-9 THEN bin_ns END)" for one in SHOWN)
-    found = database.execute(
-        f"WITH source AS MATERIALIZED (SELECT {columns}, host, cell AS its_cell, latency_kind, bin_ns, count FROM {histograms}), "
-        f"parts AS (SELECT {columns}, count(DISTINCT (host, its_cell)) AS runs, count(DISTINCT latency_kind) AS kinds FROM source GROUP BY ALL), "
-        f"added AS (SELECT {columns}, bin_ns, sum(count) AS count FROM source GROUP BY ALL), "
-        f"summed AS (SELECT *, sum(count) OVER (PARTITION BY {columns} ORDER BY bin_ns) AS reached, sum(count) OVER (PARTITION BY {columns}) AS total "
-        "FROM added) "
-        f"SELECT {columns}, any_value(runs), any_value(kinds), max(total), {ranks} FROM summed JOIN parts USING ({columns}) GROUP BY {columns}",
-        list(parameters),
-    ).fetchall()
-    pooled = {}
-    for row in found:
-        runs, kinds, total, *values = row[len(key) :]
-        known = {one.name: None if value is None else float(value) for one, value in zip(SHOWN, values)}
-        pooled[tuple(row[: len(key)])] = Pooled(runs, kinds, int(total), known)
-    return pooled
+    bins: dict[tuple[t.Any, ...], dict[int, int]] = {}
+    for *of, duration, count in database.execute(f"SELECT {columns}, bin_ns, sum(count)::BIGINT FROM {histograms} GROUP BY ALL", list(parameters)).fetchall():
+        bins.setdefault(tuple(of), {})[duration] = count
+    members: dict[tuple[t.Any, ...], set[tuple[str, str]]] = {}
+    kinds: dict[tuple[t.Any, ...], set[str]] = {}
+    query = f"SELECT DISTINCT {columns}, host, cell AS its_cell, latency_kind FROM {histograms}"
+    for *of, host, cell, kind in database.execute(query, list(parameters)).fetchall():
+        members.setdefault(tuple(of), set()).add((host, cell))
+        kinds.setdefault(tuple(of), set()).add(kind)
+    return {of: AddedHistogram(histogram(here), frozenset(members[of]), frozenset(kinds[of])) for of, here in bins.items()}
+
+
+def together(parts: t.Sequence[AddedHistogram]) -> AddedHistogram:
+    """Several as one."""
+    members = frozenset(member for part in parts for member in part.members)
+    return AddedHistogram(merged(part.bins for part in parts), members, frozenset(kind for part in parts for kind in part.kinds))

@@ -152,6 +152,10 @@ def row_of(one: Measurement) -> dict[str, t.Any]:
     return {column.name: getattr(one, column.name) for column in COLUMNS}
 
 
+#: Rows that are in memory as they come, beside the measurements.
+_ROWS_AT_ONCE = 10_000
+
+
 def read_measurements(database: DuckDBPyConnection, columns: t.Sequence[str] = READ_BACK, campaign: str | None = None) -> list[Measurement]:
     """The table ``cells``.
 
@@ -160,5 +164,12 @@ def read_measurements(database: DuckDBPyConnection, columns: t.Sequence[str] = R
     """
     where = "" if campaign is None else " WHERE campaign = $campaign"
     query = f"SELECT {', '.join(columns)} FROM cells{where} ORDER BY host, variant, cell, repeat, direction"
-    rows = database.execute(query, {} if campaign is None else {"campaign": campaign}).fetchall()
-    return [Measurement(**dict(zip(columns, row))) for row in rows]
+    database.execute(query, {} if campaign is None else {"campaign": campaign})
+    # Names and versions are the same in thousands of rows, and every row brings its own copies.
+    known: dict[str, str] = {}
+    found = []
+    while rows := database.fetchmany(_ROWS_AT_ONCE):
+        for row in rows:
+            values = [known.setdefault(value, value) if type(value) is str else value for value in row]
+            found.append(Measurement(**dict(zip(columns, values))))
+    return found

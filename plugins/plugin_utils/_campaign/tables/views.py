@@ -10,6 +10,8 @@
 from __future__ import annotations
 
 import re
+import secrets
+import tempfile
 import typing as t
 from pathlib import Path
 
@@ -21,6 +23,10 @@ if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+#: Memory of DuckDB in 10^6 bytes: at least, and for each host.
+_LEAST_MEMORY, _MEMORY_OF_A_HOST = 200, 0.2
+
+
 def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None = None) -> DuckDBPyConnection:
     """A connection to a database in memory with a view for each table, and ``stacks``.
 
@@ -30,11 +36,15 @@ def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None =
     :raises LibraryMissing: without duckdb.
     """
     pattern = _tables_pattern(folder)
-    # Nothing is fetched from anywhere: what DuckDB needs here is in its package.
-    config: dict[str, t.Any] = {"autoinstall_known_extensions": False, **({"threads": threads} if threads else {})}
+    # Nothing is fetched from anywhere: what DuckDB needs here is in its package. What does not fit waits on disk, and not in the current folder.
+    waiting = Path(tempfile.gettempdir()) / f"cachefleet-{secrets.token_hex(16)}"
+    config: dict[str, t.Any] = {"autoinstall_known_extensions": False, "temp_directory": str(waiting), **({"threads": threads} if threads else {})}
     database = duckdb.connect(config=config)
-    # Many small files: their footers are read once.
+    # Many small files: their footers are read once. Results are ordered where the order matters.
     database.execute("SET parquet_metadata_cache = true")
+    database.execute("SET preserve_insertion_order = false")
+    hosts = database.execute("SELECT count(*) FROM glob(?)", [f"{pattern}/cells/campaign=*/host=*/part-*.parquet"]).fetchall()[0][0]
+    database.execute(f"SET memory_limit = '{max(_LEAST_MEMORY, int(hosts * _MEMORY_OF_A_HOST))}MB'")
     for table in TABLES:
         files = f"{pattern}/{table.name}/campaign={quoted_glob(campaign) or '*'}/host=*/part-*.parquet"
         there = database.execute("SELECT 1 FROM glob(?) LIMIT 1", [files]).fetchall()

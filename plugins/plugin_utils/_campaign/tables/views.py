@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 
 
 #: Memory of DuckDB in 10^6 bytes: at least, and for each host.
-_LEAST_MEMORY, _MEMORY_OF_A_HOST = 200, 0.2
+_LEAST_MEMORY, _MEMORY_OF_A_HOST = 128, 0.128
 
 
 def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None = None) -> DuckDBPyConnection:

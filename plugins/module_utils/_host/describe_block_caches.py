@@ -10,33 +10,24 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import description as bcache_description
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import spec as bcache_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import read_registered
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import description as dm_cache_description
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import spec as dm_cache_spec
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import description as enhanceio_description
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import spec as enhanceio_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import read_units
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import description as flashcache_description
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import spec as flashcache_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import read_running
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import description as lvm_description
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import spec as lvm_spec
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import READERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, Entry, Objection, Values, Variable, objection_of, prove
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import layer_of, specification_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
@@ -86,20 +77,19 @@ def _enhanceio(caches: t.Sequence[CacheState], devices: Devices, _runner: Runner
     return enhanceio_description.candidates_of(caches, devices, read_units(root), every=every)
 
 
-def _flashcache_layer(runner: Runner, specs: t.Sequence[t.Any], root: Path) -> Layer[t.Any, t.Any]:
-    return FlashcacheLayer(runner, specs, root, volatile_below=VolatileBelow(runner, (), root))
-
-
-def _enhanceio_layer(runner: Runner, specs: t.Sequence[t.Any], root: Path) -> Layer[t.Any, t.Any]:
-    return EnhanceIOLayer(runner, specs, root, volatile_below=VolatileBelow(runner, (), root))
+def _cache_type(kind: str, candidates: t.Any) -> CacheType:
+    return CacheType(candidates, lambda entries: specification_of(kind).read_items(entries), functools.partial(layer_of, kind))
 
 
 CACHE_TYPES: t.Mapping[str, CacheType] = {
-    "lvm_cache": CacheType(_lvm_cache, lvm_spec.read_items, LvmCacheLayer),
-    "dm_cache": CacheType(_dm_cache, dm_cache_spec.read_items, DmCacheLayer),
-    "bcache": CacheType(_bcache, bcache_spec.read_items, BcacheLayer),
-    "flashcache": CacheType(_flashcache, flashcache_spec.read_items, _flashcache_layer),
-    "enhanceio": CacheType(_enhanceio, enhanceio_spec.read_items, _enhanceio_layer),
+    name: _cache_type(name, candidates)
+    for name, candidates in (
+        ("lvm_cache", _lvm_cache),
+        ("dm_cache", _dm_cache),
+        ("bcache", _bcache),
+        ("flashcache", _flashcache),
+        ("enhanceio", _enhanceio),
+    )
 }
 
 

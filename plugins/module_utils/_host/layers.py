@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import typing as t
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import layer_of, specification_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest, Params
 
 if t.TYPE_CHECKING:
@@ -140,39 +140,15 @@ def path_of_origin(origin: str) -> str:
 
 
 def _make_cache_layer(host: Host, kind: str, items: t.Sequence[Params], tools: Params) -> AnyLayer:
-    # Imported by name: Ansible sends to a host only what it finds in import statements.
-    if kind == "lvm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items as read_lvm
-
-        return LvmCacheLayer(host.runner, read_lvm(items), host.root)
-    if kind == "dm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items as read_dm
-
-        return DmCacheLayer(host.runner, read_dm(items), host.root)
-    if kind == "bcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import read_items as read_bcache
-
-        return BcacheLayer(host.runner, read_bcache(items), host.root)
-    return _make_ignoring_layer(dataclasses.replace(host, runner=host.runner.with_folders(tools["tool_dirs"])), kind, items, tools)
-
-
-def _make_ignoring_layer(host: Host, kind: str, items: t.Sequence[Params], tools: Params) -> AnyLayer:
-    """A layer that passes no flushes down: what is volatile below it is read."""
-    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
-
-    below = VolatileBelow(host.runner, tools["protected_drives"], host.root)
-    if kind == "flashcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import read_items as read_flashcache
-
-        return FlashcacheLayer(host.runner, read_flashcache(items), host.root, volatile_below=below, kernel_module=tools["kernel_module"])
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import read_items as read_enhanceio
-
-    return EnhanceIOLayer(host.runner, read_enhanceio(items), host.root, module=tools["kernel_module"], volatile_below=below)
+    folders = tools.get("tool_dirs") or ()
+    return layer_of(
+        kind,
+        host.runner.with_folders(folders) if folders else host.runner,
+        specification_of(kind).read_items(items),
+        host.root,
+        kernel_module=tools.get("kernel_module", ""),
+        protected_drives=tools.get("protected_drives", ()),
+    )
 
 
 def _network_stage(network: Params) -> Stage:

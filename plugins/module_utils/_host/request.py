@@ -16,6 +16,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import specification_of
 
 Entry = t.Dict[str, t.Any]
 Params = t.Mapping[str, t.Any]
@@ -142,23 +143,8 @@ def _cache_lists(kind: str, caches: t.Sequence[Entry]) -> CacheLists:
     if not any(item.get("state") != "absent" for item in rest):
         # Nothing of this type stays: what goes comes before all other layers.
         removed, rest = [*removed, *rest], []
-    options = _cache_options(kind)
+    options = specification_of(kind).CACHE_OPTIONS
     return CacheLists(*(_checked_list(f"caches of type {kind}", "caches", options, items) if items else [] for items in (removed, rest)))
-
-
-def _cache_options(kind: str) -> Params:
-    # Imported by name: Ansible sends to a host only what it finds in import statements.
-    if kind == "lvm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import CACHE_OPTIONS
-    elif kind == "dm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import CACHE_OPTIONS
-    elif kind == "bcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import CACHE_OPTIONS
-    elif kind == "flashcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import CACHE_OPTIONS
-    else:
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import CACHE_OPTIONS
-    return CACHE_OPTIONS
 
 
 def _tools(kind: str, params: Params) -> Entry:

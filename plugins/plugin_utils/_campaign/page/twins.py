@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 import typing as t
@@ -330,6 +331,7 @@ def csv_text(a: Analysis) -> str:
     return file.getvalue()
 
 
+@functools.lru_cache(maxsize=65_536)
 def _field(value: str | None) -> str:
     """Text that no spreadsheet takes for a formula, wherever it splits a line into cells."""
     content = "" if value is None else str(value)

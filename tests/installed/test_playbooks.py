@@ -43,12 +43,12 @@ class Controller:
         }
         self.variables = {**common, "fio_benchmark_suite": "tiny", "fio_benchmark_suites": suite, "fio_benchmark_targets": [target]}
 
-    def play(self, name, *hosts, **variables):
+    def play(self, name, *hosts, limit="", **variables):
         inventory = {"all": {"hosts": {host: self.hosts[host] for host in hosts}, "vars": {**self.variables, **variables}}}
         self.inventory.write_text(json.dumps(inventory))
         # Only what was given on the command line counts for the play on the controller.
         extra = {"fio_benchmark_results": str(self.results), "fio_benchmark_campaign": "tested", "report_campaign": str(self.results / "tested")}
-        command = [str(_BIN / "ansible-playbook"), "-i", str(self.inventory), "-e", json.dumps(extra), f"cachefleet.storage.{name}"]
+        command = [str(_BIN / "ansible-playbook"), "-i", str(self.inventory), "-e", json.dumps(extra), f"cachefleet.storage.{name}", *(["--limit", limit] if limit else [])]
         environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
 
@@ -105,6 +105,22 @@ def test_parallel_hosts_are_aggregated_and_dry_run_writes_nothing(controller):
     assert all(abs(meta["clock"]["offset"]) <= meta["clock"]["error"] + 1e-3 for meta in metas)
     assert any(line.startswith("all 2 hosts ") for line in played.stdout.splitlines())
     assert "The starts were at most" in played.stdout
+
+
+def test_benchmark_without_targets_fails(controller):
+    played = controller.play("benchmark", "here", fio_benchmark_targets=[])
+    assert played.returncode == 2 and "Nothing was measured: no host has fio_benchmark_targets" in " ".join(played.stdout.split()), played.stdout
+
+
+def test_limit_needs_no_localhost(controller):
+    there = {"ansible_connection": "local", "fio_benchmark_spool": str(controller.folder / "spool2")}
+    there["fio_benchmark_targets"] = [{"file": str(controller.folder / "target2.bin"), "size": "16m"}]
+    controller.hosts["there"] = there
+    played = controller.play("benchmark", "here", "there", "gone", limit="there")
+    assert played.returncode == 0, played.stdout
+    assert sorted(path.name for path in (controller.results / "tested").glob("*here")) == ["there"]
+    planned = controller.play("plan", "here", "there", "gone", limit="here")
+    assert planned.returncode == 0 and "1 host: 1 has no layers described." in planned.stdout, planned.stdout
 
 
 def test_variable_of_wrong_type_is_rejected_before_any_change(controller):

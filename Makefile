@@ -71,6 +71,7 @@ test-long: packages venv ## the long forms: every proof on real devices, power c
 lint: venv ## ruff, yamllint, ansible-lint, licences, changelog, argument specifications of roles
 	@echo "== ruff"; ruff format --check .; ruff check .
 	@echo "== argument specifications of roles"; scripts/role-specs --check
+	@echo "== READMEs of roles"; scripts/role-readmes --check
 	@echo "== yamllint"; yamllint --strict .
 	@echo "== reuse"; reuse lint --quiet || reuse lint
 	@echo "== antsibull-changelog"; antsibull-changelog lint

@@ -95,3 +95,14 @@ def test_included_inventories_are_valid(path):
     given = {name: value for name, value in variables.items() if name in known}
     specification = _as_argument_spec({name: known[name] | {"required": False} for name in given})
     assert ArgumentSpecValidator(specification).validate(given).error_messages == []
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_example_in_the_readme_of_a_role_is_valid(role):
+    (example,) = re.findall(r"```yaml\n(.*?)```", (TOP / f"roles/{role}/README.md").read_text(), flags=re.DOTALL)
+    (play,) = yaml.safe_load(example)
+    variables = {name: value for one in play.get("roles", ()) for name, value in one.get("vars", {}).items()}
+    known = _specification(role)
+    assert set(variables) <= set(known)
+    specification = _as_argument_spec({name: known[name] | {"required": False} for name in variables})
+    assert ArgumentSpecValidator(specification).validate(variables).error_messages == []

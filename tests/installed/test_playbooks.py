@@ -48,7 +48,15 @@ class Controller:
         self.inventory.write_text(json.dumps(inventory))
         # Only what was given on the command line counts for the play on the controller.
         extra = {"fio_benchmark_results": str(self.results), "fio_benchmark_campaign": "tested", "report_campaign": str(self.results / "tested")}
-        command = [str(_BIN / "ansible-playbook"), "-i", str(self.inventory), "-e", json.dumps(extra), f"cachefleet.storage.{name}", *(["--limit", limit] if limit else [])]
+        command = [
+            str(_BIN / "ansible-playbook"),
+            "-i",
+            str(self.inventory),
+            "-e",
+            json.dumps(extra),
+            f"cachefleet.storage.{name}",
+            *(["--limit", limit] if limit else []),
+        ]
         environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
 

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import datetime
+import os
 import typing as t
 from pathlib import Path
 
@@ -52,7 +53,10 @@ class ActionModule(ActionBase):
         if options["group"]:
             component(options["group"], "group")
         patterns = [Pattern.from_dict(row) for row in options["patterns"]]
-        folder, changed = store.open_campaign(results_folder(options["results"]), options["name"], options["label"], now=now, dry_run=dry_run)
+        results = results_folder(options["results"])
+        if not dry_run:
+            _require_kept(results)
+        folder, changed = store.open_campaign(results, options["name"], options["label"], now=now, dry_run=dry_run)
         done: set[CellKey] = set()
         steps: list[dict[str, t.Any]] = options["steps"]
         if cells:
@@ -81,6 +85,19 @@ class ActionModule(ActionBase):
                 " measured, so these cells are measured again: set fio_benchmark_replace to true to put the new results in their place, or name another"
                 " campaign or variant to have both."
             )
+
+
+def _require_kept(results: Path) -> None:
+    """AWX and automation controllers run a job in a folder of its own, which they name in its environment.
+
+    :raises BadInput: if the results would be lost with it.
+    """
+    job = os.environ.get("AWX_PRIVATE_DATA_DIR", "")
+    if job and Path(job).resolve() in (results.resolve(), *results.resolve().parents):
+        raise BadInput(
+            f"The results folder {results} is in the folder of this job, {job}, which is removed when the job has ended: set fio_benchmark_results to a"
+            " folder that is kept, for example one that is mounted into the execution environment."
+        )
 
 
 def _key(cell: t.Mapping[str, t.Any], variant: str, host: str) -> CellKey:

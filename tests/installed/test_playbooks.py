@@ -12,58 +12,14 @@ from __future__ import annotations
 import gzip
 import importlib.util
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-_BIN = Path(sys.executable).parent
-
 if not shutil.which("fio"):
     pytest.skip("fio is not installed on this machine", allow_module_level=True)
-
-
-class Controller:
-    """An inventory with one host that is this machine and one that nobody can reach."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.inventory = folder / "inventory.json"
-        self.results = folder / "results"
-        target = {"file": str(folder / "target.bin"), "size": "16m"}
-        suite = {"tiny": {"cells": [{"name": "write", "job": {"rw": "randwrite", "bs": "4k", "ioengine": "psync", "runtime": 1, "time_based": 1}}]}}
-        common = {"ansible_become": False, "ansible_python_interpreter": sys.executable, "fio_benchmark_spool": str(folder / "spool")}
-        self.hosts = {
-            "here": {"ansible_connection": "local"},
-            "gone": {"ansible_host": "127.0.0.1", "ansible_port": 1, "ansible_ssh_common_args": "-o ConnectTimeout=2"},
-        }
-        self.variables = {**common, "fio_benchmark_suite": "tiny", "fio_benchmark_suites": suite, "fio_benchmark_targets": [target]}
-
-    def play(self, name, *hosts, limit="", **variables):
-        inventory = {"all": {"hosts": {host: self.hosts[host] for host in hosts}, "vars": {**self.variables, **variables}}}
-        self.inventory.write_text(json.dumps(inventory))
-        # Only what was given on the command line counts for the play on the controller.
-        extra = {"fio_benchmark_results": str(self.results), "fio_benchmark_campaign": "tested", "report_campaign": str(self.results / "tested")}
-        command = [
-            str(_BIN / "ansible-playbook"),
-            "-i",
-            str(self.inventory),
-            "-e",
-            json.dumps(extra),
-            f"cachefleet.storage.{name}",
-            *(["--limit", limit] if limit else []),
-        ]
-        environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
-        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
-
-
-@pytest.fixture
-def controller(tmp_path):
-    return Controller(tmp_path)
 
 
 def test_unreachable_host_does_not_stop_the_others_and_is_reported(controller):

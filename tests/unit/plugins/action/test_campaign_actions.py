@@ -103,6 +103,16 @@ def test_plan_is_printed_and_nothing_is_written(tmp_path, monkeypatch):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(("inside", "is_refused"), [("job/project/results", True), ("job", True), ("jobs/results", False), ("job/../kept", False)])
+def test_results_in_the_folder_of_an_awx_job_are_refused(tmp_path, monkeypatch, inside, is_refused):
+    (tmp_path / "job").mkdir()
+    monkeypatch.setenv("AWX_PRIVATE_DATA_DIR", str(tmp_path / "job"))
+    result = Host(campaign_action, monkeypatch).run(results=str(tmp_path / inside), name="c")
+    assert bool(result.get("failed")) == is_refused
+    assert not is_refused or "set fio_benchmark_results to a folder that is kept" in result["msg"]
+    assert Host(campaign_action, monkeypatch).run(check_mode=True, results=str(tmp_path / inside), name="c").get("failed") is None
+
+
 def test_campaign_is_opened_once(folder, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     again = host.run(results=str(folder.parent), name=CAMPAIGN, variant="before", cells=[WANTED])

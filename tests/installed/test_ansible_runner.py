@@ -126,7 +126,7 @@ def test_execution_environment_has_the_libraries_of_the_collection(tmp_path):
     definition = tmp_path / "execution-environment.yml"
     images = {"base_image": {"name": "example/base:1"}}
     definition.write_text(json.dumps({"version": 3, "images": images, "dependencies": {"galaxy": {"collections": ["cachefleet.storage"]}}}))
-    command = ["ansible-builder", "create", "--file", str(definition), "--context", str(tmp_path / "context")]
+    command = ["ansible-builder", "create", "--file", str(definition), "--context", str(tmp_path / "context"), "--output-filename", "Containerfile"]
     made = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "context/Containerfile").exists()

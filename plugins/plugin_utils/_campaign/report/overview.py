@@ -31,6 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import gate_of, pooled_noise
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
 if t.TYPE_CHECKING:
@@ -124,6 +125,9 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
     """One for each cell: the host in the middle, and how far the others are from it."""
     for (variant, cell, direction), here in _by_cell(points).items():
         iops = known(one.iops for one in here)
+        noise = pooled_noise(known(run.iops for run in one.runs) for one in here)
+        # Of many hosts one is always noisy: what counts is the typical one.
+        state = worst("ok" if one.state == "noisy" else one.state for one in here)
         verdicts = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
         yield Row(
             host=f"median of {len(here)}",
@@ -137,7 +141,8 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
             spread=spread_of(iops),
             runs=min(len(one.runs) for one in here),
             planned=max(len(one.runs) for one in here),
-            state=worst(one.state for one in here),
+            state="noisy" if state == "ok" and gate_of(noise, 0).is_noisy else state,
+            noise=noise,
             verdict=next((one for one in ("at_risk", "unknown", "durable") if one in verdicts), None),
         )
 

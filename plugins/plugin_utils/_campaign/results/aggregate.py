@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
     sets_of,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,7 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
                 state=state_of([one.state for one in runs], iops),
                 verdict=None,
                 iops_of_runs=tuple(iops),
+                noise=coefficient_of_variation(iops),
             )
         )
     return rows

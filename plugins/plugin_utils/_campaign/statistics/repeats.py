@@ -53,12 +53,18 @@ def noise_gate(repeats: t.Sequence[float], *, gate: float = NOISE_GATE, planned:
     :param planned: repeats that are measured in any case.
     :param extra: repeats that may be added to them.
     """
-    noise = coefficient_of_variation(repeats)
-    left = max(planned + extra - len(repeats), 0)
-    if noise is not None and noise <= gate and len(repeats) >= planned:
+    return gate_of(coefficient_of_variation(repeats), len(repeats), gate=gate, planned=planned, extra=extra)
+
+
+def gate_of(noise: float | None, repeats: int, *, gate: float = NOISE_GATE, planned: int = FEWEST_REPEATS, extra: int = EXTRA_REPEATS) -> NoiseGate:
+    """The same for a noise that is known, as that of several hosts.
+
+    :param repeats: how many there are, of the host with the fewest.
+    """
+    if noise is not None and noise <= gate and repeats >= planned:
         return NoiseGate("quiet", noise, gate, 0)
-    if left:
-        return NoiseGate("repeat", noise, gate, max(planned - len(repeats), 1))
+    if repeats < planned + extra:
+        return NoiseGate("repeat", noise, gate, max(planned - repeats, 1))
     return NoiseGate("too_few" if noise is None else "noisy", noise, gate, 0)
 
 

@@ -15,10 +15,12 @@ for library in ("numpy", "scipy", "duckdb", "ruptures"):
     pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import overview_of_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import _median_rows, overview_of_tables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 KEY = ("variant", "cell", "repeat", "direction")
@@ -149,3 +151,15 @@ def test_failed_target_is_reported_as_missing_in_the_total(several_targets):
     assert (len(one.hosts), one.planned, one.targets, one.added, one.is_partial) == (7, 7, 14, 13, True)
     assert "Not every host or target is in the sum of: randread-4k-qd1 (13 of 14) and randread-4k-qd1.sdb (6 of 7)." in " ".join(fleet.notes)
     assert {row.state for row in fleet.rows if row.host == "all 14 targets" and row.variant == "writeback"} == {"failed"}
+
+
+@pytest.mark.parametrize(("loud", "state"), [(1, "ok"), (20, "noisy")])
+def test_line_of_many_hosts_is_noisy_if_the_typical_host_is(measured, loud, state):
+    rates = {number: (100.0, 150.0) if number < loud else (100.0, 101.0) for number in range(25)}
+    points = points_of(measurement(f"host{number}", "none", repeat=repeat, iops=rates[number][repeat - 1]) for number in rates for repeat in (1, 2))
+    rows = list(_median_rows(points))
+    assert {row.state for row in rows} == {state}
+    fleet = overview_of_tables(measured, "synthetic")
+    text = " ".join(table.render(fleet.campaign, rows, [], {}, ()).split())
+    assert ("Noisy: the repeats of 1 of 1 rows vary" in text) == (state == "noisy")
+    assert "-e fio_benchmark_repeats=4." in text or state == "ok"

@@ -170,6 +170,6 @@ def read_measurements(database: DuckDBPyConnection, columns: t.Sequence[str] = R
     found = []
     while rows := database.fetchmany(_ROWS_AT_ONCE):
         for row in rows:
-            values = [known.setdefault(value, value) if type(value) is str else value for value in row]
+            values = [known.setdefault(value, value) if isinstance(value, str) else value for value in row]
             found.append(Measurement(**dict(zip(columns, values))))
     return found

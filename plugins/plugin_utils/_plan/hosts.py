@@ -27,7 +27,7 @@ OUTCOMES = ("refused", "unreachable", "changes", "unchanged", "nothing")
 _LONGEST, _MOST_STEPS = 1000, 10_000
 
 #: What names a device of one host: a path, with its kernel name in parentheses behind it.
-_DEVICE = re.compile(r"/dev/[^\s,;:()]+( \([a-z0-9!]+\))?")
+_DEVICE = re.compile(r"/dev/[^\s,;()]*[^\s,;:()]( \([a-z0-9!]+\))?")
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class HostPlan:
 class Group:
     """Hosts with equal plans, apart from the names of their devices.
 
-    :param steps: with ``DEVICE`` for devices unless there is one host only, in their order, with how many there are of each on a host.
+    :param steps: in their order. If they differ between the hosts, with ``DEVICE`` for devices, and how many there are of each on a host.
     """
 
     hosts: tuple[HostPlan, ...]
@@ -106,7 +106,9 @@ def read_plans(results: t.Mapping[str, t.Any]) -> list[HostPlan]:
 def _read(host: str, result: t.Mapping[str, t.Any]) -> HostPlan:
     if result.get("unreachable"):
         return HostPlan(host, "unreachable", _sentence(result))
-    if not result.get("failed") and (not result or result.get("skipped")):
+    if not result:
+        return HostPlan(host, "refused", "no plan was made for this host")
+    if not result.get("failed") and result.get("skipped"):
         return HostPlan(host, "nothing")
     steps, pending, undetermined = tuple(_steps(result.get("steps"))), tuple(_texts(result.get("pending"))), _reasons(result)
     outcome = "refused" if result.get("failed") else "changes" if steps or pending or undetermined else "unchanged"
@@ -148,8 +150,7 @@ def groups_of(plans: t.Iterable[HostPlan]) -> list[Group]:
 def _counted(members: t.Sequence[HostPlan]) -> tuple[tuple[PlannedStep, int], ...]:
     """Steps in their order; the same step of several devices of a host is one, at the place of the first of them."""
     steps = members[0].steps
-    same = len({one.steps for one in members}) == 1
-    if same and len({step.kind for step in steps}) == len(steps):
+    if len({one.steps for one in members}) == 1:
         return tuple((step, 1) for step in steps)
     counts = Counter(step.kind for step in steps)
     return tuple(counts.items())

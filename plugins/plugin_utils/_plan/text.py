@@ -16,8 +16,8 @@ from collections import Counter
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import OUTCOMES, Group, HostPlan
 
-#: What is printed of each outcome: of one host, of several.
-_SAID = {
+#: The predicate of each outcome: for one host, for several.
+_PREDICATES = {
     "refused": ("would be refused", "would be refused"),
     "unreachable": ("is unreachable", "are unreachable"),
     "changes": ("would change", "would change"),
@@ -34,7 +34,7 @@ RISKS = {
     "slower_writes": "slower writes: writes are no longer acknowledged by a cache",
 }
 
-#: Names of hosts on a line, and hosts whose reasons are printed one by one.
+#: Names of hosts on a line.
 _NAMED = 8
 _NARROWEST = 40
 
@@ -46,7 +46,7 @@ def name_of_risk(risk: str) -> str:
 def summary(plans: t.Sequence[HostPlan]) -> str:
     """``200 hosts: 3 would be refused, 180 would change, 17 are configured as described.``"""
     counts = Counter(one.outcome for one in plans)
-    parts = [f"{counts[outcome]} {_SAID[outcome][counts[outcome] != 1]}" for outcome in OUTCOMES if counts[outcome]]
+    parts = [f"{counts[outcome]} {_PREDICATES[outcome][counts[outcome] != 1]}" for outcome in OUTCOMES if counts[outcome]]
     return f"{counted(len(plans), 'host')}: {', '.join(parts) or 'nothing is planned'}."
 
 
@@ -68,11 +68,11 @@ def _risks(plans: t.Sequence[HostPlan]) -> list[str]:
 
 def _title(group: Group) -> str:
     several = len(group.hosts) > 1
-    said = _SAID[group.first.outcome][several]
+    predicate = _PREDICATES[group.first.outcome][several]
     if not several:
-        return f"{group.first.host} {said}"
+        return f"{group.first.host} {predicate}"
     alike = " with equal plans" if group.steps else ""
-    return f"{len(group.hosts)} hosts{alike} {said}: {listed(group.names, _NAMED)}"
+    return f"{len(group.hosts)} hosts{alike} {predicate}: {listed(group.names, _NAMED)}"
 
 
 def _lines(group: Group, width: int) -> list[str]:
@@ -111,7 +111,7 @@ def as_markdown(plans: t.Sequence[HostPlan], groups: t.Sequence[Group]) -> str:
     lines = ["# Plan", "", escaped(summary(plans)), ""]
     for group in groups:
         several = len(group.hosts) > 1
-        lines += [f"## {escaped(f'{len(group.hosts)} hosts' if several else group.first.host)} {_SAID[group.first.outcome][several]}", ""]
+        lines += [f"## {escaped(f'{len(group.hosts)} hosts' if several else group.first.host)} {_PREDICATES[group.first.outcome][several]}", ""]
         lines += [escaped(", ".join(group.names)), ""] if several else []
         lines += [escaped(group.first.reason), ""] if group.first.reason else []
         lines += [*_markdown_table(group), ""] if group.steps else []

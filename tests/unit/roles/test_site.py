@@ -58,6 +58,13 @@ def test_every_option_of_the_module_is_set():
     assert set(call["cachefleet.storage.cache_layers"]) == set(argument_spec())
 
 
+def test_the_plan_is_the_same_call_in_check_mode_and_nothing_else():
+    (block,) = tasks_of("plan")
+    assert block["check_mode"] is True
+    assert [task["ansible.builtin.import_tasks"] for task in block["block"]] == ["call.yml"]
+    assert [task["ansible.builtin.meta"] for task in block["rescue"]] == ["noop"]
+
+
 def _has_json_output():
     try:
         return importlib.util.find_spec("ansible_collections.ansible.posix.plugins.callback.json") is not None

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, class_histograms, together
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, class_histograms, merge_histograms
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import Histogram, percentile_values, samples_needed
 
 if t.TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _of_classes(database: DuckDBPyConnection, rows: Rows, classes: t.Sequence[Ho
     groups: dict[tuple[t.Any, ...], list[AddedHistogram]] = {}
     for (place, variant, cell, _repeat, direction), found in added.items():
         groups.setdefault((place, variant, cell, direction), []).append(found)
-    return {key: together(found) for key, found in groups.items()}
+    return {key: merge_histograms(found) for key, found in groups.items()}
 
 
 def _jobs(rows: Rows) -> dict[tuple[str, str], set[str]]:

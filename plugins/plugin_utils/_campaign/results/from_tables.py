@@ -68,7 +68,7 @@ class CampaignTables:
         cells: dict[_Cell, list[AddedHistogram]] = {}
         for (_class, variant, cell, repeat, direction), found in self.added.items():
             cells.setdefault((variant, cell, repeat, direction), []).append(found)
-        self._pooled = {cell: together(parts).pooled for cell, parts in cells.items()}
+        self._pooled = {cell: merge_histograms(parts).pooled for cell, parts in cells.items()}
 
     @property
     def merged(self) -> dict[tuple[str, str, str], dict[str, float | None]]:
@@ -181,7 +181,7 @@ def added_histograms(
     return {of: AddedHistogram(histogram(here), frozenset(members[of]), frozenset(kinds[of])) for of, here in bins.items()}
 
 
-def together(parts: t.Sequence[AddedHistogram]) -> AddedHistogram:
+def merge_histograms(parts: t.Sequence[AddedHistogram]) -> AddedHistogram:
     """Several as one."""
     members = frozenset(member for part in parts for member in part.members)
     return AddedHistogram(merged(part.bins for part in parts), members, frozenset(kind for part in parts for kind in part.kinds))

@@ -8,7 +8,7 @@
 """A campaign as plain text for a terminal, or for a file. Pure: text in, text out, no colours.
 
 IOPS are per second, MB/s are 10^6 bytes, latencies are as fio measured them; ``-`` stands for what was not measured.
-What is the same on every line is said once below; in a narrow terminal a host is a heading and less is shown, which is said too.
+What is the same on every line is printed once below. In a narrow terminal a host is a heading, and columns are left out.
 """
 
 from __future__ import annotations
@@ -163,9 +163,12 @@ def _noise(rows: t.Sequence[Row], campaign: str) -> str:
     what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {NOISE_GATE:.0%} (standard deviation by mean)"
     where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {most.gate.noise:.0%}."
     needed = max((row.runs + row.gate.more for row in rest), default=0)
-    add = f" Add repeats on idle hosts: measure again with -e fio_benchmark_campaign={plain(campaign)} -e fio_benchmark_repeats={needed}." if rest else ""
-    done = " More repeats will not change that: find what else the hosts do." if len(rest) < len(noisy) else ""
-    return f"{what}, {where}{add}{done}"
+    more = f"-e fio_benchmark_campaign={plain(campaign)} -e fio_benchmark_repeats={needed}"
+    add = f" Add repeats on idle hosts: measure the same suite and variants again with {more}." if rest else ""
+    exhausted = len(noisy) - len(rest)
+    which = f" For {exhausted} of them more" if rest else " More"
+    search = f"{which} repeats will not change that: find what else the hosts do." if exhausted else ""
+    return f"{what}, {where}{add}{search}"
 
 
 def _table(rows: t.Sequence[Row], width: int) -> str:
@@ -191,7 +194,7 @@ def _table(rows: t.Sequence[Row], width: int) -> str:
 
 
 def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> str:
-    """Columns that differ, in the width of the terminal; what is the same on every line is said once below."""
+    """Columns that differ, in the width of the terminal; what is the same on every line is printed once below."""
     columns = {name: [line[place] for line in lines] for place, name in enumerate(header)}
     same = [name for name in header if name in (*_DROPPABLE, "NOTE") and len(lines) >= _FEWEST_TO_DROP and len(set(columns[name])) == 1]
     notes = [f"{name.lower()} {columns[name][0]}" if name != "NOTE" else columns[name][0] for name in same if columns[name][0] != _NOTHING]

@@ -157,3 +157,22 @@ def test_text_of_a_host_is_no_markup():
     text = as_markdown(plans, groups_of(plans))
     assert "\\<script\\>" in text and "\\[a\\](b)" in text
     assert len([line for line in text.splitlines() if line.startswith("| 1")]) == 1
+
+
+def test_several_devices_of_one_host_are_named():
+    plans = read_plans({"node10": FLEET["node10"]})
+    text = as_text(plans, groups_of(plans), 150)
+    assert "ata-node10-a (sda)" in text and "ata-node10-b (sdb)" in text and "DEVICE" not in text
+
+
+def test_hosts_without_a_result_are_not_called_configured():
+    (plan,) = read_plans({"node1": {}})
+    assert (plan.outcome, plan.reason) == ("refused", "no plan was made for this host")
+
+
+def test_paths_with_colons_are_devices():
+    action = "Switch the write cache of /dev/disk/by-path/pci-0000:0{}:1f.2-ata-1 (sda) off"
+    plans = read_plans({f"node{number}": planned({"layer": "drive_write_cache", "action": action.format(number), "risks": []}) for number in (1, 2)})
+    assert [group.names for group in groups_of(plans)] == [["node1", "node2"]]
+    (refused,) = groups_of(read_plans({"node1": {"failed": True, "msg": "/dev/sdb: it is mounted."}}))
+    assert refused.first.reason == "/dev/sdb: it is mounted."

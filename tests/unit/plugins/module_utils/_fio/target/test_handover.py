@@ -286,6 +286,23 @@ def test_open_files_beside_the_target_are_found(tmp_path):
         child.communicate(b"\n")
 
 
+@pytest.mark.parametrize("error", [FileNotFoundError, ProcessLookupError])
+def test_process_ending_while_its_threads_are_listed_is_ignored(tmp_path, monkeypatch, error):
+    place = tmp_path / "proc/77"
+    (place / "fd").mkdir(parents=True)
+    (place / "task/77").mkdir(parents=True)
+    real = os.listdir
+
+    def listdir(path):
+        if str(path).endswith("/task"):
+            raise error(2, "No such file or directory")
+        return real(path)
+
+    monkeypatch.setattr("os.listdir", listdir)
+    (tmp_path / "target").write_bytes(b"x")
+    assert other_files_of(77, unit_of(tmp_path / "target"), tmp_path, tmp_path / "proc") == []
+
+
 @pytest.mark.parametrize("moment", ["fdinfo", "again"])
 def test_concurrently_closed_descriptor_is_ignored(tmp_path, monkeypatch, moment):
     """A library is opened and closed while fio loads it; its number is another file right afterwards."""

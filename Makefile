@@ -58,7 +58,7 @@ test-fast: packages venv ## everything that needs no machines
 
 .PHONY: test
 test: packages venv ## everything that CI runs
-	@scripts/test-steps lint unit report-test tarball molecule+sanity
+	@scripts/test-steps lint molecule+unit+report-test+tarball+sanity
 
 .PHONY: test-long
 test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, all tests on Python 3.8, 100,000 fuzzed inputs

@@ -106,7 +106,10 @@ class RackLayer(Layer[RackState, RackSpec]):
     def _read_machine(self, note: t.Mapping[str, t.Any]) -> MachineState:
         process = process_of(note)
         running = process is not None and process.alive(self.root)
-        answers = running and ssh.greets(note["ssh_port"], 5.0) and ssh.logs_in(self.runner, note["ssh_port"], self.places.key, self.places.known_hosts)
+        # A busy host that needed minutes for the boot may need more than seconds for the next login.
+        patience = max(15.0, note.get("boot_seconds") or 0.0)
+        port = note["ssh_port"]
+        answers = running and ssh.greets(port, patience / 3) and ssh.logs_in(self.runner, port, self.places.key, self.places.known_hosts, patience)
         return MachineState(machine_from_data(note["description"]), note["image"]["digest"], running, answers, note)
 
     def _notes(self) -> dict[str, dict[str, t.Any]]:

@@ -64,6 +64,7 @@ DEFAULT_PACKAGES = (
     "util-linux",
     "vblade",
     "xfsprogs",
+    "xz-utils",
 )
 
 #: Documentation, translations and drivers that a rack machine has no use for: a third of the unpacked size.
@@ -72,14 +73,21 @@ EXCLUDED_PATHS = (
     "/usr/share/locale/*",
     "/usr/share/doc/*",
     "/usr/share/info/*",
-    "/lib/modules/*/kernel/sound/*",
-    "/lib/modules/*/kernel/drivers/gpu/*",
-    "/lib/modules/*/kernel/drivers/media/*",
-    "/lib/modules/*/kernel/drivers/staging/*",
-    "/lib/modules/*/kernel/drivers/bluetooth/*",
-    "/lib/modules/*/kernel/drivers/net/wireless/*",
-    "/lib/modules/*/kernel/net/bluetooth/*",
-    "/lib/modules/*/kernel/net/mac80211/*",
+    *(
+        f"{folder}/modules/*/kernel/{drivers}/*"
+        # Since Debian 13 packages install to /usr/lib.
+        for folder in ("/lib", "/usr/lib")
+        for drivers in (
+            "sound",
+            "drivers/gpu",
+            "drivers/media",
+            "drivers/staging",
+            "drivers/bluetooth",
+            "drivers/net/wireless",
+            "net/bluetooth",
+            "net/mac80211",
+        )
+    ),
 )
 
 #: Units that cost boot time under software emulation and that a machine on a rack of its own has no use for.
@@ -235,7 +243,9 @@ set -eu
 version=$(ls /lib/modules)
 tree=$(mktemp -d)
 cd "$tree"
-mkdir -p bin lib dev proc sys root modules
+mkdir -p bin lib usr dev proc sys root modules
+# Since Debian 13 its programs name their library in /usr/lib.
+ln -s ../lib usr/lib
 cp -a /usr/lib/klibc/bin/. bin/
 cp /lib/klibc-*.so lib/
 for module in {" ".join(EARLY_MODULES)}; do modprobe --set-version "$version" --show-depends "$module"; done |

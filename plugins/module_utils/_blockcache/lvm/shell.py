@@ -228,10 +228,19 @@ class LvmRunner(Runner):
         return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), answer.err.encode(), started)
 
 
+def _without_format(words: t.Sequence[str]) -> list[str]:
+    """A report's words without its format: the profile sets it, and a shell of 2.03.31 refuses the option."""
+    words = list(words)
+    if "--reportformat" in words:
+        position = words.index("--reportformat")
+        del words[position : position + 2]
+    return words
+
+
 def line_of(words: t.Sequence[str]) -> str | None:
     """The line for LVM's own process; None for a command that does not go there."""
     name = os.path.basename(words[0])
-    requested = list(words[1:]) if name == "lvm" and list(words[1:2]) == ["fullreport"] else [name, *words[1:]] if name == "lvchange" else []
+    requested = _without_format(words[1:]) if name == "lvm" and list(words[1:2]) == ["fullreport"] else [name, *words[1:]] if name == "lvchange" else []
     if not requested or not all(_WORD.match(word) for word in requested):
         return None
     return " ".join(f"'{word}'" if " " in word else word for word in requested)

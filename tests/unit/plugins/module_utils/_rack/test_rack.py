@@ -134,6 +134,16 @@ def test_rack_lifecycle_from_start_to_removal(host):
     assert not (host.folder / "rack").exists()
 
 
+def test_machine_that_booted_slowly_gets_more_time_to_answer(host, monkeypatch):
+    host.run("started", A)
+    path = host.folder / "rack/rack.json"
+    path.write_text(path.read_text().replace('"boot_seconds": ', '"boot_seconds": 9'))
+    patience = []
+    monkeypatch.setattr(ssh, "logs_in", lambda *arguments: patience.append(arguments[-1]) or True)
+    host.run("started", A)
+    assert patience[0] >= 90
+
+
 def test_check_mode_predicts_run_and_changes_nothing(host):
     predicted = host.run("started", A, check_mode=True)
     assert not (host.folder / "rack").exists()

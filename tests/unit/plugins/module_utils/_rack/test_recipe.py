@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack import re
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import (
     DEFAULT_PACKAGES,
     ESSENTIAL_SCRIPT,
+    EXCLUDED_PATHS,
     GUEST_FILES,
     INIT_SCRIPT,
     INITRAMFS_SCRIPT,
@@ -35,6 +36,10 @@ def test_hash_is_independent_of_package_order():
 @pytest.mark.parametrize("change", [{"suite": "trixie"}, {"packages": (*DEFAULT_PACKAGES, "tcpdump")}, {"size": 3 * 1024**3}])
 def test_hash_depends_on_every_option(change):
     assert dataclasses.replace(RECIPE, **change).digest != RECIPE.digest
+
+
+def test_drivers_are_excluded_in_both_places_of_modules():
+    assert {f"{lib}/modules/*/kernel/sound/*" for lib in ("/lib", "/usr/lib")} <= set(EXCLUDED_PATHS)
 
 
 @pytest.mark.parametrize(

@@ -166,3 +166,8 @@ def test_watch_is_called_while_command_runs_and_can_stop_it(host, runner):
 )
 def test_commands_unsupported_by_the_shell(words):
     assert line_of(words) is None
+
+
+def test_reports_reach_the_shell_without_their_format():
+    words = ["/sbin/lvm", "fullreport", "--reportformat", "json", "--units", "b", "--configreport", "vg", "-o", "vg_name"]
+    assert line_of(words) == "fullreport --units b --configreport vg -o vg_name"

@@ -16,7 +16,6 @@ written, not what is in them.
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import os
@@ -83,7 +82,7 @@ class Session:
 
 
 def _code(key: bytes, data: bytes) -> bytes:
-    return hmac.new(key, data, hashlib.sha256).digest()
+    return hmac.digest(key, data, "sha256")
 
 
 def receive(connection: socket.socket, length: int) -> bytes:

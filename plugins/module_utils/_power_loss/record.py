@@ -8,8 +8,9 @@
 A sector of 512 bytes is what a drive writes as a whole. So each has a header and a checksum of its own, and a block of which only some
 sectors were written is recognised.
 
-Layout of a sector, little endian: magic (8 bytes), run id (16), sequence (8), offset of the block (8), host time in ns of its monotonic
-clock (8), number of the sector in the block (4), sectors of the block (4), fill, CRC-32 of all of that (4).
+Layout of a sector, little endian: magic (8 bytes), number of the sector in the block (4), sectors of the block (4), fill, run id (16),
+sequence (8), offset of the block (8), host time in ns of its monotonic clock (8), CRC-32 of all of that (4). What differs from write to
+write comes last, so that the checksum of the rest is calculated once.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -25,10 +26,12 @@ from dataclasses import dataclass
 SECTOR = 512
 
 _MAGIC = b"CFPWRLS1"
-_HEADER = struct.Struct("<8s16sQQQII")
+_PLACE = struct.Struct("<8sII")
+_WRITE = struct.Struct("<16sQQQ")
 _CHECKSUM = struct.Struct("<I")
-_FILL = SECTOR - _HEADER.size - _CHECKSUM.size
-_POOL_SIZE = 65536
+_FILL = SECTOR - _PLACE.size - _WRITE.size - _CHECKSUM.size
+#: Different fills that follow one another.
+_VARIANTS = 16
 
 
 @dataclass(frozen=True)
@@ -70,17 +73,20 @@ class Blocks:
         self.run = run
         self.size = size
         # Random: a device that compresses or deduplicates gains nothing.
-        self._pool = random.Random(run).getrandbits(8 * (_POOL_SIZE + _FILL)).to_bytes(_POOL_SIZE + _FILL, "little")
+        source = random.Random(run)
+        self._beginnings = [[self._beginning(number, source) for number in range(size // SECTOR)] for _variant in range(_VARIANTS)]
+
+    def _beginning(self, number: int, source: random.Random) -> tuple[bytes, int]:
+        """What a sector has in every write, and the checksum of that."""
+        data = _PLACE.pack(_MAGIC, number, self.size // SECTOR) + source.getrandbits(8 * _FILL).to_bytes(_FILL, "little")
+        return data, zlib.crc32(data)
 
     def make(self, record: Record) -> bytes:
         """The contents of a block."""
-        count = self.size // SECTOR
+        write = _WRITE.pack(self.run, record.sequence, record.offset, record.time)
         pieces: list[bytes] = []
-        for number in range(count):
-            start = (record.sequence * 8191 + number * 127) % _POOL_SIZE
-            header = _HEADER.pack(_MAGIC, self.run, record.sequence, record.offset, record.time, number, count)
-            body = header + self._pool[start : start + _FILL]
-            pieces += (body, _CHECKSUM.pack(zlib.crc32(body)))
+        for beginning, checksum in self._beginnings[record.sequence % _VARIANTS]:
+            pieces += (beginning, write, _CHECKSUM.pack(zlib.crc32(write, checksum)))
         return b"".join(pieces)
 
     def read(self, data: bytes) -> BlockContents:
@@ -93,5 +99,6 @@ class Blocks:
     def _sector(self, data: bytes, number: int, count: int) -> t.Optional[Record]:
         if len(data) != SECTOR or not data.startswith(_MAGIC) or _CHECKSUM.unpack(data[-4:])[0] != zlib.crc32(data[:-4]):
             return None
-        _magic, run, sequence, offset, time, own_number, own_count = _HEADER.unpack_from(data)
+        _magic, own_number, own_count = _PLACE.unpack_from(data)
+        run, sequence, offset, time = _WRITE.unpack_from(data, SECTOR - _CHECKSUM.size - _WRITE.size)
         return Record(sequence, offset, time) if (run, own_number, own_count) == (self.run, number, count) else None

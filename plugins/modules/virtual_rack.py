@@ -94,9 +94,16 @@ options:
             type: int
             default: 0
           volatile_cache:
-            description: Whether the disk has a volatile write cache that is enabled at power-on.
-            type: bool
-            default: true
+            description:
+              - The write cache of the disk.
+              - V(on) is a cache that is enabled at power-on. It is in the memory of the host, so a power cut of the machine loses nothing of it.
+              - V(off) is a disk whose cache is disabled at power-on.
+              - V(honest), V(lies) and V(torn) lose the contents of the cache in a power cut. V(honest) writes it to the media when it is flushed.
+                V(lies) acknowledges a flush without doing so. V(torn) honors flushes, and of a block that was not flushed it keeps some sectors.
+              - For V(true) and V(false) see V(on) and V(off).
+            type: str
+            choices: ["on", "off", honest, lies, torn]
+            default: "on"
           power_loss_protection:
             description:
               - Whether the cache of the drive survives a power cut, as in drives with capacitors. Flushes then take no time.
@@ -260,7 +267,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import DISK_KINDS
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import CACHE_KINDS, DISK_KINDS, FORGETTING_CACHES
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import make_layer
 
 DISK_SPEC = {
@@ -268,7 +275,7 @@ DISK_SPEC = {
     "kind": {"type": "str", "required": True, "choices": list(DISK_KINDS)},
     "size": {"type": "str", "required": True},
     "iops_limit": {"type": "int", "default": 0},
-    "volatile_cache": {"type": "bool", "default": True},
+    "volatile_cache": {"type": "str", "choices": [*CACHE_KINDS, *FORGETTING_CACHES], "default": "on"},
     "power_loss_protection": {"type": "bool", "default": False},
     "attached": {"type": "bool", "default": True},
     "serial": {"type": "str"},

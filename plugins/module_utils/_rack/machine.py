@@ -19,6 +19,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 
 DISK_KINDS = ("sata_hdd", "sata_ssd", "nvme", "megaraid_vd", "virtio")
 
+#: Write caches of disks; those of the second line lose at a power cut what was not flushed.
+CACHE_KINDS = ("on", "off")
+FORGETTING_CACHES = ("honest", "lies", "torn")
+
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?")
 _PLAIN = re.compile(r"[A-Za-z0-9 ._-]+")
 _MAC = re.compile(r"[0-9a-f]{2}(:[0-9a-f]{2}){5}")
@@ -45,7 +49,7 @@ class Disk:
     kind: str
     size: int
     iops_limit: int
-    volatile_cache: bool
+    volatile_cache: str
     serial: str
     model: str | None
     firmware: str | None
@@ -54,9 +58,17 @@ class Disk:
     power_loss_protection: bool = False
 
     @property
+    def forgets(self) -> bool:
+        """Whether a power cut empties its write cache, which a process of its own keeps."""
+        return self.volatile_cache in FORGETTING_CACHES
+
+    @property
     def hot_pluggable(self) -> bool:
-        """Whether it can be pulled out of a running machine: QEMU's AHCI has no hot-plug, and its MegaRAID does not notify the guest."""
-        return self.kind == "nvme"
+        """Whether it can be pulled out of a running machine: QEMU's AHCI has no hot-plug, and its MegaRAID does not notify the guest.
+
+        The process with the cache of a disk that forgets lives as long as its machine runs.
+        """
+        return self.kind == "nvme" and not self.forgets
 
     @property
     def file(self) -> str:
@@ -98,10 +110,17 @@ def machine_from_data(data: t.Mapping[str, t.Any]) -> Machine:
     return Machine(
         **{
             **data,
-            "disks": tuple(Disk(**disk) for disk in data["disks"]),
+            "disks": tuple(Disk(**{**disk, "volatile_cache": _cache_kind(disk["volatile_cache"])}) for disk in data["disks"]),
             "networks": tuple(Nic(**nic) for nic in data["networks"]),
         }
     )
+
+
+def _cache_kind(value: t.Any) -> str:
+    """Racks of older versions were noted with a truth value, and YAML reads on and off as one."""
+    if value is None or value is True:
+        return "on"
+    return "off" if value is False else str(value)
 
 
 def describe_machines(rack: str, options: t.Sequence[t.Mapping[str, t.Any]]) -> list[Machine]:
@@ -195,16 +214,19 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
     }
     for key, value in text.items():
         _check_text(where, kind, key, value)
-    volatile, attached = options.get("volatile_cache"), options.get("attached")
+    volatile, attached = _cache_kind(options.get("volatile_cache")), options.get("attached")
+    if volatile not in (*CACHE_KINDS, *FORGETTING_CACHES):
+        raise BadInput(f"{where}: volatile_cache must be one of {', '.join((*CACHE_KINDS, *FORGETTING_CACHES))}.", item=where)
     protected = bool(options.get("power_loss_protection"))
-    if protected and volatile is False:
-        raise BadInput(f"{where}: power_loss_protection protects a cache: with volatile_cache false there is none; leave one of them out.", item=where)
+    if protected and volatile != "on":
+        clause = "there is none" if volatile == "off" else "it is lost in a power cut"
+        raise BadInput(f"{where}: power_loss_protection protects a cache: with volatile_cache {volatile} {clause}; leave one of them out.", item=where)
     return Disk(
         name=name,
         kind=kind,
         size=size,
         iops_limit=limit,
-        volatile_cache=True if volatile is None else bool(volatile),
+        volatile_cache=volatile,
         serial=t.cast(str, text["serial"]),
         model=text["model"],
         firmware=text["firmware"],

@@ -34,6 +34,10 @@ class RackPaths:
     def disk(self, machine: str, disk: Disk) -> pathlib.Path:
         return self.folder(machine) / disk.file
 
+    def disk_socket(self, machine: str, disk: Disk) -> pathlib.Path:
+        """Of the process with the cache of a disk that forgets."""
+        return self.folder(machine) / f"{disk.name}.nbd"
+
     def console(self, machine: str) -> pathlib.Path:
         return self.folder(machine) / "console.log"
 
@@ -64,7 +68,11 @@ class RackPaths:
 
     def sockets(self, machine: Machine) -> list[pathlib.Path]:
         """Every unix-domain socket of a machine."""
-        return [self.monitor(machine.name), *(self.network_socket(nic.network, machine.name) for nic in machine.networks)]
+        return [
+            self.monitor(machine.name),
+            *(self.network_socket(nic.network, machine.name) for nic in machine.networks),
+            *(self.disk_socket(machine.name, disk) for disk in machine.disks if disk.forgets),
+        ]
 
     def check_sockets(self, machine: Machine) -> None:
         """

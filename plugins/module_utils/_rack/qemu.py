@@ -39,12 +39,20 @@ def _cache_mode(disk: Disk) -> str:
         # A flush has nothing to do: what the drive took is in the host's memory, which outlives every power cut of the
         # machine, as a capacitor keeps the memory of a real drive. Without protection this would be a drive that lies.
         return "unsafe"
-    return "writeback" if disk.volatile_cache else "writethrough"
+    return "writethrough" if disk.volatile_cache == "off" else "writeback"
 
 
 def backend(disk: Disk, path: pathlib.Path) -> str:
-    """The ``-drive`` of a disk: what keeps its blocks. The one place to put another kind of storage behind a disk."""
-    options = [f"file={_quote(path)}", "format=raw", "if=none", f"id=drive-{disk.name}", "discard=unmap"]
+    """The ``-drive`` of a disk: what keeps its blocks. The one place to put another kind of storage behind a disk.
+
+    :param path: the file with its blocks, or the socket of the process with the cache of a disk that forgets.
+    """
+    source = (
+        ["driver=raw", "file.driver=nbd", "file.server.type=unix", f"file.server.path={_quote(path)}"]
+        if disk.forgets
+        else [f"file={_quote(path)}", "format=raw"]
+    )
+    options = [*source, "if=none", f"id=drive-{disk.name}", "discard=unmap"]
     options.append(f"cache={_cache_mode(disk)}")
     if disk.iops_limit:
         options.append(f"throttling.iops-total={disk.iops_limit}")
@@ -175,7 +183,7 @@ def qemu_arguments(machine: Machine, rack: str, places: RackPaths, boot: Boot) -
     for disk in machine.disks:
         if not disk.attached:
             continue
-        arguments += ["-drive", backend(disk, places.disk(name, disk))]
+        arguments += ["-drive", backend(disk, places.disk_socket(name, disk) if disk.forgets else places.disk(name, disk))]
     for device in _disk_devices(machine.disks):
         arguments += ["-device", device]
     return [

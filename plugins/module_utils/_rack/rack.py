@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerator import choose_accelerator
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.disk_processes import DiskProcesses
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine, check_name, describe_machines, machine_from_data
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, plug, unplug
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process, process_of
@@ -223,17 +224,20 @@ class RackLayer(Layer[RackState, RackSpec]):
         image = notes[name]["image"]
         chosen = choose_accelerator(self.runner, self.accelerator, kernel=image["kernel"], initrd=image["initrd"], cache_dir=self.cache_dir)
         started = time.monotonic()
-        port = self._launch(machine, notes, chosen)
+        port, disk_processes = self._launch(machine, notes, chosen)
         pid = int(self.places.pid_file(name).read_text())
         process = note_process(pid)
         if process is None:
+            disk_processes.kill()
             raise self._died(name)
-        self._note(name, {**notes[name], "ssh_port": port, "accelerator": chosen, "boot_seconds": None, "process": dataclasses.asdict(process)})
+        running = {"process": dataclasses.asdict(process), **disk_processes.to_dict()}
+        self._note(name, {**notes[name], "ssh_port": port, "accelerator": chosen, "boot_seconds": None, **running})
         self._write_known_hosts()
         self._pending[name] = self._pool.submit(self._await_login, name, port, process, started)
 
-    def _launch(self, machine: Machine, notes: t.Mapping[str, t.Mapping[str, t.Any]], accelerator: str) -> int:
+    def _launch(self, machine: Machine, notes: t.Mapping[str, t.Mapping[str, t.Any]], accelerator: str) -> tuple[int, DiskProcesses]:
         """Start QEMU and return the port it forwards; another process may take a free port first, so it is tried again."""
+        DiskProcesses.noted(notes[machine.name]).kill()
         image = notes[machine.name]["image"]
         public_key = self.places.key.with_suffix(".pub").read_text()
         taken = {note["ssh_port"] for other, note in notes.items() if other != machine.name and note["ssh_port"]}
@@ -241,9 +245,11 @@ class RackLayer(Layer[RackState, RackSpec]):
         for _attempt in range(5):
             port = ssh.choose_port(machine.ssh_port, notes[machine.name]["ssh_port"], who, taken)
             boot = Boot(image["kernel"], image["initrd"], accelerator, port, public_key)
+            disk_processes = DiskProcesses.start(self.runner, self.places, machine)
             completed = self.runner.run(qemu_arguments(machine, self.rack, self.places, boot), ok=None, timeout=60)
             if completed.rc == 0:
-                return port
+                return port, disk_processes
+            disk_processes.kill()
             if "host forwarding" not in completed.stderr or machine.ssh_port is not None:
                 break
             taken.add(port)
@@ -291,15 +297,19 @@ class RackLayer(Layer[RackState, RackSpec]):
         if process is not None and not process.wait(SHUTDOWN_SECONDS):
             words = f" ({completed.last_words})" if completed is not None and completed.rc else ""
             raise TimedOut(f"{name} did not shut down within {SHUTDOWN_SECONDS:g} seconds{words}: stop it with how: power_cut.", item=name, completed=completed)
+        DiskProcesses.noted(note).wait(name)
 
     @carry_out.register
     def _cut_power(self, _operation: CutPower, step: Step) -> None:
         self._end(step.item)
 
     def _end(self, name: str) -> None:
-        process = process_of(self._notes()[name])
+        note = self._notes()[name]
+        process = process_of(note)
+        # QEMU first: a guest whose disk is gone before its power is would see errors that a power cut does not make.
         if process is not None and not process.kill():
             raise TimedOut(f"{name}: the process {process.pid} did not end within 10 seconds of being killed.", item=name)
+        DiskProcesses.noted(note).kill()
 
     @carry_out.register
     def _remove(self, _operation: RemoveFolder, _step: Step) -> None:

@@ -9,6 +9,7 @@ import importlib
 import json
 
 import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible.module_utils.testing import patch_module_args
 
 PACKAGE = "ansible_collections.cachefleet.storage.plugins.modules"
@@ -36,6 +37,14 @@ def test_invalid_input_fails_with_one_sentence_and_item(capsys, tmp_path):
     result = run(capsys, "virtual_rack", name="no good", state="absent", directory=str(tmp_path / "rack"))
     assert (result["failed"], result["error"], result["item"]) == (True, "bad_input", "no good")
     assert "cannot be the name of a rack" in result["msg"]
+
+
+@pytest.mark.parametrize(("written", "kind"), [(True, "on"), (False, "off"), ("honest", "honest")])
+def test_truth_values_of_volatile_cache_still_work(written, kind):
+    disk = {"name": "d0", "kind": "nvme", "size": "1G", "volatile_cache": written}
+    specification = importlib.import_module(f"{PACKAGE}.virtual_rack").ARGUMENT_SPEC
+    result = ArgumentSpecValidator(specification).validate({"machines": [{"name": "a", "disks": [disk]}]})
+    assert (result.error_messages, result.validated_parameters["machines"][0]["disks"][0]["volatile_cache"]) == ([], kind)
 
 
 def test_missing_image_would_be_built(capsys, tmp_path):

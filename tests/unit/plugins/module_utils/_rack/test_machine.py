@@ -17,8 +17,8 @@ def disk(name="d0", kind="sata_hdd", size="1G", **more):
 
 
 def test_power_loss_protection_requires_a_volatile_cache():
-    with pytest.raises(BadInput, match="with volatile_cache false there is none"):
-        describe_machines("demo", [{"name": "node1", "disks": [disk(power_loss_protection=True, volatile_cache=False)]}])
+    with pytest.raises(BadInput, match="with volatile_cache off there is none"):
+        describe_machines("demo", [{"name": "node1", "disks": [disk(power_loss_protection=True, volatile_cache="off")]}])
 
 
 def test_parallel_racks_have_distinct_mac_addresses():
@@ -76,3 +76,16 @@ def test_duplicate_names_or_ports_are_refused():
         describe_machines("demo", [{"name": "node1"}, {"name": "node1"}])
     with pytest.raises(BadInput, match="ssh_port 2222 is listed twice"):
         describe_machines("demo", [{"name": "node1", "ssh_port": 2222}, {"name": "node2", "ssh_port": 2222}])
+
+
+@pytest.mark.parametrize(("noted", "kind"), [(True, "on"), (False, "off"), ("lies", "lies")])
+def test_racks_of_older_versions_are_read(noted, kind):
+    (machine,) = describe_machines("demo", [{"name": "node1", "disks": [disk(volatile_cache=kind)]}])
+    data = machine.as_data()
+    data["disks"] = [{**data["disks"][0], "volatile_cache": noted}]
+    assert machine_from_data(data) == machine
+
+
+def test_unknown_write_cache_is_rejected():
+    with pytest.raises(BadInput, match="volatile_cache must be one of"):
+        describe_machines("demo", [{"name": "node1", "disks": [disk(volatile_cache="perhaps")]}])

@@ -80,14 +80,23 @@ def test_protected_cache_ignores_flushes():
     assert "cache=unsafe" in drive
 
 
-@pytest.mark.parametrize(("volatile", "mode"), [(True, "writeback"), (False, "writethrough"), (None, "writeback")])
+@pytest.mark.parametrize(
+    ("volatile", "mode"), [("on", "writeback"), ("off", "writethrough"), (None, "writeback"), (False, "writethrough"), ("lies", "writeback")]
+)
 def test_volatile_cache_is_a_write_back_drive(volatile, mode):
     (drive,) = [value for value in values(arguments(disk(volatile_cache=volatile)), "-drive") if "id=drive-d0" in value]
     assert options_of(drive)["cache"] == mode
 
 
+def test_disk_that_forgets_is_served_by_a_process_and_not_hot_plugged():
+    (drive,) = [value for value in values(arguments(disk(kind="nvme", volatile_cache="honest")), "-drive") if "id=drive-d0" in value]
+    assert (options_of(drive)["file.driver"], options_of(drive)["file.server.path"]) == ("nbd", "/racks/demo/node1/d0.nbd")
+    (machine,) = describe_machines("demo", [{"name": "node1", "disks": [disk(kind="nvme", volatile_cache="honest")]}])
+    assert not machine.disks[0].hot_pluggable
+
+
 def test_disks_under_test_honor_flushes():
-    drives = values(arguments(disk("a"), disk("b", "nvme", volatile_cache=False)), "-drive")
+    drives = values(arguments(disk("a"), disk("b", "nvme", volatile_cache="off")), "-drive")
     assert [options_of(drive)["id"] for drive in drives if options_of(drive)["cache"] == "unsafe"] == ["root"]
 
 

@@ -9,7 +9,9 @@ import contextlib
 import dataclasses
 import json
 import pathlib
+import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -47,7 +49,9 @@ class Host:
             ("qemu-img", "create"): self.make_root,
             ("qemu-system-x86_64",): self.start,
             ("ssh",): self.ssh,
+            (sys.executable,): self.serve_disk,
         }
+        self.disk_processes = []
         self.missing = ()
 
     def make_key(self, words):
@@ -65,6 +69,10 @@ class Host:
         self.started.append(process)
         pathlib.Path(words[words.index("-pidfile") + 1]).write_text(f"{process.pid}\n")
         return Reply()
+
+    def serve_disk(self, words):
+        self.disk_processes.append(subprocess.Popen(["sleep", "300"]))
+        return Reply(f"{self.disk_processes[-1].pid}\n")
 
     def ssh(self, words):
         if words[-1] == "poweroff":
@@ -99,11 +107,12 @@ class Host:
         return [process for process in self.started if process.poll() is None]
 
     def close(self):
-        for process in self.started:
+        for process in (*self.started, *self.disk_processes):
             process.kill()
             process.wait()
 
 
+FORGETFUL = {"name": "f", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "1M", "volatile_cache": "honest"}]}
 A = {"name": "a", "disks": [{"name": "d0", "kind": "sata_hdd", "size": "1G"}]}
 B = {"name": "b"}
 
@@ -314,3 +323,22 @@ def test_metadata_of_another_version_is_rejected(host):
     (host.folder / "rack/rack.json").write_text('{"schema": 0, "machines": {}}')
     with pytest.raises(StorageError, match="was written by another version"):
         host.run("absent")
+
+
+def test_power_cut_ends_the_process_with_the_cache_of_a_disk(host):
+    host.run("started", FORGETFUL)
+    (process,) = host.disk_processes
+    assert process.poll() is None
+    host.run("stopped", how="power_cut")
+    assert process.wait(5) == -signal.SIGKILL
+    host.run("started", FORGETFUL)
+    assert host.disk_processes[1].poll() is None
+    host.run("absent")
+    assert host.disk_processes[1].wait(5) == -signal.SIGKILL
+
+
+def test_failed_start_leaves_no_process_of_a_disk(host):
+    host.replies["qemu-system-x86_64",] = Reply(rc=1, stderr="qemu: no")
+    with pytest.raises(CommandFailed, match="QEMU did not start"):
+        host.run("started", FORGETFUL)
+    assert host.disk_processes[0].wait(5) == -signal.SIGKILL

@@ -1,0 +1,149 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The log of a witness: one line for each event, with a checksum; only ever appended to.
+
+``H`` is who writes, as JSON; ``A`` an acknowledged write; ``P`` writes under way; ``E`` an event by name. A line that was being written
+when the witness ended has no end, and is the last of its session: what it said was never promised to anybody.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
+
+#: Events: the power is about to be cut; the writer ended by itself; its connection ended.
+CUT, ENDED, LOST = "cut", "ended", "connection_lost"
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """A write that the host reported as done. ``time`` in ns of the host's monotonic clock."""
+
+    sequence: int
+    offset: int
+    length: int
+    time: int
+
+
+@dataclass(frozen=True)
+class WitnessLog:
+    """What a witness noted of one run, in its order.
+
+    :param writer: who wrote, and where to.
+    :param active_after_cut: whether the writer was heard of after the power was about to be cut.
+    """
+
+    writer: t.Mapping[str, t.Any]
+    acknowledged: tuple[Acknowledged, ...] = ()
+    events: tuple[str, ...] = field(default_factory=tuple)
+    active_after_cut: bool = False
+
+
+class LogFile:
+    """A log that is being written.
+
+    :param path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        new = not path.exists()
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        # Begins a new line where a witness was killed within one.
+        self._start = "" if new or path.read_bytes()[-1:] in (b"", b"\n") else "\n"
+        if new:
+            sync_folder(path.parent)
+
+    def append(self, lines: t.Iterable[str]) -> None:
+        """Append lines as one write, and return once they are on the disk."""
+        text = self._start + "".join(f"{line} {zlib.crc32(line.encode()):08x}\n" for line in lines)
+        self._start = ""
+        data = text.encode()
+        while data:
+            data = data[os.write(self._descriptor, data) :]
+        os.fdatasync(self._descriptor)
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+def line_of(message: messages.Message) -> str:
+    """The line for a message of a writer."""
+    if message.kind == messages.ACKNOWLEDGED:
+        return f"A {message.sequence} {message.offset} {message.length} {message.time}"
+    return "P" if message.kind == messages.PROGRESS else f"E {ENDED}"
+
+
+def header_line(greeting: t.Mapping[str, t.Any]) -> str:
+    return f"H {json.dumps(greeting, sort_keys=True)}"
+
+
+def note_event(path: Path, name: str) -> None:
+    """Append an event to the log of a run, while the witness may be writing to it."""
+    log = LogFile(path)
+    try:
+        log.append([f"E {name}"])
+    finally:
+        log.close()
+
+
+def read_log(path: Path, run: str) -> WitnessLog:
+    """Read a log.
+
+    :param run: id of the run that it must be of.
+    :raises NotUnderstood: if there is none, or it is damaged elsewhere than where a witness was cut off.
+    :raises Refused: if it is the log of another run.
+    """
+    try:
+        lines = path.read_text(errors="replace").split("\n")
+    except OSError as error:
+        raise NotUnderstood(f"The log of the witness {path} cannot be read: {error.strerror}.", item=str(path)) from None
+    writer: dict[str, t.Any] | None = None
+    acknowledged: list[Acknowledged] = []
+    events: list[str] = []
+    active = False
+    incomplete = False
+    for number, line in enumerate(lines, 1):
+        text = _checked(line)
+        if text is None:
+            incomplete = line != ""
+            continue
+        kind, _blank, rest = text.partition(" ")
+        if incomplete and kind != "H" and kind != "E":
+            raise NotUnderstood(f"The log of the witness {path} is damaged at line {number - 1}: repeat the run.", item=str(path))
+        incomplete = False
+        if kind == "H":
+            writer = _same_run(writer, json.loads(rest), run, path)
+        elif kind == "A":
+            acknowledged.append(Acknowledged(*(int(word) for word in rest.split())))
+        elif kind == "E":
+            events.append(rest)
+        active = active or (kind in "AP" and CUT in events)
+    if writer is None:
+        raise NotUnderstood(f"The log of the witness {path} names no writer: no writer of this run has reached the witness.", item=str(path))
+    return WitnessLog(writer, tuple(acknowledged), tuple(events), active)
+
+
+def _checked(line: str) -> str | None:
+    text, _blank, checksum = line.rpartition(" ")
+    return text if text and checksum == f"{zlib.crc32(text.encode()):08x}" else None
+
+
+def _same_run(before: dict[str, t.Any] | None, found: dict[str, t.Any], run: str, path: Path) -> dict[str, t.Any]:
+    if found.get("run") != run:
+        raise Refused(f"The log of the witness {path} is of the run {found.get('run')}, not of {run}.", item=str(path))
+    if before is not None and before != found:
+        raise Refused(f"The log of the witness {path} was written by two different writers: repeat the run.", item=str(path))
+    return found

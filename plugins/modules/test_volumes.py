@@ -11,8 +11,9 @@ module: test_volumes
 short_description: Examine devices and plan the volumes that are measured on them
 version_added: 0.5.0
 description:
-  - Plans striped, linear and thin logical volumes and MD arrays for measurements, with file systems and mounts. The role P(cachefleet.storage.test_volumes#role)
-    calls it and carries out its plan with community.general, ansible.posix and mdadm. The module itself creates and removes nothing.
+  - Plans striped, linear and thin logical volumes and MD arrays for measurements, with file systems and mounts. The role
+    P(cachefleet.storage.test_volumes#role) calls it and carries out its plan with community.general, ansible.posix and mdadm. The module itself
+    creates and removes nothing.
   - Devices are only used if they are empty, as for a measurement that overwrites its target. There is no option that overrides this.
   - Only volumes that carry the mark of the role and are on the listed devices are removed. The mark is the tag C(cachefleet_test_volume) of the volume
     group, or the name C(any:test_NAME) of the array.

@@ -58,10 +58,20 @@ class VolumePlan:
         if spec.type == "striped":
             options += ["--type", "striped", "--stripes", str(spec.stripes), "--stripesize", f"{spec.stripe_size // KIB}k"]
         return {
-            **{"name": spec.name, "type": spec.type, "state": spec.state, "device": spec.path, "devices": list(spec.devices)},
-            **{"label": spec.label, "tag": TAG, "pool": POOL if spec.type == "thin" else None, "lvol_options": " ".join(options)},
+            "name": spec.name,
+            "type": spec.type,
+            "state": spec.state,
+            "device": spec.path,
+            "devices": list(spec.devices),
+            "label": spec.label,
+            "tag": TAG,
+            "pool": POOL if spec.type == "thin" else None,
+            "lvol_options": " ".join(options),
             **sizes,
-            **{"chunk": spec.stripe_size // KIB or None, "filesystem": spec.filesystem, "mount": spec.mount, "mount_options": spec.mount_options},
+            "chunk": spec.stripe_size // KIB or None,
+            "filesystem": spec.filesystem,
+            "mount": spec.mount,
+            "mount_options": spec.mount_options,
             "steps": list(self.tasks),
         }
 
@@ -113,9 +123,10 @@ def _require_free(spec: VolumeSpec, member: Member) -> None:
     objections = [one for one in member.objections if one.kind != "data" or not member.is_ours]
     if objections:
         reasons = "; ".join(one.text for one in objections)
+        only_data = all(one.kind == "data" for one in objections)
+        advice = f"if nothing on it is needed, erase it yourself (wipefs --all and blkdiscard --zeroout {member.path})" if only_data else "free it first"
         raise Refused(
-            f"{spec.name}: {reasons}. A test volume is only created on empty devices: free the device or choose another one,"
-            f" and if nothing on it is needed, erase it (wipefs --all and blkdiscard --zeroout {member.path}).",
+            f"{spec.name}: {reasons}. A test volume is only created on empty devices: choose another device, or {advice}.",
             item=spec.name,
             objections=[{"kind": one.kind, "text": one.text} for one in objections],
         )

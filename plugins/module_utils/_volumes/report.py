@@ -75,7 +75,7 @@ def parse_report(text: str) -> Report:
     """
     try:
         parts = json.loads(text)["report"]
-        groups = tuple(_group(part) for part in parts if part.get("vg"))
+        groups = tuple(_group(part) for part in parts if any(row["vg_name"] for row in part.get("vg", ())))
         orphans = tuple(row["pv_name"] for part in parts for row in part.get("pv", ()) if not row["vg_name"])
     except (ValueError, KeyError, TypeError, AttributeError):
         raise NotUnderstood(f"LVM did not print the requested report in JSON, but: {text.strip()[:200]}") from None
@@ -94,7 +94,7 @@ def _group(part: t.Mapping[str, t.Any]) -> Group:
                 name=name,
                 segtype=segment["segtype"],
                 size=int(segment["lv_size"]),
-                stripes=int(segment["stripes"] or 1),
+                stripes=int(segment["stripes"]),
                 stripe_size=int(segment["stripe_size"] or 0),
                 hidden=segment["lv_name"].startswith("["),
             ),

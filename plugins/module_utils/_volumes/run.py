@@ -67,7 +67,9 @@ class VolumesRun:
         reader, states, plans = self._planned()
         left = [(one.spec.name, step.action) for one in plans for step in one.steps if step.task not in ("record", "release")]
         if left:
-            raise NotEffective(f"{left[0][0]}: the volume is not as described after all steps; still to do: {'; '.join(text for _n, text in left)}.", item=left[0][0])
+            raise NotEffective(
+                f"{left[0][0]}: the volume is not as described after all steps; still to do: {'; '.join(text for _n, text in left)}.", item=left[0][0]
+            )
         for one in plans:
             records = reader.records(one.spec, DONE)
             for member in states[one.spec.name].members if one.steps else ():

@@ -109,7 +109,7 @@ class HostReader:
         self.root = root
         self.devices = read_devices(runner, root)
         self.report = parse_report(runner.run(REPORT).stdout) if runner.has("lvm") else Report()
-        self.arrays = {label: array for label, array in self._arrays()}
+        self.arrays = dict(self._arrays())
         self.fstab = {fields[1]: (fields[0], fields[3]) for fields in self._table("etc/fstab")}
         self.mounts = {fields[1]: fields[0] for fields in self._table("proc/self/mounts")}
 
@@ -188,7 +188,10 @@ class HostReader:
             host, _colon, label = device.properties.get("MD_NAME", "").partition(":")
             if device.kind == "md" and host == "any" and label:
                 folder = self.root / "sys/class/block" / device.name / "md"
-                yield label, Array(device.name, read_attribute(folder / "level") or "", read_number(folder / "chunk_size") or 0, tuple(device.slaves), device.size)
+                yield (
+                    label,
+                    Array(device.name, read_attribute(folder / "level") or "", read_number(folder / "chunk_size") or 0, tuple(device.slaves), device.size),
+                )
 
     # -- mounts
 

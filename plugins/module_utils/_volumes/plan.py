@@ -258,14 +258,9 @@ def _removal(spec: VolumeSpec, state: VolumeState) -> t.Iterator[Step]:
         yield Step("unmount", f"Unmount {spec.mount} and remove it from /etc/fstab")
     elif state.device is not None and state.device.mountpoints:
         yield Step("unmount", f"Unmount {spec.mount}")
-    there = state.group is not None or state.array is not None
-    if spec.is_array:
-        yield from _array_removal(spec, state)
-        there = there or any(member.is_ours for member in state.members)
-    else:
-        yield from _group_removal(spec, state)
-        there = there or any(member.is_ours for member in state.members)
-    if there or state.begun(REMOVING):
+    yield from _array_removal(spec, state) if spec.is_array else _group_removal(spec, state)
+    labelled = any(member.is_ours for member in state.members)
+    if state.group is not None or state.array is not None or labelled or state.begun(REMOVING) or state.begun(CREATING):
         yield Step("release", f"Record that the devices of {spec.name} are free")
 
 

@@ -71,15 +71,22 @@ class VolumesRun:
                 f"{left[0][0]}: the volume is not as described after all steps; still to do: {'; '.join(text for _n, text in left)}.", item=left[0][0]
             )
         for one in plans:
-            records = reader.records(one.spec, DONE)
-            for member in states[one.spec.name].members if one.steps else ():
-                if member.facts is None:
-                    continue
-                if one.spec.state == "present":
-                    records.begin(member.facts)
-                elif not member.is_ours and not [found for found in judge(member.facts, writing=True) if found.kind != "data"]:
-                    records.leave(member.facts, self.root)
+            if one.steps:
+                self._record(reader, one.spec, states[one.spec.name])
         return plans
+
+    def _record(self, reader: HostReader, spec: VolumeSpec, state: VolumeState) -> None:
+        """What is on a new volume, and on the devices of a removed one, is left of what was free: it may be overwritten as long as it is unchanged."""
+        records = reader.records(spec, DONE)
+        if spec.state == "present" and state.device is not None and state.filesystem is None:
+            records.leave(reader.identified(state.device, spec.path), self.root)
+        for member in state.members:
+            if member.facts is None:
+                continue
+            if spec.state == "present":
+                records.begin(member.facts)
+            elif not member.is_ours and not [found for found in judge(member.facts, writing=True) if found.kind != "data"]:
+                records.leave(member.facts, self.root)
 
     def _planned(self) -> tuple[HostReader, dict[str, VolumeState], list[VolumePlan]]:
         reader = HostReader(self.runner, self.spool, self.root)

@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.report
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
     from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VolumeSpec
 
 #: The tag of a volume group that the role has made.
@@ -139,6 +139,11 @@ class HostReader:
         """The record of the devices, as that work on this volume writes and reads it."""
         return LeftDevices(Spool(self.spool, f"test_volume.{spec.name}.{what}"))
 
+    def identified(self, device: BlockDevice, path: str) -> TargetFacts:
+        """What the record of left devices needs to know a device."""
+        whole = (self.devices.get(device.parent) if device.parent else None) or device
+        return TargetFacts(target=FioTarget(path), path=device.path, size=device.size, identity=device.identity or whole.identity, device=device)
+
     # -- devices
 
     def _member(self, spec: VolumeSpec, path: str, *, examined: bool) -> Member:
@@ -148,7 +153,7 @@ class HostReader:
             if spec.state == "absent":
                 return Member(path)
             raise DeviceMissing(f"{spec.name}: {error.message}", item=spec.name) from None
-        known = _identified(self.devices, device, path)
+        known = self.identified(device, path)
         begun = next((what for what in (CREATING, REMOVING) if self.records(spec, what).is_claimed(known)), None)
         if not examined:
             return Member(path, device.name, (), begun, facts=known)
@@ -161,7 +166,10 @@ class HostReader:
         if not signatures or any(one.signatures and one.relation != "itself" for one in facts.neighbours):
             return False
         if spec.is_array:
-            return all(text.startswith("linux_raid_member") and f"any:{spec.label}" in text for text in signatures)
+            # An array that was complete and does not run may hold data: it can be removed, and is not created again.
+            return (begun is not None or spec.state == "absent") and all(
+                text.startswith("linux_raid_member") and f"(any:{spec.label})" in text for text in signatures
+            )
         orphans = {self._kernel_name(path) for path in self.report.orphans}
         name = facts.device.name if facts.device is not None else ""
         return begun is not None and name in orphans and all(text.startswith("LVM2_member") for text in signatures)
@@ -212,9 +220,3 @@ class HostReader:
         if not folder.is_dir():
             raise BadInput(f"The mount point {mount} exists and is not a directory: choose another one.", item=mount)
         return next(folder.iterdir(), None) is None
-
-
-def _identified(devices: Devices, device: BlockDevice, path: str) -> TargetFacts:
-    """What the record of left devices needs to know a device."""
-    whole = (devices.get(device.parent) if device.parent else None) or device
-    return TargetFacts(target=FioTarget(path), path=device.path, size=device.size, identity=device.identity or whole.identity, device=device)

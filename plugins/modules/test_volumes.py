@@ -144,6 +144,7 @@ volumes:
     filesystem: {description: 'The value of O(volumes[].filesystem).', type: str}
     mount: {description: 'The value of O(volumes[].mount).', type: str}
     mount_options: {description: 'The value of O(volumes[].mount_options).', type: str}
+    labelled: {description: 'The devices whose labels are removed with the volume.', type: list, elements: str}
     steps: {description: 'The steps of the role, by name.', type: list, elements: str, sample: [create_group, create_volume]}
 error:
   description: The kind of failure, for example V(refused), V(bad_input), V(device_missing), V(tool_missing) or V(not_effective).

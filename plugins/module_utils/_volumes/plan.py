@@ -41,10 +41,11 @@ class Step:
 
 @dataclass(frozen=True)
 class VolumePlan:
-    """What is done to one volume."""
+    """What is done to one volume. ``labelled`` are the devices whose labels a removal has to remove."""
 
     spec: VolumeSpec
     steps: tuple[Step, ...] = ()
+    labelled: tuple[str, ...] = ()
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -72,6 +73,7 @@ class VolumePlan:
             "filesystem": spec.filesystem,
             "mount": spec.mount,
             "mount_options": spec.mount_options,
+            "labelled": list(self.labelled),
             "steps": list(self.tasks),
         }
 
@@ -83,7 +85,14 @@ def plan(specs: t.Sequence[VolumeSpec], states: t.Mapping[str, VolumeState]) -> 
     :raises StorageError: if a volume cannot be made or removed.
     """
     _require_disjoint(specs, states)
-    return [VolumePlan(spec, tuple((_removal if spec.state == "absent" else _creation)(spec, states[spec.name]))) for spec in specs]
+    return [_planned(spec, states[spec.name]) for spec in specs]
+
+
+def _planned(spec: VolumeSpec, state: VolumeState) -> VolumePlan:
+    if spec.state == "present":
+        return VolumePlan(spec, tuple(_creation(spec, state)))
+    whole = state.group is not None or state.array is not None
+    return VolumePlan(spec, tuple(_removal(spec, state)), tuple(member.path for member in state.members if whole or member.is_ours))
 
 
 def _require_disjoint(specs: t.Sequence[VolumeSpec], states: t.Mapping[str, VolumeState]) -> None:

@@ -65,6 +65,8 @@ def test_check_mode_claims_nothing(host):
 def test_run_after_a_kill_continues_on_its_own_labels(host):
     host.run().prepare(check_mode=False)
     host.signatures, host.orphans = {"/dev/sda": [("LVM2_member", "x")]}, ["/dev/sda"]
+    (removal,) = host.run(state="absent").prepare(check_mode=True)
+    assert (removal.tasks, removal.labelled) == (("remove_labels", "release"), (LINKS[0],))
     assert host.planned() == ["create_group", "create_volume"]
     with pytest.raises(Refused, match="u: /dev/sda contains LVM2_member"):
         host.run(name="u").prepare(check_mode=True)

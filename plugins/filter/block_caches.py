@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible.errors import AnsibleFilterError
@@ -14,6 +15,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
 
 PARTS = ("removed", "rest")
+_PARTITION = re.compile(r"-part\d+\Z")
 
 Items = t.List[t.Dict[str, t.Any]]
 
@@ -77,7 +79,9 @@ def caches_have_moved(found: t.Any, requested: t.Any, old: str, new: str) -> boo
 
     def moved(cache: t.Mapping[str, t.Any]) -> bool:
         paths = [str(path) for path in cache.get("cache_devices") or []]
-        there = any(path == new or (not new.startswith("/") and path.endswith(new)) for path in paths)
+        # The caches are on a partition of the new drive if a part of it is reserved.
+        drives = [*paths, *(_PARTITION.sub("", path) for path in paths)]
+        there = any(path == new or (not new.startswith("/") and path.endswith(new)) for path in drives)
         return there and old not in paths and cache.get("state") == "ok"
 
     return all(moved(cache) for cache in caches)

@@ -65,6 +65,11 @@ class LeftDevices:
         except OSError:
             return False
 
+    def is_claimed(self, facts: TargetFacts) -> bool:
+        """Whether this campaign has begun to write a device and has not left it: from the record alone, nothing of the device is read."""
+        left = self._read().get(_key(facts) or "")
+        return left is not None and not left.places and left.campaign == self.campaign
+
     def begin(self, facts: TargetFacts) -> None:
         """Before fio writes a device: it is this campaign's from now on, whatever becomes of it.
 

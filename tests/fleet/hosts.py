@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import stat
 import subprocess
@@ -29,6 +30,7 @@ _TOOLS = Path(__file__).resolve().parent / "tools"
 #: Character devices that programs need.
 _NODES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
 _ETC = ("passwd", "group", "nsswitch.conf", "ld.so.cache", "localtime", "os-release")
+_TIME = re.compile(r"(\d+)m([\d.]+)s")
 DISKS = ("sda", "sdb", "sdc", "sdd")
 _QUEUE = {
     "scheduler": "[mq-deadline] none",
@@ -47,18 +49,24 @@ _QUEUE = {
     "fua": "0",
 }
 
-#: The interpreter of a host: it enters the namespace of the host, whose tools come first in PATH.
+#: The interpreter of a host: it enters the namespace of the host, whose tools come first in PATH. What each call used of the CPU is recorded.
 _PYTHON = """#!/bin/sh
 [ ! -f {host}/slow ] || sleep "$(cat {host}/slow)"
 exec unshare --mount {host}/enter "$@"
 """
 _ENTER = """#!/bin/sh
 for folder in sys dev etc run; do mount --bind {host}/$folder /$folder || exit 1; done
-PATH={host}/bin:/usr/sbin:/usr/bin:/sbin:/bin CACHEFLEET_SIMULATED_HOST={host} exec {python} "$@"
+PATH={host}/bin:/usr/sbin:/usr/bin:/sbin:/bin CACHEFLEET_SIMULATED_HOST={host} {python} "$@"
+rc=$?
+times >> {host}/cpu
+exit $rc
 """
 _LAUNCHER = """#!/bin/sh
 # This is NOT the vendor's tool: it is a simulator of cachefleet.storage for tests, with no controller behind it.
-PYTHONPATH={tests} CACHEFLEET_SIMULATORS={host}/simulators exec {python} -S -m simulators.call {called} "$@"
+PYTHONPATH={tests} CACHEFLEET_SIMULATORS={host}/simulators {python} -S -m simulators.call {called} "$@"
+rc=$?
+times >> {host}/tools.cpu
+exit $rc
 """
 
 #: The configuration that `site` brings about on a new host: four layers.
@@ -133,6 +141,17 @@ class SimulatedHost:
         """How a RAID tool was called, oldest first."""
         place = self.folder / "simulators" / f"{tool}.calls"
         return [json.loads(line) for line in place.read_text().splitlines()] if place.exists() else []
+
+    def cpu(self) -> tuple[int, float, float]:
+        """How often Python was called, the seconds of CPU of these calls, and those of the simulated RAID tools among them."""
+        calls, tools = (self._times(name) for name in ("cpu", "tools.cpu"))
+        return len(calls), sum(calls), sum(tools)
+
+    def _times(self, name: str) -> list[float]:
+        """The user and system time of each call, as the shell prints them: ``0m0.31s 0m0.04s``, a line of its own and one of what it called."""
+        path = self.folder / name
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [sum(60 * float(minutes) + float(seconds) for minutes, seconds in _TIME.findall(line)) for line in lines[1::2]]
 
     @contextlib.contextmanager
     def _simulators(self) -> t.Iterator[None]:

@@ -133,6 +133,16 @@ class SimulatedHost:
         with self._simulators():
             simulators.set_fault(tool, fault, value)
 
+    def break_tool(self, tool: str, *, broken: bool = True) -> None:
+        """Have ``hdparm`` or ``udevadm`` end with an error, or repair it."""
+        path = self.folder / "bin" / tool
+        path.unlink()
+        if not broken:
+            path.symlink_to(_TOOLS / tool)
+            return
+        path.write_text("#!/bin/sh\necho 'Segmentation fault' >&2\nexit 139\n")
+        path.chmod(0o755)
+
     def set_delay(self, seconds: float) -> None:
         """Make each call of Python on this host late."""
         (self.folder / "slow").write_text(str(seconds))

@@ -120,8 +120,8 @@ class SimulatedHost:
         for command, kind in (("storcli64", "storcli"), ("arcconf", "arcconf")):
             self._script(folder / "bin" / command, _LAUNCHER, python, called=simulators.called(kind))
         with self._simulators():
-            simulators.add("storcli", "MegaRAID 9361-8i", {"volumes": 4, "os_devices": [{"path": f"/dev/sd{letter}"} for letter in "mnop"]})
-            simulators.add("arcconf", "Adaptec ASR-81605ZQ", {"volumes": 4, "drives": 8, "ssds": 3, "maxcache": True})
+            simulators.add("storcli", "MegaRAID 9361-8i", {"volumes": 2, "os_devices": [{"path": "/dev/sdm"}, {"path": "/dev/sdn"}]})
+            simulators.add("arcconf", "Adaptec ASR-81605ZQ", {"volumes": 2, "drives": 8, "ssds": 3, "maxcache": True})
 
     @property
     def variables(self) -> dict[str, t.Any]:

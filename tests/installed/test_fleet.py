@@ -18,7 +18,7 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(TOP / "tests"))
 
-from fleet import hosts as simulated  # noqa: E402 found below the tests
+from fleet import hosts as simulated
 
 _BIN = Path(sys.executable).parent
 _REASON = simulated.missing_requirement()

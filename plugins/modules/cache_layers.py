@@ -217,7 +217,7 @@ layers:
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import run_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
 
 
@@ -247,6 +247,10 @@ def argument_spec():
 
 
 def main():
+    # The layers are imported from here on: it is most of what this module uses of a CPU.
+    compile_once()
+    from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import run_host
+
     run_host(AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True))
 
 

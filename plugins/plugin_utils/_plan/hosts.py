@@ -28,6 +28,16 @@ _LONGEST, _MOST_STEPS = 1000, 10_000
 
 #: What names a device of one host: a path, with its kernel name in parentheses behind it.
 _DEVICE = re.compile(r"/dev/[^\s,;()]*[^\s,;:()]( \([a-z0-9!]+\))?")
+#: What names one host in a message of a connection: after these words, or an address; and folders that are made for one task.
+_ADDRESS = re.compile(r"(?<=connect to host )\S+|(?<=resolve hostname )[^\s:]+|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.])")
+_TASK_FOLDER = re.compile(r"ansible-tmp-[\d.-]+")
+
+
+def alike(sentence: str, host: str) -> str:
+    """A sentence without what differs between hosts with the same problem: devices, addresses, and the name of the host."""
+    for pattern, word in ((_DEVICE, "DEVICE"), (_ADDRESS, "HOST"), (_TASK_FOLDER, "ansible-tmp-*")):
+        sentence = pattern.sub(word, sentence)
+    return re.sub(rf"(?<![\w.-]){re.escape(host)}(?![\w-])", "HOST", sentence)
 
 
 @dataclass(frozen=True)
@@ -97,6 +107,11 @@ class Group:
     def names(self) -> list[str]:
         return [one.host for one in self.hosts]
 
+    @property
+    def reason(self) -> str:
+        """Why they are refused or unreachable; without what differs between the hosts."""
+        return self.first.reason if len({one.reason for one in self.hosts}) == 1 else alike(self.first.reason, self.first.host)
+
 
 def read_plans(results: t.Mapping[str, t.Any]) -> list[HostPlan]:
     """The plans of all hosts, in natural order of their names."""
@@ -105,18 +120,19 @@ def read_plans(results: t.Mapping[str, t.Any]) -> list[HostPlan]:
 
 def _read(host: str, result: t.Mapping[str, t.Any]) -> HostPlan:
     if result.get("unreachable"):
-        return HostPlan(host, "unreachable", _sentence(result))
+        return HostPlan(host, "unreachable", read_reason(result))
     if not result:
         return HostPlan(host, "refused", "no plan was made for this host")
     if not result.get("failed") and result.get("skipped"):
         return HostPlan(host, "nothing")
     steps, pending, undetermined = tuple(_steps(result.get("steps"))), tuple(_texts(result.get("pending"))), _reasons(result)
     outcome = "refused" if result.get("failed") else "changes" if steps or pending or undetermined else "unchanged"
-    reason = _sentence(result) if outcome == "refused" else ""
+    reason = read_reason(result) if outcome == "refused" else ""
     return HostPlan(host, outcome, reason, steps, pending, undetermined, tuple(_texts(result.get("warnings"))))
 
 
-def _sentence(result: t.Mapping[str, t.Any]) -> str:
+def read_reason(result: t.Mapping[str, t.Any]) -> str:
+    """The sentence of a failed result."""
     text = plain(result.get("msg") or "no reason was reported", _LONGEST)
     return re.sub(r"^Task failed: ", "", text)
 
@@ -139,11 +155,11 @@ def _reasons(result: t.Mapping[str, t.Any]) -> tuple[tuple[str, str], ...]:
 
 def groups_of(plans: t.Iterable[HostPlan]) -> list[Group]:
     """Hosts with equal plans together: the most urgent first, of the same urgency the largest group."""
-    alike: dict[t.Any, list[HostPlan]] = {}
+    equal: dict[t.Any, list[HostPlan]] = {}
     for one in plans:
-        sentences = tuple(_DEVICE.sub("DEVICE", text) for text in (one.reason, *one.warnings, *(f"{layer} {reason}" for layer, reason in one.undetermined)))
-        alike.setdefault((one.outcome, tuple(step.kind for step in one.steps), one.pending, sentences), []).append(one)
-    groups = [Group(tuple(members), _counted(members)) for members in alike.values()]
+        sentences = tuple(alike(text, one.host) for text in (one.reason, *one.warnings, *(f"{layer} {reason}" for layer, reason in one.undetermined)))
+        equal.setdefault((one.outcome, tuple(step.kind for step in one.steps), one.pending, sentences), []).append(one)
+    groups = [Group(tuple(members), _counted(members)) for members in equal.values()]
     return sorted(groups, key=lambda group: (OUTCOMES.index(group.first.outcome), -len(group.hosts), natural(group.first.host)))
 
 

@@ -14,9 +14,9 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped, listed
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import OUTCOMES, Group, HostPlan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import Group, HostPlan
 
-#: The predicate of each outcome: for one host, for several.
+#: The predicate of each outcome, the most urgent first: for one host, for several.
 _PREDICATES = {
     "refused": ("would be refused", "would be refused"),
     "unreachable": ("is unreachable", "are unreachable"),
@@ -34,9 +34,8 @@ RISKS = {
     "slower_writes": "slower writes: writes are no longer acknowledged by a cache",
 }
 
-#: Names of hosts on a line.
-_NAMED = 8
-_NARROWEST = 40
+#: Names of hosts on a line, and columns at least.
+NAMED, NARROWEST = 8, 40
 
 
 def name_of_risk(risk: str) -> str:
@@ -45,19 +44,24 @@ def name_of_risk(risk: str) -> str:
 
 def summary(plans: t.Sequence[HostPlan]) -> str:
     """``200 hosts: 3 would be refused, 180 would change, 17 are configured as described.``"""
-    counts = Counter(one.outcome for one in plans)
-    parts = [f"{counts[outcome]} {_PREDICATES[outcome][counts[outcome] != 1]}" for outcome in OUTCOMES if counts[outcome]]
-    return f"{counted(len(plans), 'host')}: {', '.join(parts) or 'nothing is planned'}."
+    return counted_outcomes([one.outcome for one in plans], _PREDICATES)
+
+
+def counted_outcomes(outcomes: t.Sequence[str], predicates: t.Mapping[str, tuple[str, str]]) -> str:
+    """:param predicates: of each outcome in the order of the sentence, for one host and for several."""
+    counts = Counter(outcomes)
+    parts = [f"{counts[outcome]} {words[counts[outcome] != 1]}" for outcome, words in predicates.items() if counts[outcome]]
+    return f"{counted(len(outcomes), 'host')}: {', '.join(parts) or 'nothing is planned'}."
 
 
 def as_text(plans: t.Sequence[HostPlan], groups: t.Sequence[Group], width: int) -> str:
     """:param width: columns of the terminal."""
-    wide = max(width, _NARROWEST)
-    blocks = [_wrapped(summary(plans), wide, "", "  ")]
+    wide = max(width, NARROWEST)
+    blocks = [wrapped(summary(plans), wide, "", "  ")]
     blocks += ["\n".join(_lines(group, wide)) for group in groups]
     risks = _risks(plans)
     if risks:
-        blocks.append("\n".join(["Risks:", *(_wrapped(line, wide, "  ", "    ") for line in risks)]))
+        blocks.append("\n".join(["Risks:", *(wrapped(line, wide, "  ", "    ") for line in risks)]))
     return "\n\n".join(blocks)
 
 
@@ -72,18 +76,18 @@ def _title(group: Group) -> str:
     if not several:
         return f"{group.first.host} {predicate}"
     alike = " with equal plans" if group.steps else ""
-    return f"{len(group.hosts)} hosts{alike} {predicate}: {listed(group.names, _NAMED)}"
+    return f"{len(group.hosts)} hosts{alike} {predicate}: {listed(group.names, NAMED)}"
 
 
 def _lines(group: Group, width: int) -> list[str]:
-    lines = [_wrapped(_title(group), width, "", "    ")]
-    if group.first.reason:
-        lines.append(_wrapped(group.first.reason, width, "  ", "  "))
+    lines = [wrapped(_title(group), width, "", "    ")]
+    if group.reason:
+        lines.append(wrapped(group.reason, width, "  ", "  "))
     layers = max((len(step.layer) for step, _count in group.steps), default=0)
     for number, (step, count) in enumerate(group.steps, start=1):
         beginning = f"  {number:2}. {step.layer.ljust(layers)}  "
-        lines.append(_wrapped(_step(step, count), width, beginning, " " * len(beginning)))
-    lines += [_wrapped(line, width, "  ", "    ") for line in _rest(group.first)]
+        lines.append(wrapped(_step(step, count), width, beginning, " " * len(beginning)))
+    lines += [wrapped(line, width, "  ", "    ") for line in _rest(group.first)]
     return lines
 
 
@@ -102,7 +106,8 @@ def _rest(one: HostPlan) -> t.Iterator[str]:
     yield from (f"Warning: {text}" for text in one.warnings)
 
 
-def _wrapped(text: str, width: int, first: str, others: str) -> str:
+def wrapped(text: str, width: int, first: str, others: str) -> str:
+    """Lines with their indentation; words are not broken."""
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False)
 
 
@@ -113,7 +118,7 @@ def as_markdown(plans: t.Sequence[HostPlan], groups: t.Sequence[Group]) -> str:
         several = len(group.hosts) > 1
         lines += [f"## {escaped(f'{len(group.hosts)} hosts' if several else group.first.host)} {_PREDICATES[group.first.outcome][several]}", ""]
         lines += [escaped(", ".join(group.names)), ""] if several else []
-        lines += [escaped(group.first.reason), ""] if group.first.reason else []
+        lines += [escaped(group.reason), ""] if group.reason else []
         lines += [*_markdown_table(group), ""] if group.steps else []
         lines += [line for text in _rest(group.first) for line in (f"- {escaped(text)}", "")]
     risks = _risks(plans)

@@ -34,12 +34,22 @@ def tasks_of(name):
 
 def test_a_converged_host_has_one_call_in_at_most_six_tasks():
     (play,) = yaml.safe_load(SITE.read_text())
-    (only,) = play["tasks"]
+    (block,) = play["tasks"]
+    (only,), (last,) = block["block"], block["always"]
     assert only["ansible.builtin.import_role"] == {"name": "cachefleet.storage.cache_layers", "rolespec_validate": False}
     tasks = tasks_of("main")
-    assert len(tasks) <= 6
-    assert [task for task in tasks if task.get("ansible.builtin.import_tasks") == "call.yml" and "pending" not in str(task.get("when"))] == [tasks[1]]
+    assert len(tasks) + 1 <= 6
+    assert [task for task in tasks if task.get("ansible.builtin.import_tasks") == "call.yml"] == [tasks[1]]
+    assert "pending" in tasks[2]["when"] and tasks[2]["ansible.builtin.include_tasks"] == "pending.yml"
     assert len(tasks_of("call")) == 1
+    # The summary costs one task for all hosts, and is printed even if some have failed.
+    assert "cachefleet.storage.summary" in last and last["run_once"] is True
+
+
+def test_failures_outside_of_the_call_replace_its_result_for_the_summary():
+    for block in (tasks_of("main")[0], *tasks_of("pending")):
+        (failure,) = block["rescue"]
+        assert failure["register"] == "__cache_layers_result" and "ansible_failed_result.msg" in failure["ansible.builtin.fail"]["msg"]
 
 
 def test_every_variable_of_the_roles_reaches_the_call_and_none_is_invented():

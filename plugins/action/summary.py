@@ -1,0 +1,36 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb summary: what was done on all hosts, and each failure with its reason once; on the controller only."""
+
+from __future__ import annotations
+
+import sys
+import typing as t
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.modules.summary import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
+
+#: Columns if the output is not a terminal.
+_WIDTH = 150
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.summary``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        runs = read_runs(options["results"], set(options["active"]), check_mode=bool(self._task.check_mode))
+        failures = failures_of(runs)
+        text = as_text(runs, failures, self._display.columns if sys.stdout.isatty() else _WIDTH)
+        self._display.display(f"\n{text}\n")
+        outcomes = {one.host: one.outcome for one in runs}
+        return {"changed": False, "summary": summary(runs), "outcomes": outcomes, "failures": [one.to_dict() for one in failures], "text": text}

@@ -1,0 +1,94 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The summary of a run: what was done on each host, and each failure with its reason once."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.action import summary as summary_action
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
+
+
+def refused(device):
+    return {"failed": True, "msg": f"Task failed: images: {device} is mounted: unmount it."}
+
+
+def unreachable(address):
+    return {"unreachable": True, "msg": f"Task failed: Failed to connect to the host via ssh: ssh: connect to host {address} port 22: No route to host"}
+
+
+RESULTS = {
+    "node1": {"changed": True},
+    "node2": refused("/dev/sdb"),
+    "node3": refused("/dev/sdc"),
+    "node4": unreachable("192.0.2.4"),
+    "node10": unreachable("node10.example"),
+    "node5": {"changed": False},
+    "node6": {"skipped": True, "changed": False},
+    "node7": {"changed": False, "pending": ["storage_network"]},
+}
+ACTIVE = ["node1", "node5", "node6", "node7"]
+
+
+def runs_of(results=None, active=ACTIVE, *, check_mode=False):
+    return read_runs(RESULTS if results is None else results, active, check_mode=check_mode)
+
+
+def test_every_outcome_is_counted():
+    assert summary(runs_of()) == "8 hosts: 2 failed, 2 are unreachable, 2 were changed, 1 is configured as described, 1 has no layers described."
+    assert "2 would change" in summary(runs_of(check_mode=True))
+    assert summary([]) == "0 hosts: nothing is planned."
+
+
+def test_each_reason_is_named_once_whatever_the_devices_and_addresses_are():
+    failed, gone = failures_of(runs_of())
+    assert failed.to_dict() == {"outcome": "failed", "reason": "images: DEVICE is mounted: unmount it.", "hosts": ["node2", "node3"]}
+    assert gone.hosts == ("node4", "node10")
+    assert gone.reason == "Failed to connect to the host via ssh: ssh: connect to host HOST port 22: No route to host"
+
+
+def test_the_reason_of_one_host_names_its_device():
+    (failure,) = failures_of(runs_of({"node2": refused("/dev/sdb")}))
+    assert failure.reason == "images: /dev/sdb is mounted: unmount it."
+
+
+def test_a_host_that_failed_after_its_call_is_not_called_configured():
+    (run,) = runs_of({"node1": {"changed": False}}, active=[])
+    assert run.outcome == "failed" and "see its message above" in run.reason
+    (run,) = runs_of({"node1": {}})
+    assert run.outcome == "failed"
+
+
+def test_the_text_fits_the_terminal():
+    runs = runs_of()
+    text = as_text(runs, failures_of(runs), 60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert "2 hosts failed: node2 and node3\n  images: DEVICE is mounted: unmount it." in text
+    assert "2 hosts are unreachable: node4 and node10" in text
+
+
+@pytest.mark.parametrize("result", [None, [], "text", {"failed": True}, {"failed": True, "msg": ["\x1b[2J"]}, {"unreachable": True, "msg": "x" * 10**6}])
+def test_a_host_may_return_anything(result):
+    runs = runs_of({"node1": result, "\x1b[2Jnode2": result})
+    text = as_text(runs, failures_of(runs), 80)
+    assert len(text) < 20_000 and all(line.isprintable() for line in text.splitlines())
+
+
+def test_the_action_prints_and_does_not_fail():
+    action, printed = object.__new__(summary_action.ActionModule), []
+    vars(action).update(
+        _display=types.SimpleNamespace(display=printed.append, columns=80),
+        _task=types.SimpleNamespace(args={"results": RESULTS, "active": ACTIVE}, check_mode=False, async_val=0, diff=False),
+        _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
+        **dict.fromkeys(("_play_context", "_loader", "_templar")),
+        _cleanup_remote_tmp=False,
+    )
+    result = action.run(task_vars={})
+    assert ("failed" in result, result["changed"]) == (False, False)
+    assert (result["outcomes"]["node1"], result["outcomes"]["node4"], len(result["failures"])) == ("changed", "unreachable", 2)
+    assert result["text"] in "".join(printed)

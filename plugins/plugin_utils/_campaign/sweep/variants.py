@@ -108,9 +108,7 @@ def _axes(axes: t.Any) -> dict[str, dict[str, Values]]:
         axis = component(_word(key), "axis")
         if not isinstance(values, t.Mapping) or not values:
             raise BadInput(f"sweep_axes: the axis {axis} has no values: give it a dictionary of values with their variables.", item=axis)
-        found[axis] = {
-            component(_word(value), "value"): checked_variables(part or {}, f"sweep_axes: {axis}: {_word(value)}") for value, part in values.items()
-        }
+        found[axis] = {component(_word(value), "value"): checked_variables(part or {}, f"sweep_axes: {axis}: {_word(value)}") for value, part in values.items()}
     return found
 
 

@@ -25,14 +25,15 @@ attributes:
 options:
   state:
     description:
-      - V(read) returns the journal. If there is none, the state of the host is described, and the module fails if something is measured on it.
+      - V(read) returns the journal.
+      - V(described) returns the journal. If there is none, the state of the host is described, and the module fails if something is measured on it.
       - V(present) writes O(journal). Of a journal of the same campaign only the variables that restore the host are replaced.
       - V(absent) removes the journal of O(campaign).
     type: str
-    choices: [read, present, absent]
+    choices: [read, described, present, absent]
     default: read
   campaign:
-    description: The name of the campaign. A journal of another one is refused; with V(state=read), only if this is set.
+    description: The name of the campaign. A journal of another one is refused, if this is set.
     type: str
     default: ""
   journal:
@@ -40,7 +41,7 @@ options:
     type: dict
     default: {}
   devices:
-    description: Paths of devices to resolve, with O(state=read).
+    description: Paths of devices to resolve, with O(state=described).
     type: list
     elements: str
     default: []
@@ -69,7 +70,7 @@ RETURN = r"""
 journal:
   description: The journal; empty if there is none.
   type: dict
-  returned: success with O(state=read)
+  returned: success with O(state=read) and O(state=described)
   contains:
     campaign: {description: 'The campaign of the sweep.', type: str}
     host: {description: 'The host, as the inventory called it.', type: str}
@@ -80,15 +81,15 @@ journal:
 description:
   description: The state of the host without a journal, in the form of M(cachefleet.storage.cache_description_info). Otherwise empty.
   type: dict
-  returned: success with O(state=read)
+  returned: success with O(state=described)
 paths:
   description: The device that each path in O(devices) and in RV(description) leads to. Paths that lead nowhere are left out.
   type: dict
-  returned: success with O(state=read)
+  returned: success with O(state=described)
 machine_id:
   description: The machine-id of the host.
   type: str
-  returned: success with O(state=read)
+  returned: success with O(state=read) and O(state=described)
 """
 
 from ansible.module_utils.basic import AnsibleModule
@@ -101,7 +102,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host import sw
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            "state": {"type": "str", "choices": ["read", "present", "absent"], "default": "read"},
+            "state": {"type": "str", "choices": ["read", "described", "present", "absent"], "default": "read"},
             "campaign": {"type": "str", "default": ""},
             "journal": {"type": "dict", "default": {}},
             "devices": {"type": "list", "elements": "str", "default": []},
@@ -123,6 +124,8 @@ def _carry_out(options, check_mode):
         return {"changed": sweep_journal.write(folder, options["journal"], check_mode=check_mode)}
     if options["state"] == "absent":
         return {"changed": sweep_journal.remove(folder, options["campaign"], check_mode=check_mode)}
+    if options["state"] == "read":
+        return {"changed": False, **sweep_journal.recall(folder, options["campaign"])}
     found = sweep_journal.survey(Runner(), folder, options["devices"], spool=options["spool"], campaign=options["campaign"])
     return {"changed": False, **found}
 

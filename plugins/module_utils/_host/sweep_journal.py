@@ -63,23 +63,31 @@ def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
     return journal
 
 
+def recall(folder: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
+    """The journal, and which host this is.
+
+    :raises StorageError: if the journal cannot be used, or is that of another sweep than ``campaign``, if this is not empty.
+    """
+    journal = read(folder, root)
+    if journal is not None and campaign and journal["campaign"] != campaign:
+        raise Refused(
+            f"This host has been in the sweep {journal['campaign']} since {journal['created']}, which was not restored: continue it with"
+            f" fio_benchmark_campaign={journal['campaign']}, or restore the host with --tags restore.",
+            item=str(journal["campaign"]),
+        )
+    return {"journal": journal or {}, "machine_id": machine_id(root)}
+
+
 def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, spool: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
     """The journal, or what it would say: the state of the host as variables.
 
     :param devices: paths to resolve.
     :raises StorageError: if a journal cannot be used, or if something else is measured on the host.
     """
-    journal = read(folder, root)
-    found: dict[str, t.Any] = {"journal": journal or {}, "description": {}, "machine_id": machine_id(root)}
-    if journal is None:
+    found: dict[str, t.Any] = {**recall(folder, campaign, root), "description": {}}
+    if not found["journal"]:
         control.require_idle(control.spool_of(spool, campaign or "sweep"))
         found["description"] = describe(runner, root, layers=LAYERS, every=True).to_dict()
-    elif campaign and journal["campaign"] != campaign:
-        raise Refused(
-            f"This host has been in the sweep {journal['campaign']} since {journal['created']}, which was not restored: continue it with"
-            f" fio_benchmark_campaign={journal['campaign']}, or restore the host with --tags restore.",
-            item=str(journal["campaign"]),
-        )
     paths = [*devices, *_paths_in(found["description"])]
     return {**found, "paths": {path: os.path.realpath(root / path.lstrip("/")) for path in paths if (root / path.lstrip("/")).exists()}}
 

@@ -18,7 +18,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
@@ -171,7 +170,7 @@ class ActionModule(ActionBase):
 
         try:
             answer = analysed(campaign, Options(baseline=baseline), fresh=True).answer
-        except (LibraryMissing, BadInput) as error:
+        except StorageError as error:
             return [], f"Nothing is recommended: {error.message}"
         return recommend.write(campaign, recommend.recommendations(answer, found, campaign.name)), ""
 

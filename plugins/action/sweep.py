@@ -66,7 +66,8 @@ class ActionModule(ActionBase):
         journal = found.get("journal") or {}
         description = read_description(host, journal.get("description") or found.get("description") or {})
         variants, inventory = _variants(options), self._inventory(variables)
-        planned = host_sweep(variants, Found(description.contents(), description.controllers, found.get("paths") or {}), inventory)
+        host_before = Found(description.contents(), description.controllers, found.get("paths") or {})
+        planned = host_sweep(variants, host_before, inventory, journal.get("restore"))
         campaign = Path(options["path"]) if options["path"] else None
         known = states.load(campaign, host) if campaign else None
         if known is not None:

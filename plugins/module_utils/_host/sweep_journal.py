@@ -88,7 +88,7 @@ def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, spool: str,
     if not found["journal"]:
         control.require_idle(control.spool_of(spool, campaign or "sweep"))
         found["description"] = describe(runner, root, layers=LAYERS, every=True).to_dict()
-    paths = [*devices, *_paths_in(found["description"])]
+    paths = [*devices, *_paths_in(found["journal"].get("description") or found["description"])]
     return {**found, "paths": {path: os.path.realpath(root / path.lstrip("/")) for path in paths if (root / path.lstrip("/")).exists()}}
 
 

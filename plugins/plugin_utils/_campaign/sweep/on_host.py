@@ -65,11 +65,13 @@ def devices_of(variants: t.Sequence[Variant], contents: Values) -> list[str]:
     return sorted({str(entry[key]) for entry in entries for key in keys if str(entry.get(key) or "").startswith("/")})
 
 
-def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values) -> HostSweep:
+def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values, earlier: Values | None = None) -> HostSweep:
     """The variants on a host.
 
     :param inventory: variables of the host; the entry of a cache with the same name completes that of a variant.
+    :param earlier: what restores the host according to its journal: an interrupted run may have changed more than these variants do.
     """
+    before = earlier or {}
     kinds: list[t.Any] = [
         kind
         for name, kind in (
@@ -78,9 +80,11 @@ def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values) -
             (CACHES, lambda: _Caches(found, [*(inventory.get(CACHES) or []), *_defined(variants)])),
             (QUEUES, lambda: _Devices(QUEUES, found)),
         )
-        if any(name in variant.variables for variant in variants)
+        if name in before or any(name in variant.variables for variant in variants)
         for kind in (kind(),)
     ]
+    for kind in kinds:
+        kind.touch(before.get(kind.name) or [])
     refused: dict[str, str] = {}
     for variant in variants:
         try:

@@ -84,3 +84,22 @@ def test_a_journal_is_removed(folder, host):
     assert sweep_journal.remove(folder, "night", check_mode=False, root=host)
     assert sweep_journal.read(folder, host) is None
     assert not sweep_journal.remove(folder, "night", check_mode=False, root=host)
+
+
+def test_paths_of_the_journal_are_resolved_as_those_of_a_description(folder, host):
+    (host / "dev").mkdir()
+    (host / "dev/sda").write_text("")
+    (host / "dev/by-id").symlink_to("sda")
+    entry = {"values": {"device": "/dev/by-id", "write_cache": "enabled"}, "notes": []}
+    write(folder, host, description={"variables": [{"name": "drive_write_cache_drives", "entries": [entry]}]})
+
+    found = sweep_journal.survey(None, folder, ["/dev/gone"], spool="", campaign="night", root=host)
+    assert found["paths"] == {"/dev/by-id": str(host / "dev/sda")}
+    assert found["description"] == {}
+
+
+def test_another_campaign_is_refused_with_what_to_do(folder, host):
+    write(folder, host)
+
+    with pytest.raises(Refused, match="has been in the sweep night since 2026-11-25, .*: continue it with fio_benchmark_campaign=night, or restore"):
+        sweep_journal.recall(folder, "day", host)

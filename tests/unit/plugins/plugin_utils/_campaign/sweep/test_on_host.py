@@ -151,3 +151,12 @@ def test_all_paths_of_devices_are_compared():
     variants = [Variant("a", {**drive(WWN, "enabled"), **caches({**CACHE, "origin": "/dev/md0"})})]
 
     assert devices_of(variants, {}) == [WWN, "/dev/md0"]
+
+
+def test_what_an_interrupted_run_changed_is_restored_although_no_variant_names_it_any_more():
+    first = sweep(drive(ATA, "disabled"), caches(CACHE))
+    second = host_sweep([Variant("v1", drive(SSD, "enabled"))], found(), {}, first.restore)
+
+    assert {one["device"] for one in second.restore["drive_write_cache_drives"]} == {ATA, SSD}
+    assert second.restore["block_cache_caches"] == first.restore["block_cache_caches"]
+    assert {one["device"]: one["write_cache"] for one in second.variables["v1"]["drive_write_cache_drives"]} == {ATA: "enabled", SSD: "enabled"}

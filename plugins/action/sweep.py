@@ -84,7 +84,8 @@ class ActionModule(ActionBase):
         # What it was measured with stays, whatever a later run varies.
         state.variables = {**state.variables, **planned.variables}
         state.refused, state.order, state.left_out = dict(planned.refused), [step.key for step in steps], [step.key for step in left_out]
-        state.restored, state.problem = state.restored and not kept, ""
+        # A host without a journal is in no sweep any more, whichever controller has restored it.
+        state.restored, state.problem = not journal and not kept, ""
         if campaign and not self._task.check_mode:
             states.save(campaign, state)
         due = [{**vars(step), "key": step.key, "state": state.state_of(step.key)} for step in kept]

@@ -101,5 +101,5 @@ def test_paths_of_the_journal_are_resolved_as_those_of_a_description(folder, hos
 def test_another_campaign_is_refused_with_what_to_do(folder, host):
     write(folder, host)
 
-    with pytest.raises(Refused, match="has been in the sweep night since 2026-11-25, .*: continue it with fio_benchmark_campaign=night, or restore"):
+    with pytest.raises(Refused, match=r"has been in the sweep night since 2026-11-25, .*: continue it with fio_benchmark_campaign=night, or restore"):
         sweep_journal.recall(folder, "day", host)

@@ -17,8 +17,6 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import machine_id
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import describe
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -86,6 +84,10 @@ def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, spool: str,
     """
     found: dict[str, t.Any] = {**recall(folder, campaign, root), "description": {}}
     if not found["journal"]:
+        # Every layer is imported by these; a journal is read and written without them.
+        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+        from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import describe
+
         control.require_idle(control.spool_of(spool, campaign or "sweep"))
         found["description"] = describe(runner, root, layers=LAYERS, every=True).to_dict()
     paths = [*devices, *_paths_in(found["journal"].get("description") or found["description"])]

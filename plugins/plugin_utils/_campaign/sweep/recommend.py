@@ -43,7 +43,8 @@ def recommendations(answer: Answer, states: t.Sequence[HostState], campaign: str
     for (label, hosts), workloads in classes.items():
         name = _free(_slug(label), files)
         chosen = list(dict.fromkeys(one.recommended or one.baseline for one in workloads))
-        head = [f"Recommended for {label}, by the sweep {campaign}."]
+        shown = any(one.recommended for one in workloads)
+        head = [f"{'Recommended' if shown else 'Nothing is shown to be better than what was there'} for {label}, by the sweep {campaign}."]
         head += list(answer_text.sentences(workloads, 1))
         swept = [by_host[host] for host in hosts if host in by_host]
         if len(chosen) > 1:

@@ -56,6 +56,7 @@ def test_the_baseline_is_recommended_if_nothing_is_shown_to_be_better():
 
     assert yaml.safe_load(text)["drive_write_cache_drives"][0]["write_cache"] == "enabled"
     assert "# Keep baseline" in text
+    assert "# Nothing is shown to be better than what was there for node1" in text
 
 
 def test_hosts_with_different_devices_have_a_file_each():

@@ -32,6 +32,7 @@ def fio_plan(
     host: str = "",
     dry_run: bool = False,
     group: str = "",
+    repeat: int = 0,
 ) -> dict[str, t.Any]:
     """See ``fio_plan.yml``."""
     if isinstance(targets, (str, bytes)) or not isinstance(targets, t.Sequence):
@@ -41,13 +42,13 @@ def fio_plan(
     if isinstance(only, (str, bytes)) or not isinstance(only, t.Sequence):
         raise AnsibleFilterError("fio_plan: 'only' must be a list of patterns.")
     try:
-        numbers = {"runtime": int(runtime), "repeats": int(repeats), "gap": float(gap)}
+        numbers = {"runtime": int(runtime), "repeats": int(repeats), "repeat": int(repeat), "gap": float(gap)}
         budget = float(wear_budget)
         # What comes from the command line is text, and the text false is not false.
         together, is_dry_run = boolean(synchronise), boolean(dry_run)
     except (TypeError, ValueError) as error:
         raise AnsibleFilterError(
-            f"fio_plan: runtime and repeats must be whole numbers, gap and wear_budget numbers, synchronise and dry_run true or false ({error})."
+            f"fio_plan: runtime, repeats and repeat must be whole numbers, gap and wear_budget numbers, synchronise and dry_run true or false ({error})."
         ) from error
     try:
         plan = make_plan(str(suite), suites, targets, synchronise=together, only=only, group=str(group or ""), **numbers)

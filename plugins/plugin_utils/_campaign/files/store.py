@@ -26,9 +26,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     MEASURED,
     META_FILE,
     PLAN_FILE,
+    RECOMMENDED_FOLDER,
     SCHEMA,
     STACK_FILE,
     STATES,
+    SWEEP_FOLDER,
     ResultsError,
     default_campaign_name,
     plain,
@@ -250,7 +252,7 @@ def load_campaign(path: Path, *, contents: bool = False) -> Campaign:
 
 def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
     """The folders of the hosts of a campaign; what is beside them and is none is added to ``problems``."""
-    return _folders(campaign, problems)
+    return [folder for folder in _folders(campaign, problems) if folder.name not in (SWEEP_FOLDER, RECOMMENDED_FOLDER)]
 
 
 def load_host(host: Path, created: dict[str, str], problems: list[str], *, contents: bool = False) -> list[CellRecord]:

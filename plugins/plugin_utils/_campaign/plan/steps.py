@@ -206,6 +206,7 @@ def make_plan(
     gap: float = 2.0,
     only: t.Sequence[str] = (),
     group: str = "",
+    repeat: int = 0,
 ) -> Plan:
     """Every measurement of one host: the cells of a suite on each target, each as often as it should be repeated.
 
@@ -214,12 +215,15 @@ def make_plan(
     :param synchronise: whether hosts wait for one another.
     :param gap: seconds between two cells of the timetable.
     :param only: patterns of the names of cells; the others are left out.
+    :param repeat: the only repeat that is measured, for one pass of several; 0 measures all.
     :param group: the array that the host shares with others. A host that shares none does not wait for others where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
     suite = read_suite(suite_name, suites, only)
     if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
         raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_gap are numbers from 0 on; 0 keeps the value of the suite.")
+    if not 0 <= repeat <= 9999:
+        raise BadInput("fio_benchmark_only_repeat must be between 0 and 9999; 0 measures all repeats.")
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite)
@@ -227,7 +231,7 @@ def make_plan(
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     keeps_order = any(cell.discards for cell in suite.cells)
     for number in range(1, max((_count(group[0].cell, repeats) for group in groups), default=0) + 1):
-        due = [group for group in groups if number <= _count(group[0].cell, repeats)]
+        due = [group for group in groups if number <= _count(group[0].cell, repeats) and repeat in (0, number)]
         for group in due if number % 2 or keeps_order else due[::-1]:
             timetable.add([_repeated(run, number) for run in group])
     return Plan(suite, tuple(places), tuple(timetable.steps), gap)

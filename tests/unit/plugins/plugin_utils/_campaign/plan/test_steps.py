@@ -293,3 +293,14 @@ def test_hosts_without_shared_storage_may_run_independently(hosts, group, barrie
 def test_invalid_hosts_mode_is_rejected():
     with pytest.raises(BadInput, match="suite mine: 'hosts' must be together or apart"):
         make_plan("mine", {"mine": {"hosts": "alone", "cells": GARBAGE}}, [])
+
+
+def test_one_repeat_has_the_order_of_its_pass():
+    whole = plan_of({"cells": [{"name": "a", "job": TIMED, "repeats": 3}, {"name": "b", "job": TIMED, "repeats": 2}, FILL]})
+    passes = [
+        names(plan_of({"cells": [{"name": "a", "job": TIMED, "repeats": 3}, {"name": "b", "job": TIMED, "repeats": 2}, FILL]}, repeat=number))
+        for number in (1, 2, 3)
+    ]
+
+    assert passes[1] == [("b", 2), ("a", 2)]
+    assert [run for one in passes for run in one] == names(whole)

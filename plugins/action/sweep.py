@@ -1,0 +1,261 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb sweep: the plan of a sweep, its state, and its end; on the controller only."""
+
+from __future__ import annotations
+
+import datetime
+import typing as t
+from pathlib import Path
+
+from ansible.errors import AnsibleError
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, host_sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order, within
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
+    CACHES,
+    LAYER_VARIABLES,
+    QUEUES,
+    TARGETS,
+    Variant,
+    read_variants,
+)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
+
+Results = t.Dict[str, t.Any]
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.sweep``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        variables = task_vars or {}
+        host = str(variables.get("inventory_hostname", ""))
+        try:
+            # Keys of axes may be booleans, and plain keys are texts.
+            plain = {**plain_of({**options, "axes": {}}), "axes": _plain_axes(options["axes"])}
+            done: Results = getattr(self, f"_{options['operation']}")(plain, host, variables)
+            return {"changed": False, **done}
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.to_dict()}
+
+    def _devices(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        variants = _variants(options)
+        return {"devices": devices_of(variants, self._inventory(variables))}
+
+    def _open(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        found = options["found"]
+        journal = found.get("journal") or {}
+        description = read_description(host, journal.get("description") or found.get("description") or {})
+        variants, inventory = _variants(options), self._inventory(variables)
+        host_before = Found(description.contents(), description.controllers, found.get("paths") or {})
+        planned = host_sweep(variants, host_before, inventory, journal.get("restore"))
+        campaign = Path(options["path"]) if options["path"] else None
+        known = states.load(campaign, host) if campaign else None
+        if known is not None:
+            states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
+            _require_unchanged(known, description, planned)
+        steps = _steps(options, variants, planned)
+        budget = options["budget"] * 3600 if options["budget"] > 0 else None
+        spent = 0.0 if known is None else known.spent
+        done = [step for step in steps if known is not None and known.state_of(step.key) == states.DONE]
+        kept, left_out = within([step for step in steps if step not in done], None if budget is None else budget - spent)
+        created = str(journal.get("created") or datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
+        state = known or states.HostState(host, str(found.get("machine_id") or ""), created, {}, {}, {})
+        state.found, state.restore = description.contents(), planned.restore
+        # What it was measured with stays, whatever a later run varies.
+        state.variables = {**state.variables, **planned.variables}
+        state.refused, state.order, state.left_out = dict(planned.refused), [step.key for step in steps], [step.key for step in left_out]
+        # A host without a journal is in no sweep any more, whichever controller has restored it.
+        state.restored, state.problem = not journal and not kept, ""
+        if campaign and not self._task.check_mode:
+            states.save(campaign, state)
+        due = [{**vars(step), "key": step.key, "state": state.state_of(step.key)} for step in kept]
+        return {
+            "steps": due,
+            "variables": {name: {variable: one.get(variable, []) for variable in LAYER_VARIABLES} for name, one in planned.variables.items()},
+            "targets": {one.name: one.variables.get(TARGETS, options["measurement"]["targets"]) for one in variants},
+            "restore": {variable: planned.restore.get(variable, []) for variable in LAYER_VARIABLES},
+            "journal": {
+                "campaign": campaign.name if campaign else "",
+                "host": host,
+                "created": created,
+                "description": journal.get("description") or found.get("description") or {},
+                "restore": planned.restore,
+            },
+            "budget_seconds": None if budget is None else budget - spent,
+            "text": text.plan_text(host, [*done, *kept], left_out, planned.refused, known),
+            "refused": dict(planned.refused),
+        }
+
+    def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
+        self._display.display("\n".join(["", options["text"], *more]))
+        return {}
+
+    def _note(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        campaign = Path(options["path"])
+        state = _known(campaign, host)
+        key = f"{options['variant']}/{options['repeat']}"
+        reason = _unmeasured(campaign, host, options["variant"], options["repeat"]) if options["state"] == states.DONE else options["reason"]
+        state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"])
+        states.save(campaign, state)
+        if options["state"] != states.MEASURING:
+            self._display.display(text.progress_text(state, key, options["left"]))
+        return {"changed": True}
+
+    def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        """What is there now beside the journal; both are descriptions of the same settings."""
+        before = read_description(host, options["journal"]["description"])
+        now = read_description(host, options["found"])
+        touched = [name for name in options["journal"]["restore"] if name != QUEUES]
+        differing = [name for name in drift.drift(before.contents(), now) if name in touched]
+        differing = [name for name in differing if name != CACHES or _names(before) != _names(now)]
+        if differing:
+            raise Refused(f"{host} is not as the journal of the sweep describes it: {', '.join(differing)} differs.", item=host)
+        return {}
+
+    def _restored(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        """Whether a host is as it was; a controller without the campaign has nothing to write it in."""
+        state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
+        if state is None:
+            return {}
+        state.restored, state.problem = options["state"] == states.DONE, options["reason"]
+        states.save(Path(options["path"]), state)
+        return {"changed": True}
+
+    def _recall(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        found = options["found"]
+        campaign = Path(options["path"]) if options["path"] else None
+        state = states.load(campaign, host) if campaign and campaign.is_dir() else None
+        if found.get("journal") or state is None or state.restored:
+            return {"journal": found.get("journal") or {}}
+        states.require_same_host(state, str(found.get("machine_id") or ""), campaign)
+        description = {"variables": [{"name": name, "entries": [], "value": value, "notes": []} for name, value in state.found.items()]}
+        return {"journal": {"campaign": campaign.name, "host": host, "created": state.created, "description": description, "restore": state.restore}}
+
+    def _finish(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        campaign = Path(options["path"])
+        hosts = [str(name) for name in variables.get("ansible_play_hosts_all") or []]
+        found = states.load_all(campaign)
+        if not found:
+            return {"problems": [], "text": "", "recommended": []}
+        said = text.end_text(found)
+        files, note = self._recommend(campaign, found, options["baseline"])
+        self._display.display("\n".join(["", said, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
+        return {"problems": text.problems_of(found, hosts), "text": said, "recommended": files, "changed": bool(files)}
+
+    @staticmethod
+    def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str) -> tuple[list[str], str]:
+        # The libraries of the report are needed here only.
+        from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import analysed
+        from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options
+        from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import recommend
+
+        try:
+            answer = analysed(campaign, Options(baseline=baseline), fresh=True).answer
+        except StorageError as error:
+            return [], f"Nothing is recommended: {error.message}"
+        return recommend.write(campaign, recommend.recommendations(answer, found, campaign.name)), ""
+
+    def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
+        """The caches that the inventory defines, with their templates evaluated.
+
+        :raises BadInput: if a template fails.
+        """
+        if CACHES not in variables:
+            return {}
+        try:
+            return {CACHES: plain_of(self._templar.template(variables[CACHES]))}
+        except AnsibleError as error:
+            raise BadInput(f"{CACHES} of the inventory could not be evaluated: {error}", item=CACHES) from None
+
+
+def _plain_axes(axes: t.Any) -> t.Any:
+    if not isinstance(axes, t.Mapping):
+        return axes
+    return {str(axis): {value: plain_of(part) for value, part in of.items()} if isinstance(of, t.Mapping) else of for axis, of in axes.items()}
+
+
+def _variants(options: t.Mapping[str, t.Any]) -> list[Variant]:
+    """The variants with what was found as the first."""
+    baseline = options["baseline"]
+    given = read_variants(options["variants"], options["axes"], options["exclude"], baseline=baseline)
+    return [*([Variant(baseline, {})] if baseline else []), *given]
+
+
+def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep) -> list[SweepStep]:
+    """All steps of a host, with their expected duration."""
+    repeats = options["repeats"]
+    if repeats < 1:
+        raise BadInput("sweep_repeats must be at least 1.")
+    cost: dict[tuple[str, int], tuple[float, int]] = {}
+    given = options["measurement"]
+    targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
+    # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
+    for name, targets in targets_of.items():
+        for number in range(1, min(repeats, 2) + 1):
+            plan = make_plan(
+                given["suite"],
+                given["suites"],
+                targets,
+                runtime=int(given["runtime"]),
+                repeats=repeats,
+                synchronise=False,
+                gap=float(given["gap"]),
+                only=given["only"],
+                repeat=number,
+            )
+            if not plan.runs and number == 1:
+                raise BadInput("Nothing would be measured: set fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
+            cost[name, number] = (plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wear_of(plan)))
+    names = [one.name for one in variants if one.name in planned.variables]
+    return [SweepStep(name, number, *cost[name, min(number, 2)]) for name, number in in_order(names, repeats)]
+
+
+def _known(campaign: Path, host: str) -> states.HostState:
+    state = states.load(campaign, host)
+    if state is None:
+        raise BadInput(f"{states.file_of(campaign, host)} is missing: run the sweep from its beginning, with another fio_benchmark_campaign.", item=host)
+    return state
+
+
+def _unmeasured(campaign: Path, host: str, variant: str, repeat: int) -> str:
+    """Which cells of a step have no numbers, as a sentence; empty if all have."""
+    records = [one for one in store.load_host(campaign / host, {}, []) if (one.key.variant, one.key.repeat) == (variant, repeat)]
+    missing = [one for one in records if one.state not in MEASURED]
+    if not records:
+        return "nothing was measured"
+    return f"{len(missing)} of {len(records)} cells were not measured, the first is {missing[0].key.cell}: {missing[0].reason}" if missing else ""
+
+
+def _require_unchanged(known: states.HostState, description: Description, planned: HostSweep) -> None:
+    """:raises Refused: if the host was changed since the sweep began, so that its baseline is another one."""
+    names = [name for name in drift.drift(known.found, description) if name in planned.restore and name != QUEUES]
+    if names and known.steps:
+        raise Refused(
+            f"{known.host} was changed since this campaign began: {', '.join(names)} differs from what was found then. Use another fio_benchmark_campaign.",
+            item=known.host,
+        )
+
+
+def _names(description: Description) -> list[tuple[str, str, str]]:
+    return sorted((one["type"], one["origin"], str(one.get("mode"))) for one in description.contents().get(CACHES) or [])

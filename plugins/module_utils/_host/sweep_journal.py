@@ -1,0 +1,137 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The journal of a sweep on its host: what was there before, and the variables that restore it, whichever controller does."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import json
+import os
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import machine_id
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+SCHEMA = 1
+FOLDER = "/var/lib/cachefleet/sweep"
+#: What a sweep can change; of the network and of targets nothing.
+LAYERS = ("drive_write_cache", "raid_cache", "block_cache", "block_queue")
+_KEYS = ("campaign", "host", "created", "description", "restore")
+
+
+def path_of(folder: str) -> Path:
+    """The journal of the host: there is one sweep at a time."""
+    return Path(folder) / "journal.json"
+
+
+def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
+    """The journal; ``None`` if there is none.
+
+    :raises NotUnderstood: if it is damaged.
+    :raises Refused: if it is that of another host.
+    """
+    path = path_of(folder)
+    text = read_file(path)
+    if not text:
+        return None
+    try:
+        journal = json.loads(text)
+    except ValueError:
+        journal = None
+    if not isinstance(journal, dict) or journal.get("schema") != SCHEMA or any(key not in journal for key in _KEYS):
+        raise NotUnderstood(
+            f"{path} on this host is not a journal of a sweep: restore the configuration with the copy in the folder of the campaign, and remove the file.",
+            item=str(path),
+        )
+    if journal.get("machine_id") != machine_id(root):
+        raise Refused(
+            f"{path} is the journal of another host ({journal['host']}, machine-id {journal.get('machine_id') or 'unknown'}), and nothing was changed:"
+            " remove it if this host is a copy of that one.",
+            item=str(path),
+        )
+    return journal
+
+
+def recall(folder: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
+    """The journal, and which host this is.
+
+    :raises StorageError: if the journal cannot be used, or is that of another sweep than ``campaign``, if this is not empty.
+    """
+    journal = read(folder, root)
+    if journal is not None and campaign and journal["campaign"] != campaign:
+        raise Refused(
+            f"This host has been in the sweep {journal['campaign']} since {journal['created']}, which was not restored: continue it with"
+            f" fio_benchmark_campaign={journal['campaign']}, or restore the host with --tags restore.",
+            item=str(journal["campaign"]),
+        )
+    return {"journal": journal or {}, "machine_id": machine_id(root)}
+
+
+def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, spool: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
+    """The journal, or what it would say: the state of the host as variables.
+
+    :param devices: paths to resolve.
+    :raises StorageError: if a journal cannot be used, or if something else is measured on the host.
+    """
+    found: dict[str, t.Any] = {**recall(folder, campaign, root), "description": {}}
+    if not found["journal"]:
+        # Every layer is imported by these; a journal is read and written without them.
+        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+        from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import describe
+
+        control.require_idle(control.spool_of(spool, campaign or "sweep"))
+        found["description"] = describe(runner, root, layers=LAYERS, every=True).to_dict()
+    paths = [*devices, *_paths_in(found["journal"].get("description") or found["description"])]
+    return {**found, "paths": {path: os.path.realpath(root / path.lstrip("/")) for path in paths if (root / path.lstrip("/")).exists()}}
+
+
+def _paths_in(description: t.Mapping[str, t.Any]) -> list[str]:
+    values = [entry["values"] for variable in description.get("variables", []) for entry in variable["entries"]]
+    return [str(one[key]) for one in values for key in ("device", "origin") if str(one.get(key) or "").startswith("/")]
+
+
+def write(folder: str, journal: t.Mapping[str, t.Any], *, check_mode: bool, root: Path = Path("/")) -> bool:
+    """Write the journal. Of one that is there, only the variables that restore the host are replaced: what was found stays.
+
+    :returns: whether it changes.
+    :raises StorageError: if it is that of another sweep or host, incomplete, or cannot be written.
+    """
+    missing = [key for key in _KEYS if key not in journal]
+    if missing:
+        raise BadInput(f"The journal has no {missing[0]}.", item=missing[0])
+    before = read(folder, root)
+    if before is not None and before["campaign"] != journal["campaign"]:
+        raise Refused(f"This host has the journal of the sweep {before['campaign']}, which was not restored.", item=str(before["campaign"]))
+    content = {**{key: journal[key] for key in _KEYS}, "schema": SCHEMA, "machine_id": machine_id(root)}
+    if before is not None:
+        content.update({"description": before["description"], "created": before["created"]})
+    if content == before:
+        return False
+    if not check_mode:
+        replace_file(path_of(folder), json.dumps(content, indent=1, sort_keys=True) + "\n", mode=0o600)
+    return True
+
+
+def remove(folder: str, campaign: str, *, check_mode: bool, root: Path = Path("/")) -> bool:
+    """Remove the journal of a host that is restored.
+
+    :returns: whether there was one.
+    :raises StorageError: if it is that of another sweep or host.
+    """
+    before = read(folder, root)
+    if before is None:
+        return False
+    if before["campaign"] != campaign:
+        raise Refused(f"This host has the journal of the sweep {before['campaign']}, and not of {campaign}.", item=campaign)
+    if not check_mode:
+        replace_file(path_of(folder), "")
+    return True

@@ -1,0 +1,218 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: sweep
+short_description: Plan a sweep of cache configurations and keep its state
+version_added: 0.5.0
+description:
+  - Determines the variants of a sweep on a host, their order and their cost, and keeps the state of each step in the folder of the campaign.
+  - The role P(cachefleet.storage.sweep#role) uses this module; no host is changed by it.
+  - Runs on the controller only and needs no connection to a host.
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._attributes.actiongroup_storage
+options:
+  operation:
+    description:
+      - V(devices) validates the variants and returns the devices that they name.
+      - V(open) determines the steps of the host and writes its state.
+      - V(show) prints a plan.
+      - V(note) records how a step ended.
+      - V(verify) compares a host with its journal.
+      - V(restored) records whether the host was restored.
+      - V(recall) returns the journal of the host, or if it has none the copy on the controller of a host that is not restored.
+      - V(finish) prints the result of all hosts and writes the recommendations.
+    type: str
+    choices: [devices, open, show, note, verify, restored, recall, finish]
+    required: true
+  path:
+    description: The folder of the campaign.
+    type: str
+    default: ""
+  variants:
+    description: The variable C(sweep_variants).
+    type: raw
+    default: []
+  axes:
+    description: The variable C(sweep_axes).
+    type: raw
+    default: {}
+  exclude:
+    description: The variable C(sweep_exclude).
+    type: raw
+    default: []
+  baseline:
+    description: The name of the variant that is the configuration that was found; empty for none.
+    type: str
+    default: ""
+  repeats:
+    description: Repeats of each variant.
+    type: int
+    default: 4
+  budget:
+    description: Hours that the sweep may take; V(0) sets no limit.
+    type: float
+    default: 0
+  settle:
+    description: Seconds between a change and its measurement.
+    type: float
+    default: 0
+  measurement:
+    description: What is measured, with C(suite), C(suites), C(targets), C(runtime), C(gap) and C(only).
+    type: dict
+    default: {}
+  found:
+    description: The result of M(cachefleet.storage.sweep_journal), or with O(operation=verify) of M(cachefleet.storage.cache_description_info).
+    type: dict
+    default: {}
+  journal:
+    description: The journal, with O(operation=verify).
+    type: dict
+    default: {}
+  variant:
+    description: The variant of a step.
+    type: str
+    default: ""
+  repeat:
+    description: The repeat of a step.
+    type: int
+    default: 1
+  state:
+    description: How a step or the restoration ended.
+    type: str
+    choices: [done, failed, refused, measuring]
+    default: done
+  reason:
+    description: Why it failed or was refused.
+    type: str
+    default: ""
+  seconds:
+    description: The duration of a step.
+    type: float
+    default: 0
+  left:
+    description: The expected duration of the steps after it, in seconds.
+    type: float
+    default: 0
+  text:
+    description: The plan to print.
+    type: str
+    default: ""
+  refused:
+    description: Further variants that are refused, with the reason.
+    type: dict
+    default: {}
+notes:
+  - An action plugin of the same name does the work.
+seealso:
+  - module: cachefleet.storage.sweep_journal
+  - module: cachefleet.storage.cache_layers
+author:
+  - the cachefleet.storage authors (@cachefleet)
+"""
+
+EXAMPLES = r"""
+- name: Print the result of a sweep and write its recommendations again
+  cachefleet.storage.sweep:
+    operation: finish
+    path: results/2026-11-21T1403Z
+    baseline: baseline
+  run_once: true
+"""
+
+RETURN = r"""
+devices:
+  description: The devices that the variants name.
+  type: list
+  elements: str
+  returned: with O(operation=devices)
+steps:
+  description: The steps that are due, in their order, each with C(variant), C(repeat), C(key), C(state), C(seconds) and C(written).
+  type: list
+  elements: dict
+  returned: with O(operation=open)
+variables:
+  description: The variables of the cache layers of each variant.
+  type: dict
+  returned: with O(operation=open)
+targets:
+  description: The targets of each variant.
+  type: dict
+  returned: with O(operation=open)
+restore:
+  description: The variables that restore the host.
+  type: dict
+  returned: with O(operation=open)
+journal:
+  description: The journal to write on the host, or from which it is restored.
+  type: dict
+  returned: with O(operation=open) and O(operation=recall)
+budget_seconds:
+  description: The rest of the budget; null without one.
+  type: float
+  returned: with O(operation=open)
+refused:
+  description: The variants that are refused, with the reason.
+  type: dict
+  returned: with O(operation=open)
+text:
+  description: The plan of the host, or the result of all hosts.
+  type: str
+  returned: with O(operation=open) and O(operation=finish)
+problems:
+  description: Why the sweep is not complete, one sentence each.
+  type: list
+  elements: str
+  returned: with O(operation=finish)
+recommended:
+  description: The files with the recommended variables.
+  type: list
+  elements: str
+  returned: with O(operation=finish)
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options, used by the action plugin too."""
+    return {
+        "operation": {"type": "str", "required": True, "choices": ["devices", "open", "show", "note", "verify", "restored", "recall", "finish"]},
+        "path": {"type": "str", "default": ""},
+        "variants": {"type": "raw", "default": []},
+        "axes": {"type": "raw", "default": {}},
+        "exclude": {"type": "raw", "default": []},
+        "baseline": {"type": "str", "default": ""},
+        "repeats": {"type": "int", "default": 4},
+        "budget": {"type": "float", "default": 0},
+        "settle": {"type": "float", "default": 0},
+        "measurement": {"type": "dict", "default": {}},
+        "found": {"type": "dict", "default": {}},
+        "journal": {"type": "dict", "default": {}},
+        "variant": {"type": "str", "default": ""},
+        "repeat": {"type": "int", "default": 1},
+        "state": {"type": "str", "choices": ["done", "failed", "refused", "measuring"], "default": "done"},
+        "reason": {"type": "str", "default": ""},
+        "seconds": {"type": "float", "default": 0},
+        "left": {"type": "float", "default": 0},
+        "text": {"type": "str", "default": ""},
+        "refused": {"type": "dict", "default": {}},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module.fail_json(msg="cachefleet.storage.sweep works on the controller: call it in a task, where its action plugin is used.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,216 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What the variants of a sweep mean on one host: each is joined with what was found there, item by item. Pure.
+
+Only items that a variant names are configured. Every variant sets all of them, so that nothing is left of the variant before it: drives, queues
+and controllers have what was found where a variant says nothing, and a cache that a variant lacks is absent. What could not be restored is refused.
+"""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import PROFILES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.controllers import Controllers, require_described
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import CACHES, CONTROLLERS, DRIVES, QUEUES, Variant
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
+
+Values = t.Mapping[str, t.Any]
+Entries = t.Sequence[Values]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a host was before the sweep.
+
+    :param contents: the described variables.
+    :param controllers: what names the RAID controllers and their volumes.
+    :param paths: the device that each path of a variant or of a described entry leads to; a path that is left out leads nowhere.
+    """
+
+    contents: Values
+    controllers: tuple[Controller, ...] = ()
+    paths: t.Mapping[str, str] = field(default_factory=dict)
+
+    def device(self, path: t.Any) -> str:
+        """What a path leads to, or the path itself."""
+        return self.paths.get(str(path), str(path))
+
+
+@dataclass(frozen=True)
+class HostSweep:
+    """The configurations of one host.
+
+    :param variables: of each variant that is possible, all variables of the cache layers that the sweep touches.
+    :param refused: the reason for each of the others.
+    :param restore: the variables that restore what was found.
+    """
+
+    variables: t.Mapping[str, dict[str, t.Any]]
+    refused: t.Mapping[str, str]
+    restore: dict[str, t.Any]
+
+
+def devices_of(variants: t.Sequence[Variant], contents: Values) -> list[str]:
+    """Every path by which items are compared."""
+    lists = [entries for one in (*(variant.variables for variant in variants), contents) for name, entries in one.items() if name in (DRIVES, QUEUES, CACHES)]
+    entries = [entry for found in lists for entry in found]
+    keys = ("device", "origin")
+    return sorted({str(entry[key]) for entry in entries for key in keys if str(entry.get(key) or "").startswith("/")})
+
+
+def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values, earlier: Values | None = None) -> HostSweep:
+    """The variants on a host.
+
+    :param inventory: variables of the host; the entry of a cache with the same name completes that of a variant.
+    :param earlier: what restores the host according to its journal: an interrupted run may have changed more than these variants do.
+    """
+    before = earlier or {}
+    kinds: list[t.Any] = [
+        kind
+        for name, kind in (
+            (DRIVES, lambda: _Devices(DRIVES, found)),
+            (CONTROLLERS, lambda: Controllers(found.contents.get(CONTROLLERS) or [], found.controllers)),
+            (CACHES, lambda: _Caches(found, [*(inventory.get(CACHES) or []), *_defined(variants)])),
+            (QUEUES, lambda: _Devices(QUEUES, found)),
+        )
+        if name in before or any(name in variant.variables for variant in variants)
+        for kind in (kind(),)
+    ]
+    for kind in kinds:
+        kind.touch(before.get(kind.name) or [])
+    refused: dict[str, str] = {}
+    for variant in variants:
+        try:
+            for kind in kinds:
+                kind.touch(variant.variables.get(kind.name) or [])
+        except StorageError as error:
+            refused[variant.name] = error.message
+    possible = [variant for variant in variants if variant.name not in refused]
+    variables = {variant.name: {kind.name: kind.wanted(variant.variables.get(kind.name) or []) for kind in kinds} for variant in possible}
+    return HostSweep(variables, refused, {kind.name: kind.wanted([]) for kind in kinds})
+
+
+def _defined(variants: t.Sequence[Variant]) -> t.Iterator[Values]:
+    """The caches that a variant describes completely; others may name them only."""
+    yield from (entry for variant in variants for entry in variant.variables.get(CACHES) or [] if entry.get("type") and entry.get("origin"))
+
+
+class _Devices:
+    """Drives or queues: both are there before the sweep, and stay."""
+
+    def __init__(self, name: str, found: Found) -> None:
+        self.name = name
+        self.found = found
+        self.described = {found.device(entry["device"]): dict(entry) for entry in found.contents.get(name) or []}
+        self.touched: dict[str, None] = {}
+
+    def touch(self, entries: Entries) -> None:
+        """:raises StorageError: for a device that could not be restored."""
+        seen = {}
+        for entry in entries:
+            device = self.found.device(entry["device"])
+            if device in seen:
+                raise BadInput(f"{entry['device']} and {seen[device]} are the same device: name it once.", item=entry["device"])
+            seen[device] = entry["device"]
+            if str(entry["device"]).startswith("/") and str(entry["device"]) not in self.found.paths:
+                raise BadInput(f"{entry['device']} is not on this host.", item=entry["device"])
+            before = self.described.get(device)
+            if before is None:
+                what = "write cache" if self.name == DRIVES else "queue"
+                raise Refused(f"The {what} of {entry['device']} could not be described, so it could not be restored.", item=entry["device"])
+            require_described(self._options(entry), before, str(entry["device"]))
+        self.touched.update(dict.fromkeys(seen))
+
+    def wanted(self, entries: Entries) -> list[dict[str, t.Any]]:
+        given = {self.found.device(entry["device"]): self._options(entry) for entry in entries}
+        return [{**self.described[device], **given.get(device, {})} for device in self.touched]
+
+    def _options(self, entry: Values) -> dict[str, t.Any]:
+        """With the settings of the profile, so that what it does not set is what was found."""
+        profile = PROFILES.get(str(entry.get("profile")), {}) if self.name == QUEUES else {}
+        before = self.described.get(self.found.device(entry["device"]), {})
+        options = {key: value for key, value in profile.items() if key in before}
+        return {**options, **{key: value for key, value in entry.items() if key not in ("device", "profile")}}
+
+
+class _Caches:
+    """SSD caches, of which a variant may have more or fewer than the host had."""
+
+    name = CACHES
+
+    def __init__(self, found: Found, definitions: Entries) -> None:
+        self.found = found
+        self.definitions: dict[str, dict[str, t.Any]] = {}
+        for entry in definitions:
+            if entry.get("state", "present") == "present":
+                self.definitions.setdefault(str(entry.get("name")), dict(entry))
+        self.described = {self._key(entry): dict(entry) for entry in found.contents.get(CACHES) or []}
+        self.touched: dict[tuple[str, str], dict[str, t.Any]] = {}
+
+    def _key(self, entry: Values) -> tuple[str, str]:
+        """The type and the origin: a device has one cache of a type."""
+        origin = str(entry["origin"])
+        volume = origin.removeprefix("/dev/") if origin.count("/") == 3 and not origin.startswith("/dev/mapper/") else origin
+        return str(entry["type"]), self.found.device(volume)
+
+    def _whole(self, entry: Values) -> dict[str, t.Any]:
+        """The entry with what it leaves out: as it was found, or as the inventory or another variant defines it."""
+        name = str(entry["name"])
+        known = next((one for one in self.described.values() if one["name"] == name and entry.get("type", one["type"]) == one["type"]), None)
+        definition = self.definitions.get(name, {})
+        if known is None and entry.get("type", definition.get("type")) == definition.get("type") and definition.get("origin"):
+            known = self.described.get(self._key(definition))
+        defined = definition if entry.get("type", definition.get("type")) == definition.get("type") else {}
+        whole = _over(known if known is not None else defined, entry)
+        for option in ("type", "origin"):
+            if not whole.get(option):
+                raise BadInput(f"The cache {name} has no {option}: set it in a variant, or define the cache in {CACHES} of the host.", item=name)
+        if known is not None and self._key(whole) == self._key(known):
+            whole["name"] = known["name"]
+        elif known is None and (described := self.described.get(self._key(whole))) is not None:
+            whole = {**_over(described, whole), "name": described["name"]}
+        return whole
+
+    def touch(self, entries: Entries) -> None:
+        """:raises StorageError: for an incomplete cache."""
+        whole = [self._whole(entry) for entry in entries]
+        keys = [self._key(one) for one in whole]
+        for number, key in enumerate(keys):
+            if key in keys[:number]:
+                raise BadInput(f"{whole[number]['origin']} has two caches of the type {key[0]}: name it once.", item=whole[number]["name"])
+        for one, key in zip(whole, keys, strict=True):
+            self.touched.setdefault(key, one)
+            if one.get("cache_devices") and not self.touched[key].get("cache_devices"):
+                self.touched[key] = one
+            # A cache of another type on the same device gives way, and comes back.
+            self.touched.update({other: found for other, found in self.described.items() if other[1] == key[1] and other not in self.touched})
+
+    def wanted(self, entries: Entries) -> list[dict[str, t.Any]]:
+        whole = {self._key(one): one for one in map(self._whole, entries)}
+        present = {key: one for key, one in whole.items() if one.get("state", "present") == "present"}
+        origins = {origin for _type, origin in present}
+        kept = {key: one for key, one in self.described.items() if key in self.touched and key not in whole and key[1] not in origins}
+        there = {**kept, **present}
+        return [there[key] if key in there else _absent(definition) for key, definition in self.touched.items()]
+
+
+def _absent(cache: Values) -> dict[str, t.Any]:
+    """The entry that removes a cache and gives its devices back to the next variant."""
+    kept = {key: cache[key] for key in ("name", "type", "origin", "cache_devices", "mirror") if cache.get(key)}
+    return {**kept, "state": "absent", **({"release_devices": True} if cache.get("cache_devices") else {})}
+
+
+def _over(before: Values, entry: Values) -> dict[str, t.Any]:
+    """An entry over the one before it. Settings belong to a mode: with another mode they are the defaults."""
+    other = any(key in entry and entry[key] != before.get(key) for key in ("mode", "kind"))
+    settings = {} if other else dict(before.get("settings") or {})
+    settings.update(entry.get("settings") or {})
+    joined = {**{key: value for key, value in before.items() if key != "settings"}, **{key: value for key, value in entry.items() if key != "settings"}}
+    return {**joined, **({"settings": settings} if settings else {})}

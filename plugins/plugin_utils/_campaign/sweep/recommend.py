@@ -1,0 +1,111 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What a sweep recommends: the answer of the report, with the variables of the variant, as files that the playbook site applies.
+
+Nothing is computed here: which variant, by how much, how sure and what the others risk is what the report says.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, QUEUES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import one_line
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import dump
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
+
+_WIDTH = 150
+
+
+def recommendations(answer: Answer, states: t.Sequence[HostState], campaign: str) -> dict[str, str]:
+    """The files, by their path below the folder of recommendations.
+
+    One for each class of hosts, with the variables if they are the same on all of its hosts, and otherwise one for each host besides.
+    """
+    by_host = {state.host: state for state in states}
+    classes: dict[tuple[str, tuple[str, ...]], list[WorkloadAnswer]] = {}
+    for one in answer.workloads:
+        classes.setdefault((one.host_class.label, one.host_class.hosts), []).append(one)
+    files: dict[str, str] = {}
+    for (label, hosts), workloads in classes.items():
+        name = _free(_slug(label), files)
+        chosen = list(dict.fromkeys(one.recommended or one.baseline for one in workloads))
+        shown = any(one.recommended for one in workloads)
+        head = [f"{'Recommended' if shown else 'Nothing is shown to be better than what was there'} for {label}, by the sweep {campaign}."]
+        head += list(answer_text.sentences(workloads, 1))
+        swept = [by_host[host] for host in hosts if host in by_host]
+        if len(chosen) > 1:
+            head.append(f"The workloads want different variants ({', '.join(chosen)}): there is a file for each of them.")
+        files[f"{name}.yml"] = _text(head, {})
+        for variant in chosen:
+            place = f"{name}-{variant}" if len(chosen) > 1 else name
+            about = head if len(chosen) == 1 else [f"{variant}, recommended for {', '.join(_asking(workloads, variant))} of {label}, by the sweep {campaign}."]
+            files.update(_files_of(variant, place, about, swept))
+    return files
+
+
+def _asking(workloads: t.Sequence[WorkloadAnswer], variant: str) -> list[str]:
+    return [answer_text.workload_name(one) for one in workloads if (one.recommended or one.baseline) == variant]
+
+
+def _files_of(variant: str, place: str, head: t.Sequence[str], states: t.Sequence[HostState]) -> dict[str, str]:
+    variables = {state.host: lasting(state.variables[variant]) for state in states if variant in state.variables}
+    distinct = list({dump(one): one for one in variables.values()}.values())
+    if len(distinct) == 1:
+        return {f"{place}.yml": _text([*head, f"Variant {variant}. Apply it with: ansible-playbook cachefleet.storage.site -e @FILE"], distinct[0])}
+    more = [f"Variant {variant}. The devices differ, so there is a file for each host: copy them to host_vars, and run cachefleet.storage.site."]
+    files = {f"{place}.yml": _text([*head, *more], {})}
+    return {**files, **{f"{place}/host_vars/{host}.yml": _text([f"Variant {variant}."], one) for host, one in variables.items()}}
+
+
+def lasting(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The variables of a variant for good: settings of drives and queues get a boot rule, as they do by default."""
+    found = {}
+    for name in LAYER_VARIABLES:
+        entries = variables.get(name) or []
+        if entries:
+            dropped = ("persistent",) if name in (DRIVES, QUEUES) else ()
+            found[name] = [{key: value for key, value in entry.items() if key not in dropped} for entry in entries]
+    return found
+
+
+def _text(head: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> str:
+    lines = [line for sentence in head for line in textwrap.wrap(one_line(sentence), _WIDTH - 2, break_long_words=False, break_on_hyphens=False)]
+    return "\n".join(["---", *(f"# {line}" for line in lines), dump(dict(variables)) if variables else "{}\n"])
+
+
+def _slug(label: str) -> str:
+    return re.sub(r"[^A-Za-z0-9._-]+", "_", label).strip("_.-")[:80] or "hosts"
+
+
+def _free(name: str, files: t.Container[str]) -> str:
+    numbers = (name if number == 1 else f"{name}_{number}" for number in range(1, 1000))
+    return next(one for one in numbers if f"{one}.yml" not in files)
+
+
+def write(campaign: Path, files: t.Mapping[str, str]) -> list[str]:
+    """Write the files into the folder of the campaign; their paths.
+
+    :raises ResultsError: if they cannot be written.
+    """
+    written = []
+    for name, text in files.items():
+        path = campaign / RECOMMENDED_FOLDER / name
+        with explained(path.parent, f"writing {path.name}"):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
+        written.append(str(path))
+    return written

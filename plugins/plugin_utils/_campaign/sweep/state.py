@@ -1,0 +1,114 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""The state of a sweep on the controller: a file for each host in the folder of the campaign, with what was found and what is done."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
+
+SCHEMA = 1
+#: Of a step. ``measuring``: it was interrupted, or is under way.
+DONE, FAILED, REFUSED, MEASURING = "done", "failed", "refused", "measuring"
+
+
+@dataclass
+class HostState:
+    """One host in a sweep.
+
+    :param machine_id: of the host that was found.
+    :param found: the described variables.
+    :param restore: the variables that restore it.
+    :param variables: by variant.
+    :param refused: reason by variant.
+    :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``.
+    :param restored: whether the host is as it was; empty if it is, else the reason.
+    """
+
+    host: str
+    machine_id: str
+    created: str
+    found: dict[str, t.Any]
+    restore: dict[str, t.Any]
+    variables: dict[str, dict[str, t.Any]]
+    refused: dict[str, str] = field(default_factory=dict)
+    order: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+    steps: dict[str, dict[str, t.Any]] = field(default_factory=dict)
+    restored: bool = False
+    problem: str = ""
+
+    def state_of(self, key: str) -> str:
+        return str(self.steps.get(key, {}).get("state", ""))
+
+    def note(self, key: str, state: str, reason: str = "", seconds: float = 0.0) -> None:
+        """Write down how a step ended; a variant that is refused once is refused in every repeat."""
+        if state == REFUSED:
+            self.refused[key.rpartition("/")[0]] = plain(reason, 500)
+        before = float(self.steps.get(key, {}).get("seconds", 0))
+        self.steps[key] = {"state": state, "reason": plain(reason, 500), "seconds": round(before + seconds, 1)}
+
+    @property
+    def spent(self) -> float:
+        """Seconds of all steps."""
+        return sum(float(one.get("seconds", 0)) for one in self.steps.values())
+
+
+def file_of(campaign: Path, host: str) -> Path:
+    """:raises BadInput: for a name that no file can have."""
+    if component(host, "host") in (SWEEP_FOLDER, RECOMMENDED_FOLDER):
+        raise BadInput(f"A host of a sweep cannot be called {host}, as a folder of the campaign is: give it another name in the inventory.", item=host)
+    return campaign / SWEEP_FOLDER / f"{host}.json"
+
+
+def load(campaign: Path, host: str) -> HostState | None:
+    """What the campaign has of a host; ``None`` if it has nothing.
+
+    :raises ResultsError: if the file cannot be read.
+    :raises BadInput: if it is not what :func:`save` wrote.
+    """
+    path = file_of(campaign, host)
+    if not path.exists():
+        return None
+    values = read_json(path)
+    if values.pop("schema", None) != SCHEMA or values.get("host") != host:
+        raise BadInput(f"{path} is not the state of a sweep of {host}: use another fio_benchmark_campaign.", item=host)
+    try:
+        return HostState(**values)
+    except TypeError:
+        raise BadInput(f"{path} is damaged: use another fio_benchmark_campaign.", item=host) from None
+
+
+def load_all(campaign: Path) -> list[HostState]:
+    """Every host of the sweep, by name."""
+    folder = campaign / SWEEP_FOLDER
+    names = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
+    return [state for name in names for state in [load(campaign, name)] if state is not None]
+
+
+def save(campaign: Path, state: HostState) -> None:
+    """:raises ResultsError: if it cannot be written."""
+    path = file_of(campaign, state.host)
+    with explained(campaign, f"writing the state of the sweep of {state.host}"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {"schema": SCHEMA, **vars(state)})
+
+
+def require_same_host(state: HostState, machine_id: str, campaign: Path) -> None:
+    """:raises Refused: for the state of another host."""
+    if state.machine_id != machine_id:
+        raise Refused(
+            f"{file_of(campaign, state.host)} is of another host (machine-id {state.machine_id or 'unknown'}) than this one ({machine_id or 'unknown'}):"
+            " use another fio_benchmark_campaign.",
+            item=state.host,
+        )

@@ -1,0 +1,180 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb sweep, without a host."""
+
+from __future__ import annotations
+
+import json
+import types
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.action import sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
+
+DISK = "/dev/disk/by-id/ata-A"
+SUITES = {"mine": {"cells": [{"name": "a", "job": {"rw": "randwrite", "bs": "4k", "runtime": 20, "time_based": 1}}]}}
+MEASUREMENT = {"suite": "mine", "suites": SUITES, "targets": [{"device": "/dev/vg0/x", "write_rate": "1m"}], "runtime": 0, "gap": 2, "only": []}
+DESCRIPTION = {
+    "variables": [
+        {"name": "drive_write_cache_drives", "entries": [{"values": {"device": DISK, "write_cache": "enabled"}, "notes": []}], "value": None, "notes": []}
+    ],
+    "controllers": [],
+}
+FOUND = {"journal": {}, "description": DESCRIPTION, "paths": {DISK: "/dev/sda"}, "machine_id": "aaaa"}
+AXES = {"drive": {False: {"drive_write_cache_drives": [{"device": DISK, "write_cache": "disabled"}]}}}
+
+
+class Campaign:
+    """One host in a sweep."""
+
+    def __init__(self, path):
+        self.path = path
+        self.printed = []
+
+    def run(self, operation, *, check_mode=False, **args):
+        action = object.__new__(sweep.ActionModule)
+        vars(action).update(
+            _display=types.SimpleNamespace(display=self.printed.append),
+            _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.path), **args}, check_mode=check_mode, async_val=0, diff=False),
+            _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
+            _play_context=None,
+            _loader=None,
+            _templar=types.SimpleNamespace(template=lambda value: value),
+            _cleanup_remote_tmp=False,
+        )
+        return action.run(task_vars={"inventory_hostname": "node1", "ansible_play_hosts_all": ["node1"]})
+
+    def open(self, **changes):
+        given = {"axes": AXES, "baseline": "baseline", "repeats": 2, "found": FOUND, "measurement": MEASUREMENT, **changes}
+        return self.run("open", **given)
+
+    def note(self, variant, repeat, state, reason=""):
+        return self.run("note", variant=variant, repeat=repeat, state=state, reason=reason, seconds=30)
+
+    @property
+    def state(self):
+        return states.load(self.path, "node1")
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    (tmp_path / "night").mkdir()
+    return Campaign(tmp_path / "night")
+
+
+def keys(result):
+    return [step["key"] for step in result["steps"]]
+
+
+def test_the_state_is_written_before_anything_is_changed(campaign):
+    opened = campaign.open()
+
+    assert keys(opened) == ["baseline/1", "drive_off/1", "drive_off/2", "baseline/2"]
+    assert opened["variables"]["drive_off"]["drive_write_cache_drives"] == [{"device": DISK, "write_cache": "disabled"}]
+    assert opened["journal"]["restore"] == {"drive_write_cache_drives": [{"device": DISK, "write_cache": "enabled"}]}
+    assert opened["targets"]["baseline"] == MEASUREMENT["targets"]
+    assert (campaign.state.machine_id, campaign.state.restore) == ("aaaa", opened["journal"]["restore"])
+
+
+def test_a_dry_run_writes_nothing(campaign):
+    opened = campaign.open(check_mode=True)
+
+    assert "node1: 2 variants, 4 steps, about 2 min, writes at most 80 MiB" in opened["text"]
+    assert campaign.state is None
+
+
+def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):
+    campaign.open()
+    campaign.note("drive_off", 1, "failed", "the runner failed")
+    state = campaign.state
+    state.note("baseline/1", states.DONE)
+    states.save(campaign.path, state)
+
+    assert keys(campaign.open()) == ["drive_off/1", "drive_off/2", "baseline/2"]
+
+
+def test_a_step_without_measurements_is_not_done(campaign):
+    campaign.open()
+    (campaign.path / "node1").mkdir()
+    campaign.note("baseline", 1, "done")
+
+    assert campaign.state.steps["baseline/1"] == {"state": "failed", "reason": "nothing was measured", "seconds": 30.0}
+
+
+def test_a_refused_variant_is_no_problem_of_the_sweep(campaign):
+    campaign.open()
+    campaign.note("drive_off", 1, "refused", "it has no cache")
+    state = campaign.state
+    state.note("baseline/1", states.DONE)
+    state.note("baseline/2", states.DONE)
+    states.save(campaign.path, state)
+    campaign.run("restored", state="done")
+
+    assert campaign.run("finish")["problems"] == []
+    assert "refused: drive_off: it has no cache" in campaign.run("finish")["text"]
+
+
+def test_a_host_that_is_not_restored_is_a_problem(campaign):
+    campaign.open()
+    campaign.run("restored", state="failed", reason="the drive is gone")
+
+    assert campaign.run("finish")["problems"][0] == "node1 is not restored: the drive is gone"
+
+
+def test_steps_beyond_the_budget_are_left_out_over_all_runs(campaign):
+    hours = 100 / 3600
+    assert keys(campaign.open(budget=hours)) == ["baseline/1", "drive_off/1"]
+    state = campaign.state
+    state.note("baseline/1", states.DONE, seconds=60)
+    states.save(campaign.path, state)
+
+    assert keys(campaign.open(budget=hours)) == ["drive_off/1"]
+    assert campaign.state.left_out == ["drive_off/2", "baseline/2"]
+
+
+def test_the_state_of_another_host_is_refused(campaign):
+    campaign.open()
+
+    assert "is of another host (machine-id aaaa) than this one (bbbb)" in campaign.open(found={**FOUND, "machine_id": "bbbb"})["msg"]
+
+
+def test_a_host_that_was_changed_since_is_refused(campaign):
+    campaign.open()
+    campaign.note("baseline", 1, "failed")
+    changed = json.loads(json.dumps(FOUND).replace("enabled", "disabled"))
+
+    assert "node1 was changed since this campaign began: drive_write_cache_drives differs" in campaign.open(found=changed)["msg"]
+
+
+def test_the_journal_is_recalled_from_the_controller(campaign):
+    opened = campaign.open()
+    recalled = campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})["journal"]
+
+    assert (recalled["campaign"], recalled["restore"]) == ("night", opened["journal"]["restore"])
+    assert campaign.run("verify", journal=recalled, found=DESCRIPTION).get("failed") is None
+    campaign.run("restored", state="done")
+    assert campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})["journal"] == {}
+
+
+def test_a_host_that_is_not_as_its_journal_says_is_refused(campaign):
+    journal = campaign.open()["journal"]
+    now = json.loads(json.dumps(DESCRIPTION).replace("enabled", "disabled"))
+
+    assert (
+        campaign.run("verify", journal=journal, found=now)["msg"] == "node1 is not as the journal of the sweep describes it: drive_write_cache_drives differs."
+    )
+
+
+def test_invalid_variants_are_reported_in_one_sentence(campaign):
+    result = campaign.run("devices", variants=[{"name": "a"}, {"name": "a"}])
+
+    assert (result["failed"], result["msg"]) == (True, "The variant a has the same name as another variant: give each variant a name of its own.")
+
+
+def test_a_host_with_the_name_of_a_folder_is_refused(campaign):
+    with pytest.raises(states.BadInput, match="cannot be called recommended"):
+        states.file_of(campaign.path, "recommended")

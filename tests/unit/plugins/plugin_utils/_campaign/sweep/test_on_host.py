@@ -1,0 +1,162 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, devices_of, host_sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import Variant
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
+
+ATA, WWN, SSD = "/dev/disk/by-id/ata-HDD_1", "/dev/disk/by-id/wwn-0x1", "/dev/disk/by-id/ata-SSD_1"
+PATHS = {ATA: "sda", WWN: "sda", SSD: "sdb"}
+CACHE = {"name": "images", "type": "lvm_cache", "origin": "vg0/images", "cache_devices": [SSD], "mode": "writeback"}
+CONTROLLER = Controller("arcconf", "1", "8C1", "ASR-6805", ({"id": "0", "name": "ssd", "wwn": "0x9"},))
+DESCRIBED = {
+    "drive_write_cache_drives": [{"device": ATA, "write_cache": "enabled", "persistent": False}, {"device": SSD, "write_cache": "disabled"}],
+    "raid_cache_controllers": [
+        {
+            "provider": "arcconf",
+            "serial": "8C1",
+            "volumes": [{"wwn": "0x9", "write": "writethrough", "read": "read_ahead"}],
+            "drives": [{"address": "0,5", "write_cache": "enabled"}],
+        }
+    ],
+    "block_queue_devices": [{"device": ATA, "scheduler": "none", "nr_requests": 64, "nomerges": 0, "queue_depth": 32, "persistent": False}],
+}
+
+
+def found(**contents):
+    return Found({**DESCRIBED, **contents}, (CONTROLLER,), PATHS)
+
+
+def sweep(*variants, inventory=None, **contents):
+    return host_sweep([Variant(f"v{number}", one) for number, one in enumerate(variants, 1)], found(**contents), inventory or {})
+
+
+def drive(device, word):
+    return {"drive_write_cache_drives": [{"device": device, "write_cache": word}]}
+
+
+def caches(*entries):
+    return {"block_cache_caches": list(entries)}
+
+
+def test_a_drive_is_found_by_another_path():
+    planned = sweep(drive(WWN, "disabled"))
+
+    assert planned.variables["v1"] == {"drive_write_cache_drives": [{"device": ATA, "write_cache": "disabled", "persistent": False}]}
+    assert planned.restore == {"drive_write_cache_drives": [DESCRIBED["drive_write_cache_drives"][0]]}
+
+
+def test_every_variant_sets_all_items_that_the_sweep_touches():
+    planned = sweep(drive(ATA, "disabled"), drive(SSD, "enabled"))
+
+    words = {name: [one["write_cache"] for one in variables["drive_write_cache_drives"]] for name, variables in planned.variables.items()}
+    assert words == {"v1": ["disabled", "disabled"], "v2": ["enabled", "enabled"]}
+
+
+def test_a_cache_that_a_variant_lacks_is_absent():
+    planned = sweep(caches(CACHE), {}, caches({"name": "images", "mode": "writethrough"}))
+
+    absent = {"name": "images", "type": "lvm_cache", "origin": "vg0/images", "cache_devices": [SSD], "state": "absent", "release_devices": True}
+    assert planned.variables["v1"]["block_cache_caches"] == [CACHE]
+    assert planned.variables["v2"]["block_cache_caches"] == [absent]
+    assert planned.variables["v3"]["block_cache_caches"] == [{**CACHE, "mode": "writethrough"}]
+    assert planned.restore["block_cache_caches"] == [absent]
+
+
+def test_a_cache_that_was_there_is_kept_unless_a_variant_removes_it():
+    planned = sweep(caches({"name": "images", "mode": "writethrough"}), caches({"name": "images", "state": "absent"}), {}, block_cache_caches=[CACHE])
+
+    modes = [(one.get("state", "present"), one.get("mode")) for name in ("v1", "v2", "v3") for one in planned.variables[name]["block_cache_caches"]]
+    assert modes == [("present", "writethrough"), ("absent", None), ("present", "writeback")]
+    assert planned.restore["block_cache_caches"] == [CACHE]
+
+
+def test_a_cache_that_was_not_there_is_defined_by_the_inventory():
+    planned = sweep(caches({"name": "images", "mode": "writethrough"}), inventory={"block_cache_caches": [CACHE]})
+
+    assert planned.variables["v1"]["block_cache_caches"] == [{**CACHE, "mode": "writethrough"}]
+
+
+def test_a_cache_of_another_type_takes_the_place_of_the_one_that_was_there():
+    dm_writecache = {"name": "images", "type": "dm_cache", "origin": "vg0/images", "cache_devices": [SSD]}
+    planned = sweep(caches(dm_writecache), block_cache_caches=[CACHE])
+
+    assert [(one["type"], one.get("state")) for one in planned.variables["v1"]["block_cache_caches"]] == [("dm_cache", None), ("lvm_cache", "absent")]
+    assert [(one["type"], one.get("state")) for one in planned.restore["block_cache_caches"]] == [("dm_cache", "absent"), ("lvm_cache", None)]
+
+
+def test_settings_of_one_mode_are_not_used_in_another():
+    planned = sweep(caches({"name": "images", "mode": "writethrough"}), block_cache_caches=[{**CACHE, "settings": {"migration_threshold": 4096}}])
+
+    assert "settings" not in planned.variables["v1"]["block_cache_caches"][0]
+    assert planned.restore["block_cache_caches"][0]["settings"] == {"migration_threshold": 4096}
+
+
+def test_controllers_and_volumes_are_found_by_number_and_name():
+    planned = sweep(
+        {"raid_cache_controllers": [{"id": 1, "volumes": [{"name": "ssd", "write": "writeback"}], "drives": [{"address": "0, 5", "write_cache": "disabled"}]}]}
+    )
+
+    assert planned.variables["v1"]["raid_cache_controllers"] == [
+        {
+            "provider": "arcconf",
+            "serial": "8C1",
+            "volumes": [{"wwn": "0x9", "write": "writeback", "read": "read_ahead"}],
+            "drives": [{"address": "0,5", "write_cache": "disabled"}],
+        }
+    ]
+    assert planned.restore["raid_cache_controllers"] == DESCRIBED["raid_cache_controllers"]
+
+
+def test_a_profile_sets_what_the_queue_has_and_leaves_the_rest_as_found():
+    planned = sweep(
+        {"block_queue_devices": [{"device": WWN, "profile": "flash_array"}]}, {"block_queue_devices": [{"device": ATA, "scheduler": "mq-deadline"}]}
+    )
+
+    first, second = (planned.variables[name]["block_queue_devices"][0] for name in ("v1", "v2"))
+    assert first == {"device": ATA, "scheduler": "none", "nr_requests": 1024, "nomerges": 1, "queue_depth": 64, "persistent": False}
+    assert second == {**DESCRIBED["block_queue_devices"][0], "scheduler": "mq-deadline"}
+
+
+@pytest.mark.parametrize(
+    ("variant", "reason"),
+    [
+        (drive("/dev/disk/by-id/gone", "enabled"), "/dev/disk/by-id/gone is not on this host."),
+        ({"drive_write_cache_drives": [{"device": ATA, "write_cache": "enabled"}, {"device": WWN, "write_cache": "enabled"}]}, "are the same device"),
+        ({"block_queue_devices": [{"device": SSD, "scheduler": "none"}]}, "The queue of .* could not be described"),
+        ({"block_queue_devices": [{"device": ATA, "wbt_lat_usec": 0}]}, "the present value of wbt_lat_usec could not be described"),
+        (caches({"name": "images", "mode": "writeback"}), "The cache images has no type"),
+        ({"raid_cache_controllers": [{"id": 2}]}, "controller 2 is not on this host; controllers of this host: 1"),
+        ({"raid_cache_controllers": [{"volumes": [{"name": "x", "write": "writeback"}]}]}, "no volume with name x; its volumes: ssd"),
+        ({"raid_cache_controllers": [{"cache_ratio": 50}]}, "present value of cache_ratio could not be described"),
+        ({"raid_cache_controllers": [{"drives": [{"address": "9,9", "write_cache": "enabled"}]}]}, "The drive 9,9 .* is not there"),
+    ],
+)
+def test_what_is_not_there_or_could_not_be_restored_is_refused(variant, reason):
+    planned = sweep(variant, drive(ATA, "disabled"))
+
+    assert list(planned.refused) == ["v1"]
+    assert "v2" in planned.variables
+    with pytest.raises(AssertionError, match=reason):
+        raise AssertionError(planned.refused["v1"])
+
+
+def test_all_paths_of_devices_are_compared():
+    variants = [Variant("a", {**drive(WWN, "enabled"), **caches({**CACHE, "origin": "/dev/md0"})})]
+
+    assert devices_of(variants, {}) == [WWN, "/dev/md0"]
+
+
+def test_what_an_interrupted_run_changed_is_restored_although_no_variant_names_it_any_more():
+    first = sweep(drive(ATA, "disabled"), caches(CACHE))
+    second = host_sweep([Variant("v1", drive(SSD, "enabled"))], found(), {}, first.restore)
+
+    assert {one["device"] for one in second.restore["drive_write_cache_drives"]} == {ATA, SSD}
+    assert second.restore["block_cache_caches"] == first.restore["block_cache_caches"]
+    assert {one["device"]: one["write_cache"] for one in second.variables["v1"]["drive_write_cache_drives"]} == {ATA: "enabled", SSD: "enabled"}

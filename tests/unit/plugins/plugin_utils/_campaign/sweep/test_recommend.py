@@ -1,0 +1,69 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The files of a recommendation, from the answer of a campaign whose right answer is known."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.recommend import recommendations, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
+from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
+
+SLOW, FAST = (149, 150, 148, 151), (1420, 1400, 1430, 1410)
+
+
+def repeats(variant, *rates, host="node1"):
+    started = {"baseline": 1e9, "off": 1e9 + 1e4}[variant]
+    return [measurement(host, variant, "randwrite-4k-fdatasync", number, iops=rate, fdatasync=1, started=started) for number, rate in enumerate(rates, 1)]
+
+
+def state(host, device):
+    entries = {word: [{"device": device, "write_cache": word, "persistent": False}] for word in ("enabled", "disabled")}
+    variables = {
+        "baseline": {"drive_write_cache_drives": entries["enabled"]},
+        "off": {"drive_write_cache_drives": entries["disabled"], "block_cache_caches": []},
+    }
+    return HostState(host, "", "", {}, {}, variables)
+
+
+def files(measurements, *hosts):
+    answer = answer_of(Rows("c", measurements, settings={}), points_of(measurements))
+    return recommendations(answer, hosts, "night")
+
+
+def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
+    [path] = write(tmp_path, files(repeats("baseline", *SLOW) + repeats("off", *FAST), state("node1", "/dev/disk/by-id/a")))
+
+    text = (tmp_path / "recommended/node1.yml").read_text()
+    assert path == str(tmp_path / "recommended/node1.yml")
+    # A boot rule is written, as by default.
+    assert yaml.safe_load(text) == {"drive_write_cache_drives": [{"device": "/dev/disk/by-id/a", "write_cache": "disabled"}]}
+    assert "# Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150) (ratio 9.3 to 9.7, at least 97 %" in text
+
+
+def test_the_baseline_is_recommended_if_nothing_is_shown_to_be_better():
+    [text] = files(repeats("baseline", *FAST) + repeats("off", *SLOW), state("node1", "/dev/disk/by-id/a")).values()
+
+    assert yaml.safe_load(text)["drive_write_cache_drives"][0]["write_cache"] == "enabled"
+    assert "# Keep baseline" in text
+    assert "# Nothing is shown to be better than what was there for node1" in text
+
+
+def test_hosts_with_different_devices_have_a_file_each():
+    measured = [one for host in ("node1", "node2") for one in (*repeats("baseline", *SLOW, host=host), *repeats("off", *FAST, host=host))]
+    found = files(measured, state("node1", "/dev/disk/by-id/a"), state("node2", "/dev/disk/by-id/b"))
+
+    [name, *of_hosts] = found
+    assert [path.removeprefix(name.removesuffix(".yml")) for path in of_hosts] == ["/host_vars/node1.yml", "/host_vars/node2.yml"]
+    assert yaml.safe_load(found[name]) == {}
+    assert yaml.safe_load(found[of_hosts[1]])["drive_write_cache_drives"][0]["device"] == "/dev/disk/by-id/b"

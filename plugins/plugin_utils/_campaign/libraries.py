@@ -63,7 +63,6 @@ def _missing(module: str, purpose: str, error: ImportError) -> LibraryMissing:
 
 
 duckdb = Library("duckdb", "Reading and writing tables of results")
-orjson = Library("orjson", "Writing tables of results")
 numpy = Library("numpy", "Statistics of results")
 scipy_optimize = Library("scipy.optimize", "Statistics of results")
 scipy_stats = Library("scipy.stats", "Statistics of results")
@@ -71,4 +70,4 @@ ruptures = Library("ruptures", "Finding changes in a series")
 plotly_offline = Library("plotly.offline", "The HTML report")
 
 #: All that is missing of these is installed with one command.
-_PACKAGES = ("duckdb", "orjson", "numpy", "scipy", "ruptures", "plotly")
+_PACKAGES = ("duckdb", "numpy", "scipy", "ruptures", "plotly")

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""JSON from a host by a faster parser, with the limits and the values of :mod:`json_text`.
+"""JSON by a faster library, where it is installed: parsing what a host sent, with the limits and the values of :mod:`json_text`, and writing.
 
 Without the library, and for the few texts in which the two parsers could differ, the parser of Python reads it: what is accepted, and as
 what, does not depend on which library is installed.
@@ -13,6 +13,8 @@ what, does not depend on which library is installed.
 
 from __future__ import annotations
 
+import contextlib
+import json
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
@@ -73,3 +75,17 @@ def numbers(text: str) -> list[float] | None:
     except ValueError:
         return None
     return found or None
+
+
+def dumps(value: t.Any) -> str:
+    """The text of a value that may contain arrays of numpy; what is not a number in one of them becomes ``null``."""
+    if orjson is not None:
+        # The library refuses what JSON has and it has not: an integer without room in 64 bits, half a surrogate pair.
+        with contextlib.suppress(TypeError):
+            return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY).decode()
+    return json.dumps(value, default=_elements)
+
+
+def _elements(array: t.Any) -> list[t.Any]:
+    # Nothing but not-a-number differs from itself.
+    return [one if one == one else None for one in array.tolist()]

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import orjson
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import Table, literal
 
 if t.TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Batch:
 
     def _execute(self, statement: str) -> None:
         # What is not a number in an array becomes null here, and NULL in the table.
-        self.database.execute(statement, [orjson.dumps(self._rows, option=orjson.OPT_SERIALIZE_NUMPY).decode()])
+        self.database.execute(statement, [faster_json.dumps(self._rows)])
 
 
 def _select(table: Table) -> str:

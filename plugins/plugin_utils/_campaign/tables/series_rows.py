@@ -45,7 +45,7 @@ def device_interval_rows(key: dict[str, t.Any], content: str, start: float | Non
     for device, some in sorted(parts.items()):
         times, *values = some[0] if len(some) == 1 else np.concatenate(some, axis=1)
         zero = start if start is not None else next(iter(times[~np.isnan(times)].tolist()), 0.0)
-        series = {"second": [round(time - zero, 3) for time in times.tolist()], **dict(zip(places, values))}
+        series = {"second": np.array([round(time - zero, 3) for time in times.tolist()]), **dict(zip(places, values))}
         unknown = np.full(len(times), np.nan)
         yield {**key, "device": text(device), **{name: series.get(name, unknown) for name in _DEVICE_COLUMNS}}
 

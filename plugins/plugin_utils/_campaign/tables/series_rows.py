@@ -61,16 +61,14 @@ def _parts(content: str, width: int) -> t.Iterator[list[str]]:
 
 def _by_device(rows: t.Sequence[str], width: int, places: t.Sequence[int]) -> t.Iterator[tuple[str, t.Any]]:
     """Some columns of each device, one below the other; what is not finite, negative or no number is not-a-number."""
-    of_device: dict[str, list[str]] = {}
-    for row in rows:
-        time, device, rest = row.split(",", 2)
-        of_device.setdefault(device, []).append(f"{time},{rest}")
-    for device, lines in of_device.items():
-        words = ",".join(lines)
-        found = np.array(faster_json.numbers(words) or _numbers(words), dtype=float).reshape(len(lines), width - 1)
-        found[~((found >= 0) & (found < np.inf))] = np.nan
-        # Without the name of the device.
-        yield device, np.ascontiguousarray(found.T[[max(place - 1, 0) for place in places]])
+    times, names, others = zip(*(row.split(",", 2) for row in rows))
+    words = ",".join(map("%s,%s".__mod__, zip(times, others)))
+    found = np.array(faster_json.numbers(words) or _numbers(words), dtype=float)
+    found[~((found >= 0) & (found < np.inf))] = np.nan
+    # Without the column of names.
+    columns = found.reshape(len(rows), width - 1).T[[max(place - 1, 0) for place in places]]
+    for device in dict.fromkeys(names):
+        yield device, np.ascontiguousarray(columns[:, [name == device for name in names]])
 
 
 def _numbers(words: str) -> list[float]:

@@ -20,7 +20,6 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import write_hosts
 
-
 #: New objects after which those that refer to each other are searched: a host has thousands, and none of them does.
 _OBJECTS = 100_000
 

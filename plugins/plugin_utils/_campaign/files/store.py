@@ -62,6 +62,7 @@ class CellRecord:
     :param job: the fio options that were sent, from ``job.fio``.
     :param verdicts: the verdict of the stack before and after; ``None`` where it was not recorded.
     :param problems: what is wrong with its files, as sentences. A record with problems is never ``ok``.
+    :param stack: its ``stack.json``, where it was to be kept and could be read.
     """
 
     host: str
@@ -73,6 +74,7 @@ class CellRecord:
     job: t.Mapping[str, str] = field(default_factory=dict)
     verdicts: tuple[str | None, str | None] = (None, None)
     problems: tuple[str, ...] = ()
+    stack: dict[str, t.Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -255,18 +257,19 @@ def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
     return [folder for folder in _folders(campaign, problems) if folder.name not in (SWEEP_FOLDER, RECOMMENDED_FOLDER)]
 
 
-def load_host(host: Path, created: dict[str, str], problems: list[str], *, contents: bool = False) -> list[CellRecord]:
+def load_host(host: Path, created: dict[str, str], problems: list[str], *, contents: bool = False, stacks: bool = False) -> list[CellRecord]:
     """What one host has in a campaign: what is there, what is damaged, and what was planned and never came.
 
     :param host: its folder.
     :param created: when each variant was planned first, by its name; added to.
     :param problems: added to.
+    :param stacks: keep the stack of each cell, which takes more memory than all else.
     """
     records = []
     for variant in _folders(host, problems):
         planned, rejected = _planned(variant, created, problems)
         found = {key: folder for folder in repeat_folders(variant, problems) for key in [CellKey(variant.name, folder.parent.name, int(folder.name))]}
-        records += [_checked_cell(host.name, key, folder, contents) for key, folder in found.items()]
+        records += [_checked_cell(host.name, key, folder, contents=contents, stacks=stacks) for key, folder in found.items()]
         for key in sorted((planned | set(rejected)) - set(found)):
             if key in rejected:
                 records.append(CellRecord(host.name, key, "failed", f"the result was not accepted: {rejected[key]}"))
@@ -354,10 +357,10 @@ def _plan_patterns(path: Path) -> set[Pattern]:
         raise ResultsError(f"{path} does not contain the planned searches and rounds ({error.message}): remove it, or copy the campaign again.") from None
 
 
-def _checked_cell(host: str, key: CellKey, folder: Path, contents: bool) -> CellRecord:
+def _checked_cell(host: str, key: CellKey, folder: Path, *, contents: bool, stacks: bool) -> CellRecord:
     """A cell as it is stored; whatever is wrong with its files makes it failed, and the others go on."""
     try:
-        record = _load_cell(host, key, folder)
+        record = _load_cell(host, key, folder, stacks)
         problems = content_problems(folder, record.meta["files"], measured=record.state in MEASURED) if contents and record.meta else []
     except CELL_TROUBLE as error:
         problems = [trouble(error)]
@@ -366,7 +369,7 @@ def _checked_cell(host: str, key: CellKey, folder: Path, contents: bool) -> Cell
     return record
 
 
-def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
+def _load_cell(host: str, key: CellKey, folder: Path, stacks: bool) -> CellRecord:
     try:
         meta = read_json(folder / META_FILE)
     except ResultsError as error:
@@ -382,7 +385,8 @@ def _load_cell(host: str, key: CellKey, folder: Path) -> CellRecord:
     if problems:
         # Numbers of a cell that was changed after it was measured are no measurement.
         return CellRecord(host, key, "failed", f"the stored result is damaged: {problems[0]}", folder, meta={}, problems=tuple(problems))
-    return CellRecord(host, key, str(state), reason, folder, meta, _job_options(folder), _verdicts(folder))
+    stack = _stack(folder)
+    return CellRecord(host, key, str(state), reason, folder, meta, _job_options(folder), _verdicts(stack or {}), stack=stack if stacks else None)
 
 
 def _job_options(folder: Path) -> dict[str, str]:
@@ -400,11 +404,14 @@ def _job_options(folder: Path) -> dict[str, str]:
     return options
 
 
-def _verdicts(folder: Path) -> tuple[str | None, str | None]:
+def _stack(folder: Path) -> dict[str, t.Any] | None:
     try:
-        stack = read_json(folder / STACK_FILE)
+        return read_json(folder / STACK_FILE)
     except ResultsError:
-        return None, None
+        return None
+
+
+def _verdicts(stack: t.Mapping[str, t.Any]) -> tuple[str | None, str | None]:
     sides = (stack.get("before"), stack.get("after"))
     before, after = (plain(side["verdict"], 20) if isinstance(side, dict) and isinstance(side.get("verdict"), str) else None for side in sides)
     return before, after

@@ -145,17 +145,18 @@ class Band:
 def read_bands(database: DuckDBPyConnection, most: int = 240) -> list[Band]:
     """What all hosts did together, at no more than ``most`` points of each cell."""
     key = "variant, cell, direction"
-    # Of what is drawn by the second nothing has to be averaged first.
+    # Of what is drawn by the second nothing has to be averaged first. Numbers instead of names, as in the series.
     found = database.execute(
-        f"WITH lengths AS (SELECT {key}, greatest(1, ceil((max(second) + 1) / {int(most)}))::INTEGER AS width, count(DISTINCT host) AS hosts "
-        f"FROM intervals WHERE direction <> 'sync' GROUP BY {key}), "
-        f"means AS (SELECT {key}, width, second AS place, iops AS level FROM intervals JOIN lengths USING ({key}) WHERE width = 1 "
-        f"UNION ALL SELECT {key}, width, place, level FROM (SELECT {key}, width, host, repeat, second // width AS place, avg(iops) AS level "
-        f"FROM intervals JOIN lengths USING ({key}) WHERE width > 1 GROUP BY ALL)), "
-        f"shares AS (SELECT {key}, (place + 0.5) * width AS middle, quantile_cont(level, [0.1, 0.5, 0.9]) AS share "
+        f"WITH lengths AS (SELECT hash({key}) AS id, {key}, greatest(1, ceil((max(second) + 1) / {int(most)}))::INTEGER AS width, "
+        f"count(DISTINCT host) AS hosts FROM intervals WHERE direction <> 'sync' GROUP BY {key}), "
+        f"numbered AS (SELECT hash({key}) AS id, host, repeat, second, iops FROM intervals WHERE direction <> 'sync'), "
+        "means AS (SELECT id, width, second AS place, iops AS level FROM numbered JOIN lengths USING (id) WHERE width = 1 "
+        "UNION ALL SELECT id, width, place, level FROM (SELECT id, width, host, repeat, second // width AS place, avg(iops) AS level "
+        "FROM numbered JOIN lengths USING (id) WHERE width > 1 GROUP BY ALL)), "
+        "shares AS (SELECT id, (place + 0.5) * width AS middle, quantile_cont(level, [0.1, 0.5, 0.9]) AS share "
         "FROM means WHERE level IS NOT NULL GROUP BY ALL) "
         f"SELECT {key}, any_value(hosts), list(middle ORDER BY middle), {', '.join(f'list(share[{place}] ORDER BY middle)' for place in (1, 2, 3))} "
-        f"FROM shares JOIN lengths USING ({key}) GROUP BY {key} ORDER BY {key}"
+        f"FROM shares JOIN lengths USING (id) GROUP BY {key} ORDER BY {key}"
     ).fetchall()
     return [Band(*row) for row in found]
 

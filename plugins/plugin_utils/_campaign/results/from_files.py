@@ -59,6 +59,8 @@ class StoredCell:
     @functools.cached_property
     def stack(self) -> dict[str, t.Any]:
         folder = self.record.path
+        if self.record.stack is not None:
+            return self.record.stack
         return read_json(folder / STACK_FILE) if folder is not None and self.record.meta and (folder / STACK_FILE).exists() else {}
 
     @functools.cached_property
@@ -101,7 +103,7 @@ def read_cell(record: CellRecord, group: str | None, read: t.Callable[[StoredCel
 
 def _failed(record: CellRecord, error: BaseException) -> CellRecord:
     reason = f"the stored result could not be read: {trouble(error)}"
-    return replace(record, state="failed", reason=reason, meta={}, job={}, verdicts=(None, None))
+    return replace(record, state="failed", reason=reason, meta={}, job={}, verdicts=(None, None), stack=None)
 
 
 class CampaignFiles:

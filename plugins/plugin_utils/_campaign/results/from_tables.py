@@ -169,16 +169,20 @@ def added_histograms(
     :param histograms: the table, or a query in brackets with its columns, and those of ``key``.
     """
     columns = ", ".join(key)
-    bins: dict[tuple[t.Any, ...], dict[int, int]] = {}
-    for *of, duration, count in database.execute(f"SELECT {columns}, bin_ns, sum(count)::BIGINT FROM {histograms} GROUP BY ALL", list(parameters)).fetchall():
-        bins.setdefault(tuple(of), {})[duration] = count
-    members: dict[tuple[t.Any, ...], set[tuple[str, str]]] = {}
-    kinds: dict[tuple[t.Any, ...], set[str]] = {}
-    query = f"SELECT DISTINCT {columns}, host, cell AS its_cell, latency_kind FROM {histograms}"
-    for *of, host, cell, kind in database.execute(query, list(parameters)).fetchall():
-        members.setdefault(tuple(of), set()).add((host, cell))
-        kinds.setdefault(tuple(of), set()).add(kind)
-    return {of: AddedHistogram(histogram(here), frozenset(members[of]), frozenset(kinds[of])) for of, here in bins.items()}
+    # A number instead of names: millions of bins are added in less time.
+    bins: dict[int, dict[int, int]] = {}
+    query = f"SELECT hash({columns}) AS id, bin_ns, sum(count)::BIGINT FROM {histograms} GROUP BY ALL"
+    for number, duration, count in database.execute(query, list(parameters)).fetchall():
+        bins.setdefault(number, {})[duration] = count
+    names: dict[int, tuple[t.Any, ...]] = {}
+    members: dict[int, set[tuple[str, str]]] = {}
+    kinds: dict[int, set[str]] = {}
+    query = f"SELECT DISTINCT hash({columns}) AS id, {columns}, host, cell AS its_cell, latency_kind FROM {histograms}"
+    for number, *of, host, cell, kind in database.execute(query, list(parameters)).fetchall():
+        names[number] = tuple(of)
+        members.setdefault(number, set()).add((host, cell))
+        kinds.setdefault(number, set()).add(kind)
+    return {names[number]: AddedHistogram(histogram(here), frozenset(members[number]), frozenset(kinds[number])) for number, here in bins.items()}
 
 
 def merge_histograms(parts: t.Sequence[AddedHistogram]) -> AddedHistogram:

@@ -9,10 +9,12 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_text
 
 SIDES = ("before", "after")
@@ -26,8 +28,13 @@ def stack_name(side: t.Any) -> str | None:
     raw = mapping(side)
     if not raw:
         return None
-    content = json.dumps({name: value for name, value in raw.items() if name not in NOT_OF_THE_STACK}, sort_keys=True)
-    return hashlib.sha256(content.encode()).hexdigest()[:16]
+    return _name_of(faster_json.dumps({name: value for name, value in raw.items() if name not in NOT_OF_THE_STACK}))
+
+
+@functools.lru_cache(maxsize=64)
+def _name_of(content: str) -> str:
+    """A host has few stacks, and each of them at dozens of measurements."""
+    return hashlib.sha256(json.dumps(json.loads(content), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def objects(value: t.Any) -> list[t.Mapping[str, t.Any]]:

@@ -7,8 +7,8 @@
 
 """Rows on their way into one file of Parquet.
 
-Text goes to DuckDB as JSON of known structure, series of numbers go as arrays: both many times faster than row by row. No value becomes
-part of SQL.
+They go to DuckDB as JSON of known structure, a series as one list for each of its columns: many times faster than row by row. No value
+becomes part of SQL.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from __future__ import annotations
 import json
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import Column, Table, literal
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import Table, literal
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -26,9 +26,6 @@ if t.TYPE_CHECKING:
 
 #: Values that are in memory as objects of Python; what is more waits in a table of the database.
 _MOST = 500_000
-
-#: Types of columns that numpy has.
-_ARRAYS = {"DOUBLE": "float64", "BIGINT": "int64", "INTEGER": "int64"}
 
 
 class Batch:
@@ -40,10 +37,8 @@ class Batch:
         self._rows: list[dict[str, t.Any]] = []
         self._values = 0
         self._waiting = False
-        #: Whether what follows a key is numbers alone.
-        self._numeric = bool(table.series) and all(column.type in _ARRAYS for column in table.series)
         self._first = table.series[0].name if table.series else ""
-        self._select = _select_arrays(table) if self._numeric else _select_json(table)
+        self._select = _select(table)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
@@ -82,43 +77,13 @@ class Batch:
         self._values = 0
 
     def _execute(self, statement: str) -> None:
-        if not self._numeric:
-            self.database.execute(statement, [json.dumps(self._rows)])
-            return
-        keys = [{**{column.name: row[column.name] for column in self.table.key}, "place": place} for place, row in enumerate(self._rows)]
-        arrays = {"place": np.repeat(np.arange(len(keys)), [len(row[self._first]) for row in self._rows])}
-        for column in self.table.series:
-            # None becomes not-a-number here, and NULL in the table.
-            arrays[column.name] = np.concatenate([np.asarray(row[column.name], _ARRAYS[column.type]) for row in self._rows])
-        self.database.register("series", arrays)
-        try:
-            self.database.execute(statement, [json.dumps(keys)])
-        finally:
-            self.database.unregister("series")
+        # What is not a number in an array becomes null here, and NULL in the table.
+        self.database.execute(statement, [faster_json.dumps(self._rows)])
 
 
-def _select_json(table: Table) -> str:
-    structure = {**_structure(table.key), **{column.name: [column.type] for column in table.series}}
+def _select(table: Table) -> str:
+    structure: dict[str, t.Any] = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
+    structure.update({column.name: [column.type] for column in table.series})
+    keys = [f"r.{column.name} AS {column.name}" for column in table.key]
     series = [f"unnest(r.{column.name}) AS {column.name}" for column in table.series]
-    return f"SELECT {', '.join([*_keys(table), *series])} FROM (SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
-
-
-def _select_arrays(table: Table) -> str:
-    structure = {**_structure(table.key), "place": "BIGINT"}
-    rows = f"(SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
-    return f"SELECT {', '.join([*_keys(table), *map(_array, table.series)])} FROM series AS a JOIN {rows} ON a.place = r.place"
-
-
-def _structure(columns: t.Iterable[Column]) -> dict[str, t.Any]:
-    return {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in columns}
-
-
-def _keys(table: Table) -> list[str]:
-    return [f"r.{column.name} AS {column.name}" for column in table.key]
-
-
-def _array(column: Column) -> str:
-    value = f"a.{column.name}"
-    if _ARRAYS[column.type] == "float64":
-        value = f"CASE WHEN isnan({value}) THEN NULL ELSE {value} END"
-    return f"({value})::{column.type} AS {column.name}"
+    return f"SELECT {', '.join([*keys, *series])} FROM (SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"

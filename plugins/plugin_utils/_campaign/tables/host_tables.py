@@ -83,6 +83,8 @@ class HostWriter:
         self.root = root
         self.writer = writer
         self.database = duckdb.connect(config={"threads": 1, "memory_limit": "256MB"})
+        # A statement that unpacks some rows is done sooner than it is optimised, and there is nothing in it to optimise.
+        self.database.execute("PRAGMA disable_optimizer")
 
     def close(self) -> None:
         self.database.close()
@@ -96,7 +98,7 @@ class HostWriter:
         problems: list[str] = []
         # Before anything else is read: what changes meanwhile is seen the next time.
         digest = host_digest(host)
-        records = store.load_host(host, {}, problems)
+        records = store.load_host(host, {}, problems, stacks=True)
         batches = self._batches(host, records, problems)
         with explained(self.root, f"writing the tables of host {host.name}"):
             metadata = {DIGEST_KEY: digest, TABLES_KEY: " ".join(name for name, batch in batches.items() if batch)}

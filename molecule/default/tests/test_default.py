@@ -93,7 +93,7 @@ def test_no_change_on_second_run_with_one_module_call(host, name):
     calls = {}
     for result in second:
         # Tasks that the controller answers by itself cost the host nothing.
-        if result["module"] not in ("ansible.builtin.validate_argument_spec", "ansible.builtin.include_tasks"):
+        if result["module"] not in ("ansible.builtin.validate_argument_spec", "ansible.builtin.include_tasks", "cachefleet.storage.summary"):
             calls.setdefault(result["role"], []).append(result["module"])
     assert calls == {"cachefleet.storage.cache_layers": ["cachefleet.storage.cache_layers"]}
 

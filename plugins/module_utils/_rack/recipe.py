@@ -35,6 +35,7 @@ DEFAULT_PACKAGES = (
     "dmsetup",
     "drbd-utils",
     "e2fsprogs",
+    "fdisk",
     "fio",
     "hdparm",
     "ifupdown",

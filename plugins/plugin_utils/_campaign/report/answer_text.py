@@ -257,9 +257,10 @@ def _times(one: WorkloadAnswer, ratio: float | None) -> str:
 
 
 def _looks(one: WorkloadAnswer, ratio: float | None) -> str:
-    """``9.5 times as fast as``, also of a latency."""
+    """``9.5 times as fast as``, also of a latency; ``as fast as`` where no digit says otherwise."""
     gain = ratio if METRICS[one.question.metric].higher_is_better else 1 / ratio if ratio else None
-    return f"{figure(gain)} times as fast as"
+    factor = figure(gain)
+    return "as fast as" if factor == figure(1.0) else f"{factor} times as fast as"
 
 
 def _does(one: WorkloadAnswer) -> str:

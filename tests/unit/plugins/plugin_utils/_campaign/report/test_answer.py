@@ -65,6 +65,11 @@ def test_too_few_repeats_give_no_recommendation(count, words):
     assert answer.workloads[0].recommended is None
 
 
+def test_equal_values_are_no_multiple_of_each_other():
+    [said] = answered(repeats("before", 143.0) + repeats("after", 143.1)).sentences
+    assert "after looks as fast as before (143, 143); measured once, so this is no proof." in said
+
+
 def test_undecided_comparison_names_no_winner():
     answer = answered(repeats("before", 100, 130, 90, 120) + repeats("after", 110, 95, 140, 125))
     assert answer.sentences[0].startswith("Too close to call between before (110) and after (118) (ratio 0.73 to 1.56, at least 97 %, p = 0.69). Add repeats.")

@@ -226,7 +226,7 @@ def _write_one(order: t.Mapping[str, t.Any], device: Path) -> None:
     medium = InPlace(device, BLOCK, order["sync"], direct=True)
     # What an earlier run left would be of another run anyway; zeros make that visible in a dump.
     with mmap.mmap(-1, 1024 * 1024) as zeros, open(device, "r+b", buffering=0) as handle:
-        for _ in range(PLACES * BLOCK // len(zeros)):
+        for _block in range(PLACES * BLOCK // len(zeros)):
             handle.write(zeros)
         os.fsync(handle.fileno())
     greeting = {"run": order["run"], "serial": order["serial"], "boot_id": _boot_id()}

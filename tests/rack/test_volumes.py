@@ -87,13 +87,13 @@ def lives():
     prove("check mode predicts a change and makes none", stats["changed"] and not stats["failures"] and on_machine(SHOW) == before, message)
     stats, message, done = run(ALL)
     prove("three volumes are created as predicted", stats["changed"] and not stats["failures"] and done[: len(predicted)] == predicted, message)
-    stats, message, _ = run(ALL)
+    stats, message, _actions = run(ALL)
     prove("a second run changes nothing", not stats["changed"] and not stats["failures"], message)
     on_machine("echo kept > /mnt/array/file; sync")
     restarted = ["ansible-playbook", *INVENTORY[:2], str(TOP / "playbooks/virtual_rack.yml"), "--extra-vars"]
     subprocess.run([*restarted, '{"virtual_rack_state": "restarted", "virtual_rack_only": ["node1"]}'], check=True, capture_output=True)
     prove("mounts and their contents are there after a reboot", on_machine("cat /mnt/array/file; findmnt -n -o SOURCE /mnt/mirror").startswith("kept\n/dev/md"))
-    stats, message, _ = run(ALL)
+    stats, message, _actions = run(ALL)
     prove("a run after the reboot changes nothing", not stats["changed"] and not stats["failures"], message)
 
 
@@ -111,7 +111,7 @@ def refusals():
     for (what, _volume, words), message in zip(cases, examined(*[volume for _what, volume, _words in cases])):
         refused(what, message, *words)
     on_machine("lvcreate --yes --name foreign --virtualsize 64M --thin test_images/pool; lvchange --permission r test_images/foreign")
-    stats, message, _ = run([{**IMAGES, "state": "absent", "allow_data_loss": True}])
+    stats, message, _actions = run([{**IMAGES, "state": "absent", "allow_data_loss": True}])
     refused("removal of a group with a foreign volume", message, "images: ", "(foreign)")
     prove("the foreign volume is kept", stats["failures"] == 1 and "foreign" in on_machine("lvs --noheadings -o lv_name test_images"))
     on_machine("lvremove --yes test_images/foreign; vgchange --deltag cachefleet_test_volume test_images")
@@ -122,14 +122,14 @@ def refusals():
 def removal():
     on_machine("mkdir -p /mnt/array/d && dd if=/dev/urandom of=/mnt/array/d/f bs=1M count=200 status=none; sync")
     gone = [{**volume, "state": "absent", "allow_data_loss": True} for volume in ALL]
-    stats, message, _ = run(gone)
+    stats, message, _actions = run(gone)
     left = on_machine(SHOW)
     prove(
         "volumes, groups, labels and mounts are removed",
         not stats["failures"] and not any(word in left for word in ("test_", "/mnt", "LVM", "raid")),
         f"{message} {left}",
     )
-    stats, message, _ = run(gone)
+    stats, message, _actions = run(gone)
     prove("a second removal changes nothing", not stats["changed"] and not stats["failures"], message)
     prove("the devices are free again, although they contain remains", examined({"name": "again", "devices": LUNS[:8]}) == [""])
     on_machine(
@@ -152,14 +152,14 @@ def kills(count):
             # What was started on the machine goes with its connection.
             on_machine("pkill --signal KILL --full AnsiballZ; sleep 1; true")
             moment = time.monotonic() - started
-            stats, message, _ = run(volumes)
+            stats, message, _actions = run(volumes)
             prove(
                 f"kill {number + 1} after {moment:.0f} s, {volumes[0].get('state', 'present')}: the next run completes the work", not stats["failures"], message
             )
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=60, help="the latest moment of a kill, in seconds after the start of a run")
     parser.add_argument("--only", action="append", choices=["lives", "refusals", "removal", "kills"])

@@ -79,7 +79,7 @@ class Witness:
 
     def serve(self) -> None:
         """Accept writers until :meth:`stop`."""
-        with selectors.DefaultSelector() as selector, self._listener:
+        with self._listener, selectors.DefaultSelector() as selector:
             selector.register(self._listener, selectors.EVENT_READ)
             while not self._stopping.is_set():
                 if not selector.select(0.2):

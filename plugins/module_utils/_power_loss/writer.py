@@ -96,7 +96,7 @@ class Writer:
         """
         self._deadline = time.monotonic() + self._load.seconds
         work = self._bulk if self._load.bulk else self._each
-        threads = [threading.Thread(target=self._guarded, args=(work,), daemon=True) for _ in range(self._load.depth)]
+        threads = [threading.Thread(target=self._guarded, args=(work,), daemon=True) for _thread in range(self._load.depth)]
         for thread in threads:
             thread.start()
         for thread in threads:

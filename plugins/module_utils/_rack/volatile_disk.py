@@ -220,7 +220,7 @@ def _detach() -> None:
     """Become independent of the process that started this one; it prints the id of the process that goes on."""
     child = os.fork()
     if child:
-        print(child, flush=True)
+        os.write(sys.stdout.fileno(), f"{child}\n".encode())
         os._exit(0)
     os.setsid()
     os.chdir("/")

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
@@ -87,5 +88,4 @@ def dumps(value: t.Any) -> str:
 
 
 def _elements(array: t.Any) -> list[t.Any]:
-    # Nothing but not-a-number differs from itself.
-    return [one if one == one else None for one in array.tolist()]
+    return [None if isinstance(one, float) and math.isnan(one) else one for one in array.tolist()]

@@ -82,7 +82,7 @@ class Controllers:
 
     @staticmethod
     def _volumes(volume: Values, controller: Controller, before: Values, label: str) -> t.Iterator[tuple[int, dict[str, t.Any]]]:
-        by = next(key for key in ("wwn", "name", "id") if volume.get(key) is not None)
+        by = next((key for key in ("wwn", "name", "id") if volume.get(key) is not None), "id")
         value, options = str(volume[by]), {key: one for key, one in volume.items() if key not in _NAMES}
         everything = by == "id" and value == _ALL
         facts = [one for one in controller.volumes if everything or str(one.get(by)) == value]

@@ -93,7 +93,7 @@ class Client:
         self.socket.sendall(struct.pack(">IQII", 3, 0x49484156454F5054, 8, 0))
         assert struct.unpack(">QIII", self.receive(20))[2] == 0x80000001
         self.socket.sendall(struct.pack(">QIIIH", 0x49484156454F5054, 7, 6, 0, 0))
-        replies = [self.option_reply() for _ in range(3)]
+        replies = [self.option_reply() for _reply in range(3)]
         self.size = struct.unpack(">HQH", replies[0])[1]
 
     def _serve(self, connection, disk):

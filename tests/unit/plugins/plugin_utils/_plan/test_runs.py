@@ -32,7 +32,7 @@ RESULTS = {
     "node6": {"skipped": True, "changed": False},
     "node7": {"changed": False, "pending": ["storage_network"]},
 }
-ACTIVE = ["node1", "node5", "node6", "node7"]
+ACTIVE = ("node1", "node5", "node6", "node7")
 
 
 def runs_of(results=None, active=ACTIVE, *, check_mode=False):
@@ -83,7 +83,7 @@ def test_the_action_prints_and_does_not_fail():
     action, printed = object.__new__(summary_action.ActionModule), []
     vars(action).update(
         _display=types.SimpleNamespace(display=printed.append, columns=80),
-        _task=types.SimpleNamespace(args={"results": RESULTS, "active": ACTIVE}, check_mode=False, async_val=0, diff=False),
+        _task=types.SimpleNamespace(args={"results": RESULTS, "active": list(ACTIVE)}, check_mode=False, async_val=0, diff=False),
         _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
         **dict.fromkeys(("_play_context", "_loader", "_templar")),
         _cleanup_remote_tmp=False,

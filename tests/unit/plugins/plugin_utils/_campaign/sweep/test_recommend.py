@@ -52,7 +52,9 @@ def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
 
 
 def test_the_baseline_is_recommended_if_nothing_is_shown_to_be_better():
-    [text] = files(repeats("baseline", *FAST) + repeats("off", *SLOW), state("node1", "/dev/disk/by-id/a")).values()
+    found = files(repeats("baseline", *FAST) + repeats("off", *SLOW), state("node1", "/dev/disk/by-id/a"))
+    assert len(found) == 1
+    text = next(iter(found.values()))
 
     assert yaml.safe_load(text)["drive_write_cache_drives"][0]["write_cache"] == "enabled"
     assert "# Keep baseline" in text

@@ -114,8 +114,9 @@ def test_site_continues_without_an_unreachable_host_and_reports_it(controller):
     queues = [{"match": {"serial": ["NOT_THERE"]}, "scheduler": "none", "persistent": False}]
     played = controller.play("site", "here", "gone", block_queue_devices=queues)
     assert played.returncode != 0
-    assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("gone ")] == [["unreachable=1", "failed=0"]]
-    assert [line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if line.startswith("here ")] == [["unreachable=0", "failed=0"]]
+    recap = {line.split()[0]: line.split(":")[1].split()[2:4] for line in played.stdout.splitlines() if "unreachable=" in line}
+    assert recap == {"gone": ["unreachable=1", "failed=0"], "here": ["unreachable=0", "failed=0"]}
+    assert "2 hosts: 1 is unreachable, 1 is configured as described." in " ".join(played.stdout.split())
 
 
 def test_plan_is_printed_for_all_hosts_and_fails_for_those_that_cannot_be_changed(controller):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
+from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
@@ -37,6 +38,22 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.re
 
 Results = t.Dict[str, t.Any]
 
+#: What a sweep passes to the roles it includes. Variables of the command line have the highest precedence, and would replace all of it unseen.
+SET_BY_SWEEP = (
+    *LAYER_VARIABLES,
+    "block_queue_exclusive",
+    "block_queue_module_options",
+    "fio_benchmark_only_repeat",
+    "fio_benchmark_repeats",
+    "fio_benchmark_replace",
+    "fio_benchmark_state",
+    "fio_benchmark_variant",
+    "storage_network_aoe_interfaces",
+    "storage_network_aoe_targets",
+    "storage_network_links",
+    "storage_network_prove",
+)
+
 
 class ActionModule(ActionBase):
     """See the documentation of ``cachefleet.storage.sweep``."""
@@ -52,13 +69,24 @@ class ActionModule(ActionBase):
         try:
             # Keys of axes may be booleans, and plain keys are texts.
             plain = {**plain_of({**options, "axes": {}}), "axes": _plain_axes(options["axes"])}
+            self._require_precedence(SET_BY_SWEEP)
             done: Results = getattr(self, f"_{options['operation']}")(plain, host, variables)
             return {"changed": False, **done}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 
+    def _require_precedence(self, names: t.Iterable[str]) -> None:
+        """:raises BadInput: for a variable of the command line that would replace what a variant, or the restored configuration, consists of."""
+        given = load_extra_vars(self._loader)
+        for name in names:
+            if name in given:
+                where = "use sweep_repeats" if name == "fio_benchmark_repeats" else "set it in the inventory or in a variant"
+                raise BadInput(f"{name} is set on the command line (-e), which replaces it in every variant and when the host is restored: {where}.")
+
     def _devices(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         variants = _variants(options)
+        if any(TARGETS in variant.variables for variant in variants):
+            self._require_precedence([TARGETS])
         return {"devices": devices_of(variants, self._inventory(variables))}
 
     def _open(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:

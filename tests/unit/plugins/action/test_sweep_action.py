@@ -178,3 +178,29 @@ def test_invalid_variants_are_reported_in_one_sentence(campaign):
 def test_a_host_with_the_name_of_a_folder_is_refused(campaign):
     with pytest.raises(states.BadInput, match="cannot be called recommended"):
         states.file_of(campaign.path, "recommended")
+
+
+@pytest.mark.parametrize(
+    ("name", "operation", "advice"),
+    [
+        ("block_cache_caches", "devices", "in the inventory"),
+        ("drive_write_cache_drives", "recall", "in the inventory"),
+        ("storage_network_links", "open", "in the inventory"),
+        ("fio_benchmark_variant", "devices", "in a variant"),
+        ("fio_benchmark_repeats", "devices", "use sweep_repeats"),
+    ],
+)
+def test_refuses_a_variable_of_the_command_line_that_replaces_every_variant(campaign, monkeypatch, name, operation, advice):
+    monkeypatch.setattr(sweep, "load_extra_vars", lambda _loader: {name: [], "fio_benchmark_campaign": "night"})
+    result = campaign.run(operation, axes=AXES, found=FOUND, measurement=MEASUREMENT)
+    assert result["failed"]
+    assert result["msg"].startswith(f"{name} is set on the command line (-e)")
+    assert advice in result["msg"]
+
+
+@pytest.mark.parametrize(("varied", "failed"), [(True, True), (False, False)])
+def test_refuses_targets_of_the_command_line_only_if_they_are_varied(campaign, monkeypatch, varied, failed):
+    targets = {"fio_benchmark_targets": MEASUREMENT["targets"]}
+    monkeypatch.setattr(sweep, "load_extra_vars", lambda _loader: targets)
+    variants = [{"name": "one", **AXES["drive"][False], **(targets if varied else {})}]
+    assert bool(campaign.run("devices", variants=variants).get("failed")) is failed

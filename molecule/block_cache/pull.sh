@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Pulls a SATA drive, as if somebody took it out, or plugs it in again.
+# Pulls a SATA drive, as by hand, or plugs it in again.
 #
 # usage: pull.sh out|in DISK
 set -eu

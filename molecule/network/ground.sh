@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# What is below the scenario: eth1 belongs to systemd-networkd on node1 and to ifupdown on node2, or to nobody as before.
+# What is below the scenario: eth1 belongs to systemd-networkd on node1 and to ifupdown on node2, or to none as before.
 #
 # usage: ground.sh prepare|reboot|cleanup MACHINE DISK
 set -eu
@@ -25,7 +25,7 @@ prepare_node2() {
     cp "$kept/interfaces.prepared" /etc/network/interfaces
 }
 
-# What a boot would do with the interface, after somebody has changed its MTU.
+# What a boot would do with the interface, after its MTU was changed by hand.
 reboot_node1() {
     ip link set eth1 mtu 1500
     networkctl reload

@@ -97,7 +97,7 @@ problems:
   sample:
     - >-
       eth1: packets of 8700 bytes do not get to storage2 (192.168.77.2), the largest that do have 1500: larger ones vanish between eth1 and
-      192.168.77.2, and nobody says so, as where a switch port or the interface of the receiver has a smaller MTU.
+      192.168.77.2, and no ICMP error reports it, for example where a switch port or the interface of the receiver has a smaller MTU.
 paths:
   description: The path to each peer.
   type: list

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A controller with the installed collection: an inventory of this machine and of a host that nobody can reach."""
+"""A controller with the installed collection: an inventory of this machine and of an unreachable host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BIN = Path(sys.executable).parent
 
 
 class Controller:
-    """An inventory with one host that is this machine and one that nobody can reach."""
+    """An inventory with one host that is this machine and one that is unreachable."""
 
     def __init__(self, folder):
         self.folder = folder

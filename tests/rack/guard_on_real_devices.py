@@ -132,7 +132,7 @@ def loops_over_it(proof: Proof, undo: contextlib.ExitStack) -> None:
     """A loop device leaves no holder on what it lies on, and does not keep anybody from opening it exclusively."""
     device = proof.loop(undo, 128)
     first = loop_over(undo, device, "--offset", "1M")
-    proof.expect("device under a loop device that nobody uses", device, "in_use", f"is part of {first}", allow_data_loss=True)
+    proof.expect("device under an unused loop device", device, "in_use", f"is part of {first}", allow_data_loss=True)
     proof.expect("that loop device", first)
     second = loop_over(undo, first)
     third = loop_over(undo, device, "--offset", "96M")
@@ -199,7 +199,7 @@ def held_mapping(proof: Proof, undo: contextlib.ExitStack) -> None:
 
 
 def hold(proof: Proof, device: str) -> None:
-    """While the guard holds a device, fio writes, reads back and trims it, and nobody mounts it or builds on it."""
+    """While the guard holds a device, fio writes, reads back and trims it, and it cannot be mounted or built on."""
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices

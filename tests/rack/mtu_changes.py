@@ -104,7 +104,7 @@ class Machine:
         return int(found[0]), int(found[1].partition("=")[2]) if len(found) > 1 else None
 
     def settled(self, patience: float) -> bool:
-        """Whether nothing runs and nobody waits for a confirmation any more: a module goes on when its controller is killed."""
+        """Whether nothing runs and nothing waits for a confirmation any more: a module goes on when its controller is killed."""
         end = time.monotonic() + patience
         while time.monotonic() < end:
             if self.run(f"pgrep -fx /usr/bin/python3 >/dev/null || test -e {JOURNAL} || echo gone").stdout.strip() == "gone":

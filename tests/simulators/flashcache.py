@@ -46,7 +46,7 @@ class FlashcacheTool(Simulator):
         "busy": "the kernel says of every device that it is busy",
         "disk_fails": "nothing that is dirty can be written to the disk",
         "metadata_fails": "the metadata cannot be written when a cache is removed, which leaves it unstable",
-        "writers": "{name: blocks}: somebody writes so many blocks to a cache in every tick",
+        "writers": "{name: blocks}: so many blocks are written to a cache in every tick",
         "first_block": "text that a cache that keeps no metadata has as its first block: a copy of the beginning of its disk",
         "deaf": "the command ends with status 0 and has done nothing",
         "silent": "the command does its work and ends with status 1 and no word",

@@ -301,7 +301,7 @@ class Kernel:
         return cache["opened"] + sum(1 for line in lines if line.split()[2:3] == [f"253:{cache['minor']}"])
 
     def write(self, name: str, blocks: int) -> None:
-        """Somebody writes whole blocks that were not cached."""
+        """Write whole blocks that were not cached."""
         cache = self.host["caches"][name]
         counters = cache["counters"]
         counters["writes"] = counters.get("writes", 0) + blocks
@@ -319,7 +319,7 @@ class Kernel:
         self.host["media"][str(self.node(cache["ssd"]))] = {"dirty": cache["dirty"], "cached": cache["cached"]}
 
     def send(self, name: str, sizes: t.Mapping[int, int]) -> None:
-        """Somebody reads pieces of these sizes, none of them cached before."""
+        """Read pieces of these sizes, none of them cached before."""
         cache = self.host["caches"][name]
         counters = cache["counters"]
         for size, count in sizes.items():

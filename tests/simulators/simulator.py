@@ -69,7 +69,7 @@ class Simulator(abc.ABC):
         """What the tool prints when it is called with these words (without its own name); may change the state."""
 
     def has_fault(self, name: str) -> bool:
-        """Whether somebody asked for this fault."""
+        """Whether this fault was requested."""
         return bool(self.state.get("faults", {}).get(name))
 
 

@@ -6,7 +6,7 @@
 """Simulators of storcli2 and perccli2, the tools of MegaRAID 96xx, PERC 12 and Cisco Tri-Mode controllers.
 
 They are simulators: they read and change a file, no controller. Answers that public captures of the tools show are printed as
-captured; answers that nobody published are assumed, and named as such in the comments here and in ``storcli2_text``.
+captured; unpublished answers are assumed, and named as such in the comments here and in ``storcli2_text``.
 """
 
 from __future__ import annotations

@@ -253,7 +253,7 @@ def cisco_trimode(volumes: int = 1, drives: int | None = None, os_devices: t.Seq
 
 
 def perc_h965i(volumes: int = 2, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
-    """A Dell PERC H965i (PERC 12). Assumed from the 9660 and Dell's data: nobody published an output of perccli2."""
+    """A Dell PERC H965i (PERC 12). Assumed from the 9660 and Dell's data: no output of perccli2 was published."""
     card = {
         "model": "PERC H965i",
         "cli": CLI_2024,

@@ -179,7 +179,7 @@ class Life:
         if self.thorough:
             return [BEFORE, *([INSIDE, ORPHAN] if long else []), AFTER]
         if ".cachefleet-N.tmp" in change:
-            # A file that nobody reads before it has its name.
+            # A file that is not read before it has its name.
             return []
         # By the words of the change, so that it is the same in the process that is killed and in the one that counts.
         return [(INSIDE, ORPHAN)[sum(change.encode()) % 2], AFTER] if long else [AFTER]

@@ -104,7 +104,7 @@ class Ledger:
 
 
 class Application:
-    """A process that writes to a device all the time, as if nobody did anything to the devices below it."""
+    """A process that writes to a device all the time, as if nothing happened to the devices below it."""
 
     def __init__(self, device: str, ledger: Ledger) -> None:
         self.device = device

@@ -171,7 +171,7 @@ class Trap:
             return
         path = os.fsdecode(what)
         if path.startswith(_WATCHED_FILES) and not path.startswith(_NOT_A_CHANGE):
-            # Nobody is quick enough to be killed inside a write to sysfs.
+            # A kill cannot hit inside a write to sysfs: it is too short.
             self.armed = self.change(_described(f"{verb} {path}")) is not None
 
     def command(self, run: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:

@@ -70,7 +70,7 @@ def volume_and_loop_with_data(proof: Proof, undo: contextlib.ExitStack) -> None:
 
 
 def left_by_fio(proof: Proof, undo: contextlib.ExitStack) -> None:
-    """A device that the collection has measured is free for the next campaign, until somebody else writes to it."""
+    """A device that the collection has measured is free for the next campaign, until another program writes to it."""
     device = proof.loop(undo, 64)
     spool = proof.folder / "spool"
     cell = {"target": {"device": device}, "job": {"rw": "write", "bs": "256k", "ioengine": "psync"}}

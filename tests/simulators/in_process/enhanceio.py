@@ -5,7 +5,7 @@
 
 """A host with simulated EnhanceIO: a hard disk and three SSDs made of files, the driver, and the commands of the layer.
 
-A command can be struck: the run ends before or after its effect, as by a kill. Time passes while somebody sleeps.
+A command can be struck: the run ends before or after its effect, as by a kill. Time passes during a sleep.
 """
 
 from __future__ import annotations

@@ -184,7 +184,7 @@ def test_summary_can_be_a_failure_with_data(shared_corpus: pathlib.Path) -> None
         assert list(simulated["Response Data"][title][0]) == list(real["Response Data"][title][0])
 
 
-#: Captures that nobody reformatted.
+#: Captures that were not reformatted.
 UNTOUCHED = (
     "storcli/c0-show-all_hba-9400-16i.json",
     "storcli/c0-show-temperature_hba.json",

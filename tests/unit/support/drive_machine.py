@@ -43,7 +43,7 @@ class Drive:
     saves: bool = False
     changeable: bool = True
     vwc: int = 7
-    overridden: bool = False  # somebody wrote "temporary …" into cache_type
+    overridden: bool = False  # "temporary …" was written into cache_type
 
 
 def _read(path: pathlib.Path) -> str:

@@ -146,7 +146,7 @@ class FakeBcache:
         self.loaded = False
         self.debugfs = True
         self.now = 0.0
-        #: Bytes that somebody writes each second; they become dirty where the mode lets them.
+        #: Bytes that are written each second; they become dirty where the mode lets them.
         self.load = 0
         #: Writes to register that the kernel refuses although it could.
         self.stubborn = 0
@@ -289,7 +289,7 @@ class FakeBcache:
         return self.contents[self.sets[cset].device].dirty.get(self.contents[name].uuid, 0) if cset is not None else 0
 
     def make_dirty(self, name: str, count: int) -> None:
-        """Somebody writes."""
+        """Write for these seconds."""
         backing, content = self.backings[name], self.contents[name]
         assert backing.set is not None and content.mode == "writeback"
         self.contents[self.sets[backing.set].device].dirty[content.uuid] = count

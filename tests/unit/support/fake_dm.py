@@ -137,7 +137,7 @@ class FakeDm:
     # -- the work that goes on over all this
 
     def work(self) -> None:
-        """Somebody writes to what is mounted and reads everything back, after every command."""
+        """Write to what is mounted and read everything back, after every command."""
         for name in self.mounted:
             assert name in self.mapped, f"{name} is mounted and was taken away"
             self.writes += 1
@@ -398,7 +398,7 @@ class FakeDm:
         try:
             self._preresume(self.mapped[name])
         except OSError:
-            # dmsetup takes away what it made and cannot resume (libdm-iface.c, _create_and_load_v4): nobody waits for it.
+            # dmsetup takes away what it made and cannot resume (libdm-iface.c, _create_and_load_v4): it is not waited for.
             self.stood_still -= 1
             self._drop(name)
             raise

@@ -69,7 +69,7 @@ class FakeDrives:
         (self.root / path).write_text(text)
 
     def again(self) -> FakeDrives:
-        """The same drives for the next run, which nobody kills."""
+        """The same drives for the next run, which is not killed."""
         self.kill, self.calls = None, []
         return self
 

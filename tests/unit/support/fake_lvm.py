@@ -417,7 +417,7 @@ class FakeLvm:
         self.pvs[self._kernel_path(words[-1])] = ""
 
     def _pvremove(self, words: list[str]) -> None:
-        assert not {"--yes", "-y", "-f", "-ff", "--force"} & set(words), "pvremove needs no force on what belongs to nobody"
+        assert not {"--yes", "-y", "-f", "-ff", "--force"} & set(words), "pvremove needs no force on an unused device"
         assert self.pvs[self._kernel_path(words[-1])] == "", "LVM refuses to remove a physical volume of a group"
         del self.pvs[self._kernel_path(words[-1])]
 

@@ -20,7 +20,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rounds import RoundsRun
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band
 
-#: Points of one line: more than a screen is wide helps nobody.
+#: Points of one line: more than the pixels of a screen cannot be seen.
 _MOST_POINTS = 600
 
 #: Marks along one line: enough to see its shape.

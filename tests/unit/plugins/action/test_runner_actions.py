@@ -30,7 +30,7 @@ def status(state, **more):
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only during a sleep."""
 
     def __init__(self):
         self.now = 1000.0

@@ -19,7 +19,7 @@ MIB = 1024**2
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only during a sleep."""
 
     def __init__(self):
         self.now = 0.0

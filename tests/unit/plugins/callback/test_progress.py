@@ -5,7 +5,7 @@
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What somebody sees who watches hosts that measure, from notes that lie there."""
+"""The progress lines of hosts that measure, from existing notes."""
 
 from __future__ import annotations
 

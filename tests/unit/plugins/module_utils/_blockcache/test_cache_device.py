@@ -10,7 +10,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.scripted import S
 
 
 def test_suspended_device_is_not_read(tmp_path):
-    """Whoever reads it waits until somebody resumes it: no command may be run, and none is scripted."""
+    """Reads wait until it is resumed: no command may be run, and none is scripted."""
     (tmp_path / "sys/class/block/dm-3/dm").mkdir(parents=True)
     (tmp_path / "sys/class/block/dm-3/dm/suspended").write_text("1\n")
     (tmp_path / "dev").mkdir()

@@ -144,7 +144,7 @@ def test_campaign_named_like_a_world_writable_folder_is_refused(tmp_path):
     assert mode_of(tmp_path / "tmp") == 0o1777
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 @pytest.mark.parametrize("kind", ["folder", "link", "link on the way"])
 def test_folders_of_other_users_in_world_writable_places_are_refused(tmp_path, kind):
     shared, elsewhere = tmp_path / "shared", tmp_path / "elsewhere"

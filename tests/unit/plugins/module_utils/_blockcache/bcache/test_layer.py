@@ -423,7 +423,7 @@ def test_missing_dirty_cache_device_is_reported_and_nothing_is_forced(host):
     assert not any("running" in call for call in host.calls)
     (cache,) = facts(host, ITEM)["caches"]
     assert (cache["state"], cache["device"]) == ("cache_missing", None)
-    # It comes back, and nobody tells the kernel.
+    # It comes back, and the kernel is not told.
     host.contents["sdb"] = pulled
     assert actions(run(host, {**ITEM, **WRITEBACK}))[:2] == [RegisterSet, Attach]
     assert host.contents["sda"].state == "dirty"
@@ -556,7 +556,7 @@ LIVES = {
 def picture(bcache, items, *, power_cut=False):
     """Everything that matters afterwards; a set by its device, as its UUID is new each time.
 
-    The kernel forgets settings that nobody asked for in a power cut.
+    The kernel forgets unrequested settings in a power cut.
     """
     place = {found.set: name for name, found in bcache.contents.items() if found.kind == "cache"}
     requested = {key for item in items for key in item.get("settings", {})}

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Whole lives of raw caches on a host in memory, on which somebody writes and reads all the time."""
+"""Whole lives of raw caches on a host in memory, with writes and reads all the time."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ ABSENT = {"state": "absent"}
 
 @pytest.fixture(autouse=True)
 def _host(monkeypatch):
-    # Nobody cuts the power of this machine, and there are thousands of them here.
+    # The power of this machine is never cut, and there are thousands of them here.
     monkeypatch.setattr(os, "fsync", lambda handle: None)
     monkeypatch.setattr(mirror, "read_devices", lambda runner, root: runner.devices())
 
@@ -662,7 +662,7 @@ MOMENTS = ("before", "inside", "after")
 
 
 def live(host, stages, used=True):
-    """Every stage in turn; what there is is used as soon as it is there, and at the end by nobody."""
+    """Every stage in turn; a device is used as soon as it exists, and is unused at the end."""
     for fields in stages:
         if used and "images" in host.mapped and host.mapped["images"].live:
             host.mounted.add("images")

@@ -82,7 +82,7 @@ def files(eio):
 
 
 def fill(eio, count=5, value="v"):
-    """Blocks that somebody writes to the origin."""
+    """Blocks that are written to the origin."""
     for number in range(count):
         eio.driver.write(HDD, number, f"{value}{number}")
 

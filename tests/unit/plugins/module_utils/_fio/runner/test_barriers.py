@@ -18,7 +18,7 @@ EPOCH = 1_800_000_000.0
 
 
 class Waiter:
-    """Time that passes only while somebody waits."""
+    """Time that passes only during a wait."""
 
     def __init__(self):
         self.now, self.stopping = 0.0, False

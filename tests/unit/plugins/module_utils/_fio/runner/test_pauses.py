@@ -33,7 +33,7 @@ def test_several_targets_are_collected_in_parallel():
     rates = {"sdb": {4096: 10}, "sdc": {4096: 100}}
     assert pauses.length_of(measured, {"sdb": {4096: 100}, "sdc": {4096: 300}}, rates) == (10, "")
     seconds, note = pauses.length_of(measured, {"sdb": {4096: 100}, "sdd": {4096: 300}}, rates)
-    assert seconds == 30 and "the lowest one of another target" in note, "one that nobody measured may be slow"
+    assert seconds == 30 and "the lowest one of another target" in note, "one that was not measured may be slow"
     assert pauses.length_of(given, {"sdb": {4096: 100}, "sdc": {4096: 200}}, {"sdb": {4096: 1}})[0] == 10
 
 

@@ -60,7 +60,7 @@ def test_process_is_detached_from_the_task(rig):
     pid = rig.status["pid"]
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     assert int(fields[3]) != os.getsid(0), "a session of its own"
-    assert int(fields[1]) != os.getpid(), "nobody's child"
+    assert int(fields[1]) != os.getpid(), "not a child of this process"
     opened = [os.readlink(f"/proc/{pid}/fd/{number}") for number in os.listdir(f"/proc/{pid}/fd")]
     assert {os.readlink(f"/proc/{pid}/fd/{number}") for number in (0, 1, 2)} == {"/dev/null"}
     assert not [name for name in opened if name.startswith("/dev/pts") or name == os.readlink("/proc/self/fd/0") != "/dev/null"]

@@ -60,7 +60,7 @@ def test_file_released_by_one_campaign_is_writable_by_another(tmp_path, left):
     other.take_over("/f")
     left.write_bytes(b"other")
     assert other.paths() == campaign(tmp_path, "d").paths() == {"/f"}, "its own, also after its runner was killed"
-    assert campaign(tmp_path, "c").paths() == frozenset(), "and nobody else's until fio is done with it"
+    assert campaign(tmp_path, "c").paths() == frozenset(), "and of no other campaign until fio has ended"
     other.leave([("/f", True)])
     assert campaign(tmp_path, "c").paths() == campaign(tmp_path, "e").paths() == {"/f"}
 

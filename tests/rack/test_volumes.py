@@ -21,7 +21,7 @@ import time
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-INVENTORY = [f"--inventory={TOP}/inventories/virtual_rack", f"--inventory={TOP}/tests/rack/volumes", "--limit=node1"]
+INVENTORY = [f"--inventory={TOP}/inventories/virtual_rack", f"--inventory={TOP}/tests/rack/volumes/hosts.yml", "--limit=node1"]
 LUNS = [f"/dev/disk/by-id/nvme-QEMU_NVMe_Ctrl_LUN{number}" for number in range(9)]
 SSDS = [f"/dev/disk/by-id/ata-VIRTUAL_SSD_SSD{number}" for number in range(4)]
 ARRAY = {"name": "array", "type": "striped", "devices": LUNS[:8], "filesystem": "xfs", "mount": "/mnt/array"}
@@ -64,8 +64,8 @@ def examined(*volumes):
     return [one.get("msg", "") for one in task["results"]]
 
 
-def on_machine(shell):
-    completed = subprocess.run(["ansible", *INVENTORY, "node1", "-m", "ansible.builtin.shell", "-a", shell], capture_output=True, text=True, check=False)
+def on_machine(shell, module="ansible.builtin.shell"):
+    completed = subprocess.run(["ansible", *INVENTORY, "node1", "-m", module, "-a", shell], capture_output=True, text=True, check=False)
     if completed.returncode:
         sys.exit(f"{shell} failed: {completed.stdout} {completed.stderr}")
     return completed.stdout.partition(">>\n")[2]
@@ -150,7 +150,8 @@ def kills(count):
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             # What was started on the machine goes with its connection.
-            on_machine("pkill --signal KILL --full AnsiballZ; sleep 1; true")
+            # Without a module and with a pattern that does not match itself: it would kill its own command.
+            on_machine("pkill --signal KILL --full '[A]nsiballZ'; sleep 1; true", module="ansible.builtin.raw")
             moment = time.monotonic() - started
             stats, message, _actions = run(volumes)
             prove(

@@ -80,8 +80,7 @@ class ActionModule(ActionBase):
         given = load_extra_vars(self._loader)
         for name in names:
             if name in given:
-                where = "use sweep_repeats" if name == "fio_benchmark_repeats" else "set it in the inventory or in a variant"
-                raise BadInput(f"{name} is set on the command line (-e), which replaces it in every variant and when the host is restored: {where}.")
+                raise BadInput(f"{name} is set on the command line (-e), which would replace it in every step of the sweep: {_instead(name)}.")
 
     def _devices(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         variants = _variants(options)
@@ -221,6 +220,13 @@ def _plain_axes(axes: t.Any) -> t.Any:
     if not isinstance(axes, t.Mapping):
         return axes
     return {str(axis): {value: plain_of(part) for value, part in of.items()} if isinstance(of, t.Mapping) else of for axis, of in axes.items()}
+
+
+def _instead(name: str) -> str:
+    """Where a variable belongs that a sweep does not accept from the command line."""
+    if name in (*LAYER_VARIABLES, TARGETS):
+        return "set it in the inventory or in a variant"
+    return "use sweep_repeats" if name == "fio_benchmark_repeats" else "leave it out"
 
 
 def _variants(options: t.Mapping[str, t.Any]) -> list[Variant]:

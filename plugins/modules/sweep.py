@@ -13,6 +13,7 @@ version_added: 0.5.0
 description:
   - Determines the variants of a sweep on a host, their order and their cost, and keeps the state of each step in the folder of the campaign.
   - The role P(cachefleet.storage.sweep#role) uses this module; no host is changed by it.
+  - Fails if a variable that the sweep sets for each variant is given on the command line, where it would replace all of them.
   - Runs on the controller only and needs no connection to a host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import read_facts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import rare_garbage_collection
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 
 
@@ -33,6 +34,7 @@ class ActionModule(ActionBase):
     TRANSFERS_FILES = False
     _requires_connection = False
 
+    @rare_garbage_collection()
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
@@ -54,7 +56,7 @@ class ActionModule(ActionBase):
         try:
             notes = {str(host): str(note) for host, note in options["problems"].items()}
             wanted = _analysis_options(options)
-            fleet = self._fleet(path, options["baseline"])
+            fleet = self._fleet(path, wanted)
             found, missing = self._analysis(path, wanted, fleet)
             # One baseline for all that is printed.
             baseline = options["baseline"] or (found.answer.baseline if found is not None else "")
@@ -80,16 +82,16 @@ class ActionModule(ActionBase):
         except (LibraryMissing, ResultsError) as error:
             return None, error
 
-    def _fleet(self, path: Path, baseline: str) -> overview.Overview | None:
+    def _fleet(self, path: Path, wanted: analysis.Options) -> overview.Overview | None:
         """The campaign from its tables, if it has many hosts and tables can be built: reading all files of a thousand hosts takes minutes."""
         if self._task.check_mode or not path.is_dir() or len(store.host_folders(path, [])) <= overview.MANY:
             return None
         try:
             made = ingest(path)
-            fleet = overview.overview_of_tables(path, made.campaign, baseline, made.problems)
+            fleet = overview.overview_of_tables(path, made.campaign, wanted.baseline, made.problems, wanted.host_class)
         except LibraryMissing:
             return None
-        _require_variant(fleet.campaign, baseline)
+        _require_variant(fleet.campaign, wanted.baseline)
         return fleet
 
     def _hosts(self, path: Path, baseline: str) -> overview.Overview:

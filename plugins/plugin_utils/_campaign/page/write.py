@@ -15,7 +15,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import read_distributions
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import distributions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
@@ -67,7 +67,7 @@ def analysed(
 ) -> analysis.Analysis:
     """The contents of the tables of a campaign.
 
-    :param known: what was read already.
+    :param known: what was read already, with the classes of hosts of the options.
     :param fresh: bring the tables up to date first.
     :raises ResultsError: if it is no campaign, or the tables cannot be written.
     :raises BadInput: for a baseline that is no variant.
@@ -75,12 +75,10 @@ def analysed(
     """
     if fresh:
         ingest(campaign)
-    database = open_tables(campaign)
-    try:
-        read = known.read if known and known.read else rows.read_rows(database, campaign.name, options.host_class)
-        series, total = rows.read_series(database, analysis.MOST_SERIES)
-        bands = rows.read_bands(database)
-        distributions = read_distributions(database, read, host_classes(read, options.host_class))
-    finally:
-        database.close()
-    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None, distributions)
+    if known is None or known.read is None:
+        with open_tables(campaign) as database:
+            read, points = rows.read_rows(database, campaign.name, options.host_class), None
+    else:
+        read, points = known.read, known.points
+    charts, distributions = read.charts, distributions_of(read, host_classes(read, options.host_class))
+    return analysis.analyse(read, charts.series, charts.total, charts.bands, campaign, options, now, points, distributions)

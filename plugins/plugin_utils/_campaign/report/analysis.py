@@ -38,9 +38,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 #: Marks a percentile that too few I/Os were measured for.
 HIDDEN = "†"
 
-#: Series that are analysed one by one: those that vary most.
-MOST_SERIES = 1500
-
 #: Series that are drawn one by one, and of one kind in one cell.
 _MOST_DRAWN = 60
 _MOST_ALIKE = 2

@@ -14,12 +14,10 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, class_histograms, merge_histograms
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, merge_histograms
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import Histogram, percentile_values, samples_needed
 
 if t.TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
-
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import HostClass
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 
@@ -50,13 +48,16 @@ class Distribution:
         return dict(self.values).get(percent)
 
 
-def read_distributions(database: DuckDBPyConnection, rows: Rows, classes: t.Sequence[HostClass]) -> list[Distribution]:
-    """From the table ``histograms``; a cell whose hosts ran different jobs, or whose latencies are of different kinds, has none."""
+def distributions_of(rows: Rows, classes: t.Sequence[HostClass]) -> list[Distribution]:
+    """A cell whose hosts ran different jobs, or whose latencies are of different kinds, has none.
+
+    :param classes: those of the rows.
+    """
     jobs = _jobs(rows)
     order = {name: place for place, name in enumerate(rows.variants)}
     kept = [
         (key, found)
-        for key, found in _of_classes(database, rows, classes).items()
+        for key, found in _of_classes(rows).items()
         if len(found.kinds) == 1 and not is_probe(key[2]) and len(jobs.get((key[1], key[2]), ())) <= 1 and key[1] in order
     ]
     kept.sort(key=lambda one: (one[0][0], natural(one[0][2]), one[0][3], order[one[0][1]]))
@@ -66,12 +67,10 @@ def read_distributions(database: DuckDBPyConnection, rows: Rows, classes: t.Sequ
     ]
 
 
-def _of_classes(database: DuckDBPyConnection, rows: Rows, classes: t.Sequence[HostClass]) -> dict[tuple[t.Any, ...], AddedHistogram]:
+def _of_classes(rows: Rows) -> dict[tuple[t.Any, ...], AddedHistogram]:
     """By class, variant, cell and direction."""
-    hosts = tuple(one.hosts for one in classes)
-    added = rows.added if rows.classes == hosts else class_histograms(database, hosts)
     groups: dict[tuple[t.Any, ...], list[AddedHistogram]] = {}
-    for (place, variant, cell, _repeat, direction), found in added.items():
+    for (place, variant, cell, _repeat, direction), found in rows.added.items():
         groups.setdefault((place, variant, cell, direction), []).append(found)
     return {key: merge_histograms(found) for key, found in groups.items()}
 

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
@@ -84,17 +85,15 @@ def _ordered(rows: t.Iterable[Row], variants: t.Sequence[str]) -> list[Row]:
     return sorted(rows, key=lambda row: (natural(row.host), variants.index(row.variant), natural(row.cell)))
 
 
-def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = ()) -> Overview:
+def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = (), facts: t.Sequence[str] = USUAL_FACTS) -> Overview:
     """All hosts together, from the tables of a campaign.
 
     :param problems: what was left out when the tables were made.
+    :param facts: what distinguishes classes of hosts.
     :raises ResultsError: if there are no tables.
     """
-    database = open_tables(folder)
-    try:
-        read = read_rows(database, folder.name)
-    finally:
-        database.close()
+    with open_tables(folder) as database:
+        read = read_rows(database, folder.name, facts)
     every = read.points()
     points = [one for one in every if one.direction != "sync"]
     variants = read.variants

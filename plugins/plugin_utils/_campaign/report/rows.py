@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import typing as t
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, host_classes
@@ -21,6 +22,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+
+#: Series that are analysed one by one: those that vary most.
+MOST_SERIES = 1500
 
 
 @dataclass
@@ -55,6 +60,32 @@ class Series:
 
 
 @dataclass
+class Band:
+    """IOPS of all hosts along one cell: a tenth of them is under ``low``, a tenth above ``high``. ``second``: middle of each interval."""
+
+    variant: str
+    cell: str
+    direction: str
+    hosts: int
+    second: list[float]
+    low: list[float]
+    middle: list[float]
+    high: list[float]
+
+
+@dataclass
+class Charts:
+    """What is drawn over time.
+
+    :param series: those that vary most, of ``total``.
+    """
+
+    series: list[Series]
+    total: int
+    bands: list[Band]
+
+
+@dataclass
 class Rows:
     """A campaign as a report needs it.
 
@@ -62,6 +93,7 @@ class Rows:
     :param settings: by (host, stack) what its layers were set to, as (device, layer, key, value).
     :param classes: the hosts of each class; ``added``: the bins themselves, by (number of the class, variant, cell, repeat, direction).
     :param aggregates: what hosts, and targets of a host, did together.
+    :param charts: what is drawn over time.
     """
 
     campaign: str
@@ -70,6 +102,7 @@ class Rows:
     merged: dict[tuple[str, str, str], dict[str, float | None]] = field(default_factory=dict)
     settings: dict[tuple[str, str], list[tuple[str, str, str, str]]] = field(default_factory=dict)
     aggregates: list[Aggregate] = field(default_factory=list)
+    charts: Charts = field(default_factory=lambda: Charts([], 0, []))
     classes: tuple[tuple[str, ...], ...] = ()
     added: dict[tuple[t.Any, ...], AddedHistogram] = field(default_factory=dict)
 
@@ -91,15 +124,25 @@ class Rows:
 
 
 def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str] = USUAL_FACTS) -> Rows:
-    """Everything but the series from the views of :func:`tables.views.open_tables`.
+    """Everything from the views of :func:`tables.views.open_tables`.
 
     :param facts: what distinguishes classes of hosts.
     """
     read = Rows(campaign, read_measurements(database), _drives(database), settings=_settings(database))
-    read.classes = tuple(one.hosts for one in host_classes(read, facts))
-    tables = CampaignTables(database, read.measurements, read.classes)
-    read.merged, read.added, read.aggregates = tables.merged, tables.added, aggregates_of(tables)
+    # DuckDB works outside of Python's lock: what follows is half DuckDB and half Python.
+    with ThreadPoolExecutor(1) as beside:
+        charts = beside.submit(read_charts, database.cursor(), MOST_SERIES)
+        read.classes = tuple(one.hosts for one in host_classes(read, facts))
+        tables = CampaignTables(database, read.measurements, read.classes)
+        read.merged, read.added, read.aggregates = tables.merged, tables.added, aggregates_of(tables)
+        read.charts = charts.result()
     return read
+
+
+def read_charts(database: DuckDBPyConnection, most_series: int) -> Charts:
+    """What is drawn over time; ``database`` is closed."""
+    with database:
+        return Charts(*read_series(database, most_series), read_bands(database))
 
 
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:
@@ -126,20 +169,6 @@ def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], 
         f"WHERE direction <> 'sync' GROUP BY {key} ORDER BY {key}"
     ).fetchall()
     return [Series(*row) for row in found], total
-
-
-@dataclass
-class Band:
-    """IOPS of all hosts along one cell: a tenth of them is under ``low``, a tenth above ``high``. ``second``: middle of each interval."""
-
-    variant: str
-    cell: str
-    direction: str
-    hosts: int
-    second: list[float]
-    low: list[float]
-    middle: list[float]
-    high: list[float]
 
 
 def read_bands(database: DuckDBPyConnection, most: int = 240) -> list[Band]:

@@ -12,24 +12,21 @@ Prints one line of JSON for each host, and one with ``error`` if it cannot go on
 
 from __future__ import annotations
 
-import gc
 import json
 import sys
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import rare_garbage_collection
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import write_hosts
-
-#: New objects after which those that refer to each other are searched: a host has thousands, and none of them does.
-_OBJECTS = 100_000
 
 
 def main() -> None:
-    gc.set_threshold(_OBJECTS)
     order = json.load(sys.stdin)
     try:
-        for one in write_hosts(Path(order["campaign"]), order["name"], Path(order["root"]), order["writer"], order["due"]):
-            print(json.dumps(one._asdict()), flush=True)
+        with rare_garbage_collection():
+            for one in write_hosts(Path(order["campaign"]), order["name"], Path(order["root"]), order["writer"], order["due"]):
+                print(json.dumps(one._asdict()), flush=True)
     except StorageError as error:
         print(json.dumps({"error": error.message}), flush=True)
 

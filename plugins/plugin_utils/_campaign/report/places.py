@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 if t.TYPE_CHECKING:
@@ -26,10 +27,17 @@ def key_of(one: Point) -> PlaceKey:
 
 def backing_models(points: t.Iterable[Point]) -> dict[PlaceKey, str]:
     """The drives that every variant has: an SSD cache adds one."""
-    seen: dict[PlaceKey, list[frozenset[str]]] = {}
+    seen: dict[PlaceKey, dict[str, None]] = {}
     for one in points:
-        seen.setdefault(key_of(one), []).append(frozenset((one.first.model or UNKNOWN_MODEL).split(", ")))
-    return {key: ", ".join(sorted(frozenset.intersection(*models) or models[0])) for key, models in seen.items()}
+        seen.setdefault(key_of(one), {})[one.first.model or UNKNOWN_MODEL] = None
+    return {key: _common_models(tuple(models)) for key, models in seen.items()}
+
+
+@functools.lru_cache(maxsize=1024)
+def _common_models(of_variants: tuple[str, ...]) -> str:
+    """Those that all have; of the first if none is common."""
+    models = [frozenset(one.split(", ")) for one in of_variants]
+    return ", ".join(sorted(frozenset.intersection(*models) or models[0]))
 
 
 def places(points: t.Sequence[Point]) -> dict[PlaceKey, str]:

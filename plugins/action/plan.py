@@ -65,6 +65,6 @@ class ActionModule(ActionBase):
 def _problem(plans: t.Sequence[HostPlan]) -> str:
     """Why the plan cannot be carried out as a whole; empty if it can."""
     if not plans:
-        return "No host was planned: select hosts with plan_hosts."
+        return "No host was planned: select hosts with storage_hosts."
     wrong = [one.host for one in plans if one.outcome in ("refused", "unreachable")]
     return f"The plan cannot be carried out on {', '.join(wrong[:8])}{f' and {len(wrong) - 8} more hosts' if len(wrong) > 8 else ''}." if wrong else ""

@@ -62,7 +62,7 @@ def suite_text(a: Analysis) -> str:
 
 def measuring_commands(a: Analysis) -> list[tuple[str, str]]:
     """Each variant and the command that measures it again."""
-    hosts = f" -e benchmark_hosts={shlex.quote(','.join(a.hosts))}" if len(a.hosts) <= _MOST_HOSTS else ""
+    hosts = f" -e storage_hosts={shlex.quote(','.join(a.hosts))}" if len(a.hosts) <= _MOST_HOSTS else ""
     campaign = shlex.quote(f"{a.campaign}-repeat")
     return [
         (
@@ -82,7 +82,7 @@ def measuring_notes(a: Analysis) -> list[str]:
         + (f"; these were {listed(targets, 6)}." if targets else ".")
     ]
     if len(a.hosts) > _MOST_HOSTS:
-        notes.append(f"It was measured on {counted(len(a.hosts), 'host')}: select them with -e benchmark_hosts=...")
+        notes.append(f"It was measured on {counted(len(a.hosts), 'host')}: select them with -e storage_hosts=...")
     if any(one.search or one.rounds for point in a.points for one in point.runs) or a.searches or a.rounds:
         notes.append("Searches and rounds are not in this suite: measure them with the suite that they were measured with.")
     return notes

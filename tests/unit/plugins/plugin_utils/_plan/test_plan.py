@@ -121,7 +121,7 @@ def test_a_plan_that_can_be_carried_out_succeeds_and_writes_nothing_unasked(tmp_
 
 def test_no_host_is_no_plan():
     result, _printed = run(results={})
-    assert result["problem"] == "No host was planned: select hosts with plan_hosts."
+    assert result["problem"] == "No host was planned: select hosts with storage_hosts."
 
 
 def test_a_folder_that_cannot_be_written_is_one_sentence(tmp_path):

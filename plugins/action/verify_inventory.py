@@ -1,0 +1,53 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb verify_inventory: a play has hosts, and none of their variables is mistyped; on the controller only."""
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint
+
+_LOCALHOST = "localhost"
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.verify_inventory``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        known = task_vars or {}
+        hosts = [str(host) for host in known.get("ansible_play_hosts_all", ())]
+        problem = _without_hosts(options["hosts"], hosts, known.get("groups", {})) or _unknown_names(hosts, known.get("hostvars", {}))
+        return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
+
+
+def _without_hosts(patterns: t.Sequence[str] | None, hosts: t.Sequence[str], groups: t.Mapping[str, t.Sequence[str]]) -> str:
+    """Why the play has only the controller itself, although that was not asked for."""
+    if hosts != [_LOCALHOST]:
+        return ""
+    if patterns:
+        asked = _LOCALHOST in (part for pattern in patterns for part in pattern.split(":"))
+        return "" if asked else f"No host of the inventory matches {', '.join(patterns)}: set storage_hosts to hosts or groups of the inventory."
+    if _LOCALHOST in groups.get("all", ()):
+        return ""
+    return "The inventory has no host: give one with -i, or set storage_hosts=localhost for the controller itself."
+
+
+def _unknown_names(hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
+    variables = RoleVariables()
+    found: dict[str, list[str]] = {}
+    for host in hosts:
+        for name in variables.unknown(str(name) for name in hostvars[host]):
+            found.setdefault(name, []).append(host)
+    return complaint(found, variables)

@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb verify_inventory, without a host."""
+
+from __future__ import annotations
+
+import types
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.action import verify_inventory
+
+
+def run(play, inventory=("node1", "node2"), variables=None, **args):
+    action = object.__new__(verify_inventory.ActionModule)
+    vars(action).update(
+        _display=types.SimpleNamespace(),
+        _task=types.SimpleNamespace(args=args, check_mode=False, async_val=0),
+        _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None)),
+    )
+    hostvars = {host: {"ansible_host": host, **(variables or {})} for host in play}
+    return action.run(task_vars={"ansible_play_hosts_all": list(play), "groups": {"all": list(inventory)}, "hostvars": hostvars})
+
+
+@pytest.mark.parametrize(
+    ("play", "inventory", "hosts"),
+    [
+        (["node1", "node2"], ["node1", "node2"], None),
+        (["node1"], ["node1", "node2"], "node1"),
+        (["localhost"], ["localhost"], None),
+        (["localhost"], [], "localhost"),
+        (["localhost"], ["node1"], ["node9", "localhost"]),
+    ],
+)
+def test_hosts_that_are_there(play, inventory, hosts):
+    assert run(play, inventory, hosts=hosts) == {"changed": False}
+
+
+@pytest.mark.parametrize(
+    ("inventory", "hosts", "message"),
+    [
+        ([], None, "The inventory has no host: give one with -i, or set storage_hosts=localhost for the controller itself."),
+        (["node1"], "rack9", "No host of the inventory matches rack9: set storage_hosts to hosts or groups of the inventory."),
+        (["localhost"], ["rack9", "db*"], "No host of the inventory matches rack9, db*: set storage_hosts to hosts or groups of the inventory."),
+    ],
+)
+def test_play_that_would_fall_back_to_the_controller_fails(inventory, hosts, message):
+    assert run(["localhost"], inventory, hosts=hosts) == {"failed": True, "changed": False, "msg": message}
+
+
+def test_mistyped_variable_fails_with_its_hosts():
+    result = run(["node1", "node2"], variables={"block_cache_cache": []})
+    assert result["msg"] == "No role has the variable block_cache_cache, which is set for node1, node2: did you mean block_cache_caches?"

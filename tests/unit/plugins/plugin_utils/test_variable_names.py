@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Variables that start like a role: which no role has, and what was meant."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint
+
+TOP = Path(__file__).resolve().parents[4]
+
+
+@pytest.fixture(scope="module")
+def variables():
+    return RoleVariables()
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("block_cache_cache", "block_cache_caches"),
+        ("fio_benchmark_target", "fio_benchmark_targets"),
+        ("fio_benchmark_suit", "fio_benchmark_suite"),
+        ("drive_write_cache_drive", "drive_write_cache_drives"),
+        ("raid_cache_controler", "raid_cache_controllers"),
+        ("storage_network_link", "storage_network_links"),
+    ],
+)
+def test_mistyped_variable_is_unknown_and_the_nearest_is_named(variables, name, meant):
+    assert variables.unknown([name, meant, "my_own", "ansible_host", "__block_cache_found"]) == [name]
+    assert complaint({name: ["a"]}, variables) == f"No role has the variable {name}, which is set for a: did you mean {meant}?"
+
+
+def test_variable_that_is_like_no_other_names_the_role_and_few_hosts(variables):
+    assert complaint({"block_queue_xyzzy": ["a", "b", "c", "d", "e"]}, variables) == (
+        "No role has the variable block_queue_xyzzy, which is set for a, b, c and 2 more: "
+        "rename it if it is a variable of your own, or see the README of the role block_queue."
+    )
+
+
+def test_aliases_are_known(tmp_path):
+    specs = tmp_path / "shelf/meta/argument_specs.yml"
+    specs.parent.mkdir(parents=True)
+    specs.write_text("argument_specs: {main: {options: {shelf_new: {aliases: [shelf_old]}}}, other: {}}")
+    assert RoleVariables(tmp_path).unknown(["shelf_new", "shelf_old", "shelf_else"]) == ["shelf_else"]
+
+
+def test_every_variable_that_the_collection_itself_sets_is_known(variables):
+    files = [path for folder in ("playbooks", "roles", "inventories", "molecule", "tests/rack") for path in (TOP / folder).rglob("*.yml")]
+    assert len(files) > 50
+    names = set()
+    for path in files:
+        text = re.sub(r"cachefleet\.storage\.\w+:", "", path.read_text())
+        names.update(re.findall(r"^ *(?:- )?([a-z]\w+):", text, re.MULTILINE), re.findall(r"register: ([a-z]\w+)$", text, re.MULTILINE))
+    assert variables.unknown(sorted(names)) == []

@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.compare import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
@@ -40,7 +41,7 @@ class ActionModule(ActionBase):
 
     def _compare(self, options: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         rules = regression.read_rules(options["thresholds"], options["ignore"], options["cells"], accept_undecided=options["accept_undecided"])
-        folders = [Path(options[side]).absolute() for side in ("baseline", "candidate")]
+        folders = [find_campaign(options[side], f"compare_{side}", options["results"]) for side in ("baseline", "candidate")]
         variants = options["baseline_variant"], options["candidate_variant"]
         if folders[0].resolve() == folders[1].resolve() and variants[0] == variants[1]:
             raise BadInput("Baseline and candidate are the same campaign: give two folders, or baseline_variant and candidate_variant.")

@@ -17,6 +17,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
@@ -38,7 +39,10 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        path = Path(options["path"]).absolute()
+        try:
+            path = find_campaign(options["path"], "report_campaign", options["results"])
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.to_dict()}
         if self._task.check_mode and not path.exists():
             self._display.display("Nothing is measured in check mode, so there is nothing to report.")
             return {
@@ -62,7 +66,8 @@ class ActionModule(ActionBase):
             baseline = options["baseline"] or (found.answer.baseline if found is not None else "")
             seen = self._hosts(path, baseline) if fleet is None else fleet
             result = self._print(seen, notes, found, options["rows"])
-            if missing is not None and options["files"]:
+            # Of nothing there is no report.
+            if missing is not None and options["files"] and seen.campaign.cells:
                 raise missing
             return result | self._files(path, found, options["files"])
         except StorageError as error:

@@ -15,6 +15,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.results import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.merge import merge
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import Ingested, ingest
@@ -43,9 +44,11 @@ class ActionModule(ActionBase):
             if former in self._task.args:
                 self._display.warning(f"results: {former} is now called {name}.")
         verbs = {"rebuild": self._rebuild, "check": self._check, "merge": self._merge, "export": self._export}
-        path = Path(options["path"]).absolute()
         tables = Path(options["tables"]).absolute() if options["tables"] else None
         try:
+            # What is merged may be new.
+            merged = options["operation"] == "merge" and options["path"]
+            path = Path(options["path"]).absolute() if merged else find_campaign(options["path"], "results_campaign", options["results"])
             result = {"path": str(path), **verbs[options["operation"]](path, tables, options)}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}

@@ -3,16 +3,17 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The verb verify_inventory: a play has hosts, and none of their variables is mistyped; on the controller only."""
+"""The verb verify_inventory: a play has hosts, and none of their variables is mistyped or of a wrong type; on the controller only."""
 
 from __future__ import annotations
 
+import difflib
 import typing as t
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
 
 _LOCALHOST = "localhost"
 
@@ -28,7 +29,11 @@ class ActionModule(ActionBase):
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
         known = task_vars or {}
         hosts = [str(host) for host in known.get("ansible_play_hosts_all", ())]
-        problem = _without_hosts(options["hosts"], hosts, known.get("groups", {})) or _unknown_names(hosts, known.get("hostvars", {}))
+        problem = (
+            _without_hosts(options["hosts"], hosts, known.get("groups", {}))
+            or _mistyped_tags(options["tags"], known.get("ansible_run_tags", ()))
+            or _wrong_variables(hosts, known.get("hostvars", {}))
+        )
         return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
 
 
@@ -44,10 +49,26 @@ def _without_hosts(patterns: t.Sequence[str] | None, hosts: t.Sequence[str], gro
     return "The inventory has no host: give one with -i, or set storage_hosts=localhost for the controller itself."
 
 
-def _unknown_names(hosts: t.Sequence[str], hostvars: t.Mapping[str, t.Mapping[str, t.Any]]) -> str:
+def _mistyped_tags(known: t.Sequence[str], selected: t.Sequence[str]) -> str:
+    """Other tags may be those of other plays of the user."""
+    for tag in selected:
+        near = [] if tag in known else difflib.get_close_matches(tag, known, 1, 0.8)
+        if near:
+            return f"No task has the tag {tag}: did you mean {near[0]}?"
+    return ""
+
+
+def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any) -> str:
     variables = RoleVariables()
-    found: dict[str, list[str]] = {}
+    # Values are looked at as they are in the inventory: templating those of a thousand hosts takes minutes.
+    raw = getattr(hostvars, "raw_get", hostvars.__getitem__)
+    unknown: dict[str, list[str]] = {}
+    wrong: dict[str, list[str]] = {}
     for host in hosts:
-        for name in variables.unknown(str(name) for name in hostvars[host]):
-            found.setdefault(name, []).append(host)
-    return complaint(found, variables)
+        values = raw(host)
+        for name in variables.unknown(map(str, values)):
+            unknown.setdefault(name, []).append(host)
+        for sentence in variables.type_errors(values):
+            wrong.setdefault(sentence, []).append(host)
+    sentences = [f"{few(who)}: {sentence}" for sentence, who in wrong.items()]
+    return " ".join([*([complaint(unknown, variables)] if unknown else []), *(one if one.endswith((".", "?")) else f"{one}." for one in sentences)])

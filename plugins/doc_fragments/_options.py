@@ -40,6 +40,23 @@ options:
     required: true
 """
 
+    RESULTS_FOLDER = r"""
+options:
+  results:
+    description: The folder of the campaigns on the controller, in which a campaign is searched by name.
+    type: path
+    default: results
+    version_added: 0.5.0
+"""
+
+    ANY_CAMPAIGN = r"""
+options:
+  path:
+    description: The folder of the campaign on the controller, its name in O(results), or V(latest).
+    type: str
+    required: true
+"""
+
     # On the controller. A path of a host is not expanded there.
     SPOOL = r"""
 options:

@@ -7,16 +7,13 @@
 
 from __future__ import annotations
 
-import textwrap
 import typing as t
 
 from ansible.errors import AnsibleFilterError
 from ansible.module_utils.parsing.convert_bool import boolean
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_plan
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import check_wear, wear_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 
 
 def fio_plan(
@@ -42,7 +39,7 @@ def fio_plan(
     if isinstance(only, (str, bytes)) or not isinstance(only, t.Sequence):
         raise AnsibleFilterError("fio_plan: 'only' must be a list of patterns.")
     try:
-        numbers = {"runtime": int(runtime), "repeats": int(repeats), "repeat": int(repeat), "gap": float(gap)}
+        numbers: dict[str, t.Any] = {"runtime": int(runtime), "repeats": int(repeats), "repeat": int(repeat), "gap": float(gap)}
         budget = float(wear_budget)
         # What comes from the command line is text, and the text false is not false.
         together, is_dry_run = boolean(synchronise), boolean(dry_run)
@@ -51,30 +48,20 @@ def fio_plan(
             f"fio_plan: runtime, repeats and repeat must be whole numbers, gap and wear_budget numbers, synchronise and dry_run true or false ({error})."
         ) from error
     try:
-        plan = make_plan(str(suite), suites, targets, synchronise=together, only=only, group=str(group or ""), **numbers)
-        wears = wear_of(plan)
-        text = describe_plan(plan, str(host))
+        return host_plan(
+            targets,
+            str(suite),
+            suites,
+            synchronise=together,
+            only=only,
+            group=str(group or ""),
+            host=str(host),
+            dry_run=is_dry_run,
+            wear_budget=budget,
+            **numbers,
+        )
     except StorageError as error:
         raise AnsibleFilterError(error.message) from error
-    try:
-        check_wear(wears, budget)
-    except Refused as error:
-        if not is_dry_run:
-            raise AnsibleFilterError(error.message) from error
-        text = "\n".join([text, *textwrap.wrap(f"A real run would be refused. {error.message}", WIDTH)])
-    return {
-        "steps": [step.to_dict() for step in plan.steps],
-        "cells": [{"name": run.name, "repeat": run.repeat} for run in plan.runs],
-        "patterns": [pattern.to_dict() for pattern in plan.patterns],
-        "seconds": plan.seconds,
-        "limit": plan.limit,
-        "timeout": plan.timeout,
-        "barrier_timeout": plan.barrier_timeout,
-        "segments": plan.segments,
-        "bytes_written": sum(wear.written for wear in wears),
-        "wear": [wear.to_dict() for wear in wears],
-        "text": text,
-    }
 
 
 class FilterModule:

@@ -24,14 +24,15 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.info_module
+  - cachefleet.storage._options.results_folder
 options:
   baseline:
-    description: The folder of the baseline campaign.
-    type: path
+    description: The folder of the baseline campaign, its name in O(results), or V(latest).
+    type: str
     required: true
   candidate:
-    description: The folder of the campaign to evaluate. It can be the same folder if the variants differ.
-    type: path
+    description: The campaign to evaluate, likewise. It can be the same if the variants differ.
+    type: str
     required: true
   baseline_variant:
     description: Only use this variant of the baseline. If empty, variants with the same name are compared with each other.
@@ -143,8 +144,9 @@ KEYS = [
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "baseline": {"type": "path", "required": True},
-        "candidate": {"type": "path", "required": True},
+        "baseline": {"type": "str", "required": True},
+        "candidate": {"type": "str", "required": True},
+        "results": {"type": "path", "default": "results"},
         "baseline_variant": {"type": "str", "default": ""},
         "candidate_variant": {"type": "str", "default": ""},
         "thresholds": {"type": "dict", "default": {}},

@@ -28,7 +28,8 @@ description:
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
-  - cachefleet.storage._options.campaign_folder
+  - cachefleet.storage._options.any_campaign
+  - cachefleet.storage._options.results_folder
   - cachefleet.storage._attributes.info_module
 options:
   format:
@@ -226,7 +227,8 @@ from ansible.module_utils.basic import AnsibleModule
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "path": {"type": "path", "required": True},
+        "path": {"type": "str", "required": True},
+        "results": {"type": "path", "default": "results"},
         "format": {"type": "str", "choices": ["table"], "default": "table"},
         "baseline": {"type": "str", "default": ""},
         "problems": {"type": "dict", "default": {}},

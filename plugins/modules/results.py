@@ -24,7 +24,8 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.measurement
-  - cachefleet.storage._options.campaign_folder
+  - cachefleet.storage._options.any_campaign
+  - cachefleet.storage._options.results_folder
 requirements:
   - duckdb and numpy on the controller, unless O(operation=merge)
 options:
@@ -211,7 +212,8 @@ _TABLES = ["cells", "intervals", "histograms", "layers", "stacks", "devices", "d
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "path": {"type": "path", "required": True},
+        "path": {"type": "str", "required": True},
+        "results": {"type": "path", "default": "results"},
         "operation": {"type": "str", "aliases": ["do"], "choices": ["rebuild", "check", "merge", "export"], "default": "rebuild"},
         "tables": {"type": "path", "default": ""},
         "force": {"type": "bool", "aliases": ["everything"], "default": False},

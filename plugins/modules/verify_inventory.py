@@ -13,6 +13,7 @@ version_added: 0.5.0
 description:
   - Fails if a variable of a host starts with the name of a role of this collection, and is not a variable of this role. The message has the most
     similar name. A mistyped variable would have no effect, and nothing would be measured or configured.
+  - Fails if the value of a variable has another type than the role takes, or a key that is not known, unless it contains a template.
   - Fails if the play has no host except the controller, and O(hosts) does not select the controller.
   - Variables of all hosts of the play are verified by one task. They are not templated.
   - Runs on the controller only and needs no connection to a host.
@@ -27,6 +28,11 @@ options:
         localhost if the inventory has no other host.
     type: list
     elements: str
+  tags:
+    description: Fails if a tag that is selected with C(--tags) is none of these, but similar to one.
+    type: list
+    elements: str
+    default: []
 author:
   - the cachefleet.storage authors (@cachefleet)
 """
@@ -57,7 +63,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
-    return {"hosts": {"type": "list", "elements": "str"}}
+    return {"hosts": {"type": "list", "elements": "str"}, "tags": {"type": "list", "elements": "str", "default": []}}
 
 
 def main() -> None:

@@ -10,10 +10,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 import typing as t
 from pathlib import Path
 
 import yaml
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 #: Variables of playbooks and of the inventory of the virtual rack, and results that the roles publish.
 ELSEWHERE = frozenset(
@@ -45,12 +47,14 @@ class RoleVariables:
     def __init__(self, roles: Path = _ROLES) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.roles: list[str] = []
+        self._options: dict[str, dict[str, t.Any]] = {}
         self._known: set[str] = set(ELSEWHERE)
         for path in sorted(roles.glob("*/meta/argument_specs.yml")):
             self.roles.append(path.parent.parent.name)
             for entry in yaml.load(path.read_text(), loader)["argument_specs"].values():
                 for name, option in entry.get("options", {}).items():
                     self._known.update((name, *option.get("aliases", ())))
+                    self._options[name] = option
 
     def unknown(self, names: t.Iterable[str]) -> list[str]:
         """Those that start with the name of a role, and are no variable of it."""
@@ -61,6 +65,61 @@ class RoleVariables:
         """The known variable that is most alike."""
         return next(iter(difflib.get_close_matches(name, sorted(self._known), 1, 0.8)), None)
 
+    def type_errors(self, values: t.Mapping[str, t.Any]) -> list[str]:
+        """One sentence for each variable whose value has the wrong type, or keys that are not known.
+
+        :param values: of one host, not templated: what contains a template is not looked at.
+        """
+        return [sentence for name, value in sorted(values.items()) if name in self._options for sentence in _type_errors(name, self._options[name], value)]
+
+
+def _type_errors(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Iterator[str]:
+    if value is None or not _is_literal(value):
+        return
+    kind = option.get("type", "str")
+    if kind == "list" and option.get("elements") == "dict" and not (isinstance(value, list) and all(isinstance(one, dict) for one in value)):
+        yield f"{name} must be a list of dictionaries, for example {_example(option)}"
+        return
+    if kind == "dict" and not isinstance(value, dict):
+        yield f"{name} must be a dictionary"
+        return
+    for error in ArgumentSpecValidator({name: dict(option)}).validate({name: value}).errors:
+        yield f"{name}: {_plain(str(error), name)}"
+
+
+def _is_literal(value: t.Any) -> bool:
+    if isinstance(value, dict):
+        return all(_is_literal(one) for one in value.values())
+    if isinstance(value, list):
+        return all(_is_literal(one) for one in value)
+    return isinstance(value, (bool, int, float)) or value is None or (isinstance(value, str) and not re.search(r"\{[{%#]", value))
+
+
+def _example(option: t.Mapping[str, t.Any]) -> str:
+    """The keys that each entry must have, or the first one."""
+    keys = option.get("options", {})
+    named = [key for key, one in keys.items() if one.get("required")] or list(keys)[:1]
+    return "[{" + ", ".join(f"{key}: ..." for key in named) + "}]"
+
+
+def _plain(text: str, name: str) -> str:
+    """A message of Ansible as it says it in one line, without the name that is before it already."""
+    unknown = re.fullmatch(
+        r"(?:Unsupported parameters for [^:]*: )?(?P<path>[\w.]+)\. Supported parameters include: (?P<known>[^()]*?)(?: \([^)]*\))?\.?", text
+    )
+    if unknown:
+        known = re.split(r", ", unknown["known"])
+        key = unknown["path"].rpartition(".")[2]
+        near = difflib.get_close_matches(key, known, 1, 0.6)
+        return f"there is no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(known) + '.'}"
+    return text.replace(f" found in {name}", "").replace(f"argument '{name}'", "the value").rstrip(".")
+
+
+def few(hosts: t.Sequence[str]) -> str:
+    """The first hosts, and how many more."""
+    more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
+    return ", ".join(hosts[:_MOST_HOSTS]) + more
+
 
 def complaint(found: t.Mapping[str, t.Sequence[str]], variables: RoleVariables) -> str:
     """One sentence for each unknown name, or nothing.
@@ -69,9 +128,8 @@ def complaint(found: t.Mapping[str, t.Sequence[str]], variables: RoleVariables) 
     """
     sentences = []
     for name, hosts in sorted(found.items()):
-        more = f" and {len(hosts) - _MOST_HOSTS} more" if len(hosts) > _MOST_HOSTS else ""
         near = variables.nearest(name)
         role = next(role for role in sorted(variables.roles, key=len, reverse=True) if name.startswith(f"{role}_"))
         advice = f"did you mean {near}?" if near else f"rename it if it is a variable of your own, or see the README of the role {role}."
-        sentences.append(f"No role has the variable {name}, which is set for {', '.join(hosts[:_MOST_HOSTS])}{more}: {advice}")
+        sentences.append(f"No role has the variable {name}, which is set for {few(hosts)}: {advice}")
     return " ".join(sentences)

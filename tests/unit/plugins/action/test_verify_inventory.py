@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.action import verify_inventory
 
 
-def run(play, inventory=("node1", "node2"), variables=None, **args):
+def run(play, inventory=("node1", "node2"), variables=None, selected=("all",), **args):
     action = object.__new__(verify_inventory.ActionModule)
     vars(action).update(
         _display=types.SimpleNamespace(),
@@ -22,7 +22,9 @@ def run(play, inventory=("node1", "node2"), variables=None, **args):
         _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None)),
     )
     hostvars = {host: {"ansible_host": host, **(variables or {})} for host in play}
-    return action.run(task_vars={"ansible_play_hosts_all": list(play), "groups": {"all": list(inventory)}, "hostvars": hostvars})
+    return action.run(
+        task_vars={"ansible_play_hosts_all": list(play), "groups": {"all": list(inventory)}, "hostvars": hostvars, "ansible_run_tags": list(selected)}
+    )
 
 
 @pytest.mark.parametrize(
@@ -54,3 +56,19 @@ def test_play_that_would_fall_back_to_the_controller_fails(inventory, hosts, mes
 def test_mistyped_variable_fails_with_its_hosts():
     result = run(["node1", "node2"], variables={"block_cache_cache": []})
     assert result["msg"] == "No role has the variable block_cache_cache, which is set for node1, node2: did you mean block_cache_caches?"
+
+
+def test_types_and_keys_are_verified_with_equal_hosts_together():
+    result = run(["node1", "node2"], variables={"fio_benchmark_targets": {"file": "/x"}, "block_queue_devices": [{"device": "/dev/x", "schedular": "none"}]})
+    assert result["msg"] == (
+        "node1, node2: block_queue_devices: there is no key schedular: did you mean scheduler? "
+        "node1, node2: fio_benchmark_targets must be a list of dictionaries, for example [{device: ...}]."
+    )
+
+
+@pytest.mark.parametrize(
+    ("selected", "failed"), [(["block_cahce"], True), (["block_cache"], False), (["all"], False), (["my_play"], False), (["restore"], False)]
+)
+def test_tag_that_is_similar_to_a_known_one_fails(selected, failed):
+    result = run(["node1"], selected=selected, tags=["block_cache", "raid_cache"])
+    assert result == ({"failed": True, "changed": False, "msg": "No task has the tag block_cahce: did you mean block_cache?"} if failed else {"changed": False})

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint
 
@@ -60,3 +61,45 @@ def test_every_variable_that_the_collection_itself_sets_is_known(variables):
         text = re.sub(r"cachefleet\.storage\.\w+:", "", path.read_text())
         names.update(re.findall(r"^ *(?:- )?([a-z]\w+):", text, re.MULTILINE), re.findall(r"register: ([a-z]\w+)$", text, re.MULTILINE))
     assert variables.unknown(sorted(names)) == []
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ({"fio_benchmark_targets": "/dev/sda"}, "fio_benchmark_targets must be a list of dictionaries, for example [{device: ...}]"),
+        ({"fio_benchmark_targets": [{"fille": "x"}]}, "fio_benchmark_targets: there is no key fille: did you mean file?"),
+        ({"fio_benchmark_suites": "quick"}, "fio_benchmark_suites must be a dictionary"),
+        ({"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "drive_write_cache_drives: missing required arguments: device"),
+        ({"raid_cache_controllers": [{"xyzzy": 1}]}, "raid_cache_controllers: there is no key xyzzy: give one of "),
+        ({"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats: the value is of type str"),
+        (
+            {"drive_write_cache_drives": [{"device": "x", "write_cache": "of"}]},
+            "drive_write_cache_drives: value of write_cache must be one of: enabled, disabled, got: of",
+        ),
+    ],
+)
+def test_wrong_type_or_key_is_one_sentence(variables, values, sentence):
+    [found] = variables.type_errors(values)
+    assert found.startswith(sentence)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"fio_benchmark_targets": "{{ targets }}"},
+        {"drive_write_cache_drives": [{"device": "{{ disk }}", "write_cache": "of"}]},
+        {"fio_benchmark_repeats": "4", "fio_benchmark_dry_run": "yes", "fio_benchmark_only": "a,b"},
+        {"block_cache_caches": None, "my_own": object()},
+    ],
+)
+def test_templates_and_text_of_the_command_line_are_accepted(variables, values):
+    assert variables.type_errors(values) == []
+
+
+def test_inventories_of_the_collection_are_accepted(variables):
+    seen = 0
+    for path in (TOP / "inventories").rglob("*_vars/**/*.yml"):
+        values = yaml.safe_load(path.read_text()) or {}
+        seen += len(values)
+        assert (variables.unknown(values), variables.type_errors(values)) == ([], []), path
+    assert seen > 10

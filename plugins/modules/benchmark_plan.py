@@ -1,0 +1,183 @@
+#!/usr/bin/python
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: benchmark_plan
+short_description: Plan the fio measurements of one host
+version_added: 0.5.0
+description:
+  - Expands the cells of a suite over targets and repeats, validates them, and estimates the duration and the amount of data written. The role
+    P(cachefleet.storage.fio_benchmark#role) plans with it.
+  - See P(cachefleet.storage.fio_plan#filter) for the order of the cells and for when hosts wait for each other.
+  - Changes nothing. Runs on the controller only and needs no connection to the host.
+extends_documentation_fragment:
+  - cachefleet.storage._attributes
+  - cachefleet.storage._attributes.measurement
+  - cachefleet.storage._attributes.actiongroup_storage
+options:
+  targets:
+    description: The targets, as in the variable C(fio_benchmark_targets) of the role P(cachefleet.storage.fio_benchmark#role).
+    type: list
+    elements: dict
+    default: []
+  suite:
+    description: The name of the suite.
+    type: str
+    default: quick
+  suites:
+    description: Suites of your own by name, each a dictionary, in addition to those of the role P(cachefleet.storage.fio_benchmark#role).
+    type: dict
+    default: {}
+  runtime:
+    description: Runtime of every cell in seconds, instead of that of the suite. V(0) uses the suite's.
+    type: int
+    default: 0
+  repeats:
+    description: Number of repeats of every cell, instead of that of the suite. V(0) uses the suite's.
+    type: int
+    default: 0
+  synchronise:
+    description: Whether hosts wait for each other and start each cell at the same time.
+    type: bool
+    default: true
+  gap:
+    description: Seconds between two cells of the plan.
+    type: float
+    default: 2.0
+  wear_budget:
+    description:
+      - Percentage of the rated C(endurance) of a target that all cells and repeats may use in total. V(0) sets no limit.
+      - Targets without an endurance are not limited.
+    type: float
+    default: 0.0
+  only:
+    description: Shell patterns for the names of cells in the suite. Cells that match none of them are skipped.
+    type: list
+    elements: str
+    default: []
+  dry_run:
+    description: Report in RV(text) that the O(wear_budget) is exceeded, instead of failing.
+    type: bool
+    default: false
+  group:
+    description: The name of the array that the host shares with others. Such hosts wait for each other in every suite.
+    type: str
+    default: ""
+  repeat:
+    description:
+      - The only repeat that is planned, for one pass of a sweep. V(0) plans all repeats. The cells have the order that they have in this
+        pass of the whole plan.
+    type: int
+    default: 0
+seealso:
+  - plugin: cachefleet.storage.fio_plan
+    plugin_type: filter
+  - module: cachefleet.storage.campaign
+author:
+  - the cachefleet.storage authors (@cachefleet)
+"""
+
+EXAMPLES = r"""
+- name: Plan the measurements of a disk
+  cachefleet.storage.benchmark_plan:
+    suite: transactional_write
+    targets:
+      - {device: /dev/disk/by-id/ata-HDD_1, allow_data_loss: true, identity: HDD_1}
+  register: planned
+
+- name: Print the plan
+  ansible.builtin.debug:
+    msg: "{{ planned.text.splitlines() }}"
+"""
+
+RETURN = r"""
+steps:
+  description:
+    - The steps of the runner on the host, in this order, each with C(number), C(kind), C(barrier), C(offset) and C(pause), and with
+      C(cells), or with one C(cell) and a C(search) or C(rounds).
+    - A step starts with its pause, then waits at its barrier, then for its offset.
+  type: list
+  returned: success
+  elements: dict
+cells:
+  description: Name and repeat of each measurement, in the order of execution. For a search or rounds, only the resulting cell is listed.
+  type: list
+  returned: success
+  elements: dict
+patterns:
+  description: Patterns of additional cells that searches and rounds may create.
+  type: list
+  returned: success
+  elements: dict
+seconds:
+  description: Expected duration in seconds, including ramp times, fixed pauses and gaps, without pauses of unknown length.
+  type: int
+  returned: success
+limit:
+  description: Seconds after which the measurement is considered to have failed.
+  type: int
+  returned: success
+timeout:
+  description: Seconds after which a job without a time limit is stopped.
+  type: int
+  returned: success
+barrier_timeout:
+  description: Seconds that a host waits for the others before it continues alone.
+  type: int
+  returned: success
+segments:
+  description: Number of barriers at which the hosts wait for each other.
+  type: int
+  returned: success
+bytes_written:
+  description: Maximum number of bytes written to all targets in total.
+  type: int
+  returned: success
+wear:
+  description:
+    - The wear of each target, a dictionary with C(target), C(bytes_written), C(endurance), C(percent) and C(unknown), the cells that
+      write an unknown amount of data.
+  type: list
+  returned: success
+  elements: dict
+text:
+  description: The plan as lines of text with at most 120 characters, for a dry run.
+  type: str
+  returned: success
+"""
+
+import typing as t
+
+from ansible.module_utils.basic import AnsibleModule
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options, used by the action plugin too."""
+    return {
+        "targets": {"type": "list", "elements": "dict", "default": []},
+        "suite": {"type": "str", "default": "quick"},
+        "suites": {"type": "dict", "default": {}},
+        "runtime": {"type": "int", "default": 0},
+        "repeats": {"type": "int", "default": 0},
+        "synchronise": {"type": "bool", "default": True},
+        "gap": {"type": "float", "default": 2.0},
+        "wear_budget": {"type": "float", "default": 0.0},
+        "only": {"type": "list", "elements": "str", "default": []},
+        "dry_run": {"type": "bool", "default": False},
+        "group": {"type": "str", "default": ""},
+        "repeat": {"type": "int", "default": 0},
+    }
+
+
+def main() -> None:
+    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
+    module.fail_json(msg="cachefleet.storage.benchmark_plan works on the controller: call it in a task, where its action plugin is used.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Mistakes of a new user: none exits with status 0, and each is one sentence that names what to write."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_BIN = Path(sys.executable).parent
+
+_FILE = {"file": "target.bin", "size": "16m"}
+
+_LOCALHOST = ["-i", "localhost,", "-c", "local"]
+
+#: Playbook, arguments besides the inventory, variables, and what the first error has.
+MISTAKES = {
+    "no inventory": ("benchmark", [], {}, "The inventory has no host: give one with -i"),
+    "group that is not there": ("benchmark", [*_LOCALHOST, "-e", "storage_hosts=rack9"], {}, "No host of the inventory matches rack9"),
+    "no targets": ("benchmark", _LOCALHOST, {}, "Nothing was measured: no host has fio_benchmark_targets"),
+    "mistyped variable": ("benchmark", _LOCALHOST, {"fio_benchmark_target": [_FILE]}, "did you mean fio_benchmark_targets?"),
+    "dictionary as list": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": _FILE}, "fio_benchmark_targets must be a list of dictionaries, for example [{"),
+    "text as list": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": "/dev/sda"}, "fio_benchmark_targets must be a list of dictionaries"),
+    "mistyped key": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"fille": "x"}]}, "there is no key fille: did you mean file?"),
+    "unknown suite": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_suite": "quik"}, "set fio_benchmark_suite to one of"),
+    "size without a unit": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "x", "size": "16q"}]}, "size '16q' is not a size: use a number with"),
+    "text as number": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats: the value is of type str"),
+    "cell that is not there": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_only": ["x*"]}, "none of its cells is called x*"),
+    "directory as file": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "/tmp", "size": "16m"}]}, "/tmp is neither a plain file nor new."),
+    "device that is not there": (
+        "benchmark",
+        _LOCALHOST,
+        {"fio_benchmark_targets": [{"device": "/dev/disk/by-id/x"}]},
+        "check the name, for example with lsblk",
+    ),
+    "no campaign": ("report", [], {}, "No campaign is named: set report_campaign to"),
+    "campaign that is not there": ("report", [], {"report_campaign": "x"}, "There is no campaign x: set report_campaign to"),
+    "comparison of nothing": ("compare", [], {}, "No campaign is named: set compare_baseline to"),
+    "unknown operation": ("results", [], {"results_campaign": "x/y", "results_operation": "ingest"}, "value of operation must be one of: rebuild,"),
+    "unknown choice": (
+        "site",
+        _LOCALHOST,
+        {"drive_write_cache_drives": [{"device": "/dev/x", "write_cache": "of"}]},
+        "must be one of: enabled, disabled, got: of",
+    ),
+    "unknown type of cache": ("site", _LOCALHOST, {"block_cache_caches": [{"name": "x", "type": "lvmcache"}]}, "value of type must be one of: lvm_cache,"),
+    "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
+    "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),
+    "no variants": ("sweep", _LOCALHOST, {}, "There is no variant: set sweep_variants or sweep_axes."),
+    "unknown severity": ("health", _LOCALHOST, {"cache_health_fail_on": "always"}, "must be one of: critical, warning, never, got: always"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistake_fails_with_what_to_write(tmp_path, mistake):
+    playbook, arguments, variables, expected = MISTAKES[mistake]
+    more = {"ansible_python_interpreter": sys.executable, "fio_benchmark_spool": str(tmp_path / "spool"), **variables}
+    environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+    command = [str(_BIN / "ansible-playbook"), *arguments, "-e", json.dumps(more), f"cachefleet.storage.{playbook}"]
+    played = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert played.returncode != 0, played.stdout
+    errors = re.findall(r"^(?:\[ERROR\]: |fatal: ).*(?:\n\S.*)?", played.stderr + played.stdout, re.MULTILINE)
+    assert errors, played.stdout + played.stderr
+    assert expected in " ".join(errors[0].split()), errors
+    assert "Traceback" not in played.stdout + played.stderr

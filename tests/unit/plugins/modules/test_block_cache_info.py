@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.modules import block_cache_info
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import json
 import time
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import host as host_module
@@ -16,6 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health import 
 from ansible_collections.cachefleet.storage.plugins.modules import cache_health_info
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import GIB, cache
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 RETURNED = {"healthy", "worst", "findings", "problems", "drives", "over_provisioning", "caches", "controllers", "readings", "prometheus", "compared"}

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 
 def _run(capsys, arguments):

@@ -10,11 +10,11 @@ import json
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.modules import enhanceio
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.enhanceio import HDD, SSD, SimulatedEnhanceIO
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 WRITEBACK = {**ITEM, "mode": "writeback", "allow_unmirrored_writeback": True}

@@ -9,12 +9,12 @@ import json
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import lock
 from ansible_collections.cachefleet.storage.plugins.modules import flashcache
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import BACK, ITEM, FlashcacheHost
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 
 @pytest.fixture

@@ -9,13 +9,13 @@ import json
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import flush_check as checks
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_proof import Counters
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import LayerFacts, Stack
 from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info, flush_check
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 _STAT = "51 0 2112 28 0 0 0 0 0 8 28 0 0 0 0 {} 3\n"
 

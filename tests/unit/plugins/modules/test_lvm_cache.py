@@ -8,11 +8,11 @@ import functools
 import json
 
 import pytest
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import lvm_cache
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD1_PATH, SSD_PATH, FakeLvm, NamedDevices, make_dev
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 

@@ -9,11 +9,11 @@ import json
 
 import pytest
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import over_provisioning
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, FakeDrives
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 
 @pytest.fixture

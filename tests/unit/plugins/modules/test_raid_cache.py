@@ -14,12 +14,12 @@ import sys
 import pytest
 import yaml
 from ansible.module_utils.basic import AnsibleModule
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.plugins.modules import raid_cache, raid_cache_info
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
 _LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -S -m simulators.call {called} "$@"\n'

@@ -13,7 +13,6 @@ import sys
 
 import pytest
 import yaml
-from ansible.module_utils.testing import patch_module_args
 
 from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import layer as maxcache
@@ -21,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache 
 from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators import simulator
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
 _LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -S -m simulators.call {called} "$@"\n'

@@ -10,7 +10,8 @@ import json
 
 import pytest
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
-from ansible.module_utils.testing import patch_module_args
+
+from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 PACKAGE = "ansible_collections.cachefleet.storage.plugins.modules"
 

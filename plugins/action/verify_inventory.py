@@ -32,7 +32,7 @@ class ActionModule(ActionBase):
         problem = (
             _without_hosts(options["hosts"], hosts, known.get("groups", {}))
             or _mistyped_tags(options["tags"], known.get("ansible_run_tags", ()))
-            or _wrong_variables(hosts, known.get("hostvars", {}))
+            or _wrong_variables(hosts, known.get("hostvars", {}), types=options["types"])
         )
         return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
 
@@ -58,7 +58,7 @@ def _mistyped_tags(known: t.Sequence[str], selected: t.Sequence[str]) -> str:
     return ""
 
 
-def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any) -> str:
+def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any, *, types: bool) -> str:
     variables = RoleVariables()
     # Values are looked at as they are in the inventory: templating those of a thousand hosts takes minutes.
     raw = getattr(hostvars, "raw_get", hostvars.__getitem__)
@@ -68,7 +68,7 @@ def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any) -> str:
         values = raw(host)
         for name in variables.unknown(map(str, values)):
             unknown.setdefault(name, []).append(host)
-        for sentence in variables.type_errors(values):
+        for sentence in variables.type_errors(values) if types else ():
             wrong.setdefault(sentence, []).append(host)
     sentences = [f"{few(who)}: {sentence}" for sentence, who in wrong.items()]
     return " ".join([*([complaint(unknown, variables)] if unknown else []), *(one if one.endswith((".", "?")) else f"{one}." for one in sentences)])

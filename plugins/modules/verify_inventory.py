@@ -28,6 +28,12 @@ options:
         localhost if the inventory has no other host.
     type: list
     elements: str
+  types:
+    description:
+      - Whether values are verified too. Without it, each module verifies those of its host, and other hosts are configured although one has a
+        wrong value.
+    type: bool
+    default: true
   tags:
     description: Fails if a tag that is selected with C(--tags) is none of these, but similar to one.
     type: list
@@ -63,7 +69,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
-    return {"hosts": {"type": "list", "elements": "str"}, "tags": {"type": "list", "elements": "str", "default": []}}
+    return {
+        "hosts": {"type": "list", "elements": "str"},
+        "types": {"type": "bool", "default": True},
+        "tags": {"type": "list", "elements": "str", "default": []},
+    }
 
 
 def main() -> None:

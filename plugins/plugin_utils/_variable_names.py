@@ -37,6 +37,14 @@ _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
 
 _MOST_HOSTS = 3
 
+#: As the validator of Ansible says it: the path of the key, and the keys that there are, with aliases in brackets.
+_UNKNOWN_KEY = re.compile(r"(?P<path>[\w.]+)\. Supported parameters include: (?P<known>[^()]*?)(?: \([^)]*\))?\.?")
+
+#: Likewise.
+_CONVERSION = re.compile(r"(?:argument|Elements value for option) '(?P<key>\w+)' is of type .*unable to convert to (?P<kind>\w+)", re.DOTALL)
+
+_KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list", "dict": "a dictionary", "str": "text"}
+
 
 class RoleVariables:
     """The variables of all roles, from their argument specifications.
@@ -84,7 +92,12 @@ def _type_errors(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.It
         yield f"{name} must be a dictionary"
         return
     for error in ArgumentSpecValidator({name: dict(option)}).validate({name: value}).errors:
-        yield f"{name}: {_plain(str(error), name)}"
+        wrong = _CONVERSION.search(str(error))
+        if wrong is None:
+            yield f"{name}: {_plain(str(error), name)}"
+        else:
+            what = name if wrong["key"] == name else f"{name}: {wrong['key']}"
+            yield f"{what} must be {_KINDS.get(wrong['kind'], wrong['kind'])}"
 
 
 def _is_literal(value: t.Any) -> bool:
@@ -104,15 +117,13 @@ def _example(option: t.Mapping[str, t.Any]) -> str:
 
 def _plain(text: str, name: str) -> str:
     """A message of Ansible as it says it in one line, without the name that is before it already."""
-    unknown = re.fullmatch(
-        r"(?:Unsupported parameters for [^:]*: )?(?P<path>[\w.]+)\. Supported parameters include: (?P<known>[^()]*?)(?: \([^)]*\))?\.?", text
-    )
+    unknown = _UNKNOWN_KEY.fullmatch(text)
     if unknown:
         known = re.split(r", ", unknown["known"])
         key = unknown["path"].rpartition(".")[2]
         near = difflib.get_close_matches(key, known, 1, 0.6)
         return f"there is no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(known) + '.'}"
-    return text.replace(f" found in {name}", "").replace(f"argument '{name}'", "the value").rstrip(".")
+    return text.replace(f" found in {name}", "").rstrip(".")
 
 
 def few(hosts: t.Sequence[str]) -> str:

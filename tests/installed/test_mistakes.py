@@ -33,7 +33,7 @@ MISTAKES = {
     "mistyped key": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"fille": "x"}]}, "there is no key fille: did you mean file?"),
     "unknown suite": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_suite": "quik"}, "set fio_benchmark_suite to one of"),
     "size without a unit": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "x", "size": "16q"}]}, "size '16q' is not a size: use a number with"),
-    "text as number": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats: the value is of type str"),
+    "text as number": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats must be a whole number"),
     "cell that is not there": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_only": ["x*"]}, "none of its cells is called x*"),
     "directory as file": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "/tmp", "size": "16m"}]}, "/tmp is neither a plain file nor new."),
     "device that is not there": (
@@ -52,7 +52,7 @@ MISTAKES = {
         {"drive_write_cache_drives": [{"device": "/dev/x", "write_cache": "of"}]},
         "must be one of: enabled, disabled, got: of",
     ),
-    "unknown type of cache": ("site", _LOCALHOST, {"block_cache_caches": [{"name": "x", "type": "lvmcache"}]}, "value of type must be one of: lvm_cache,"),
+    "unknown type of cache": ("site", _LOCALHOST, {"block_cache_caches": [{"name": "x", "type": "lvmcache"}]}, "set type to one of lvm_cache,"),
     "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
     "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),
     "no variants": ("sweep", _LOCALHOST, {}, "There is no variant: set sweep_variants or sweep_axes."),

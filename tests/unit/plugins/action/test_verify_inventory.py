@@ -64,6 +64,7 @@ def test_types_and_keys_are_verified_with_equal_hosts_together():
         "node1, node2: block_queue_devices: there is no key schedular: did you mean scheduler? "
         "node1, node2: fio_benchmark_targets must be a list of dictionaries, for example [{device: ...}]."
     )
+    assert run(["node1"], variables={"fio_benchmark_targets": {"file": "/x"}}, types=False) == {"changed": False}
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,9 @@ def test_every_variable_that_the_collection_itself_sets_is_known(variables):
         ({"fio_benchmark_suites": "quick"}, "fio_benchmark_suites must be a dictionary"),
         ({"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "drive_write_cache_drives: missing required arguments: device"),
         ({"raid_cache_controllers": [{"xyzzy": 1}]}, "raid_cache_controllers: there is no key xyzzy: give one of "),
-        ({"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats: the value is of type str"),
+        ({"fio_benchmark_dry_run": "maybe"}, "fio_benchmark_dry_run must be true or false"),
+        ({"block_queue_devices": [{"device": "/dev/x", "persistent": "maybe"}]}, "block_queue_devices: persistent must be true or false"),
+        ({"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats must be a whole number"),
         (
             {"drive_write_cache_drives": [{"device": "x", "write_cache": "of"}]},
             "drive_write_cache_drives: value of write_cache must be one of: enabled, disabled, got: of",

@@ -43,7 +43,7 @@ _PAUSE = 0.3
 
 @dataclass(frozen=True)
 class Objection:
-    """One reason not to touch the target. ``kind``: ``in_use``, ``unfit``, ``room``, ``identity`` or ``data``; only ``data`` can be permitted."""
+    """One reason not to touch the target. ``kind``: ``in_use``, ``unfit``, ``size``, ``room``, ``identity`` or ``data``; only ``data`` can be permitted."""
 
     kind: str
     text: str
@@ -232,6 +232,8 @@ def _way_out(facts: TargetFacts, objections: t.Sequence[Objection]) -> str:
         return "Free the device first or choose another one; no variable overrules a device in use."
     if "unfit" in kinds:
         return "Choose another target; no variable overrules this."
+    if "size" in kinds:
+        return "Set size on this target, for example size: 1G."
     if "room" in kinds:
         return "Free space there, or give the target a smaller size; no variable overrules this."
     if facts.target.kind == "file":
@@ -275,7 +277,7 @@ def _use_objections(neighbour: Neighbour) -> t.Iterator[Objection]:
 def _file_objections(facts: TargetFacts, writing: bool) -> t.Iterator[Objection]:
     target = facts.target
     if not facts.exists and target.size is None:
-        yield Objection("unfit", f"{target.path} does not exist yet, so its target needs a size")
+        yield Objection("size", f"{target.path} does not exist yet, so its target needs a size")
     grows = max(0, (target.size or 0) - facts.size)
     if facts.free is not None and grows > facts.free:
         yield Objection("unfit", f"{target.path} would need {format_size(grows)} more and its file system has {format_size(facts.free)} free")

@@ -33,7 +33,12 @@ MISTAKES = {
     "mistyped key": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"fille": "x"}]}, "there is no key fille: did you mean file?"),
     "unknown suite": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_suite": "quik"}, "set fio_benchmark_suite to one of"),
     "size without a unit": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "x", "size": "16q"}]}, "size '16q' is not a size: use a number with"),
-    "file without a size": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "/tmp/cachefleet-not-there"}]}, "Set size on this target, for example size: 1G."),
+    "file without a size": (
+        "benchmark",
+        _LOCALHOST,
+        {"fio_benchmark_targets": [{"file": "/tmp/cachefleet-not-there"}]},
+        "Set size on this target, for example size: 1G.",
+    ),
     "text as number": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats must be a whole number"),
     "cell that is not there": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_only": ["x*"]}, "none of its cells is called x*"),
     "directory as file": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [{"file": "/tmp", "size": "16m"}]}, "/tmp is neither a plain file nor new."),

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -94,3 +95,10 @@ def test_invalid_list_entry_is_reported_in_one_sentence(copy, old, new, words):
 def test_manual_description_may_reference_only_role_options(copy):
     replace(copy / "roles/fio_benchmark/meta/argument_specs.yml", "or of O(fio_benchmark_suites).", "or of O(fio_benchmark_suite_list).")
     assert "refers to fio_benchmark_suite_list, which the role does not have" in run(copy).stderr
+
+
+def test_every_variable_of_a_role_is_in_a_guide():
+    guides = "\n".join(path.read_text() for path in (*(TOP / "docs").rglob("*.md"), TOP / "README.md"))
+    specs = {path.parts[-3]: yaml.safe_load(path.read_text())["argument_specs"] for path in (TOP / "roles").glob("*/meta/argument_specs.yml")}
+    missing = [name for entries in specs.values() for entry in entries.values() for name in entry.get("options", {}) if not re.search(rf"\b{name}\b", guides)]
+    assert missing == []

@@ -14,18 +14,12 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import PercCli, StorCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.storcli2 import PercCli2, StorCli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS, Tool
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
-
-#: Every provider by the name users write. Of two tools that see the same controller, ``auto`` takes the one that comes first.
-PROVIDERS: t.Mapping[str, type[RaidProvider]] = {kind.name: kind for kind in (StorCli2, PercCli2, StorCli, PercCli, ArcConf, SsaCli)}
 
 #: Tools for the same controllers: a host that has two of them shows each controller twice.
 _TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"})
@@ -79,32 +73,55 @@ class RaidState:
         return [problem for source in self.sources for problem in source.problems]
 
 
+def provider_class(name: str) -> type[RaidProvider]:
+    """The code for a tool, which is imported only for hosts that need it.
+
+    :param name: one of ``TOOLS``.
+    """
+    # Imported by name: Ansible sends to a host only what it finds in import statements.
+    if name in ("storcli", "perccli"):
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
+
+        return storcli.StorCli if name == "storcli" else storcli.PercCli
+    if name in ("storcli2", "perccli2"):
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+
+        return storcli2.StorCli2 if name == "storcli2" else storcli2.PercCli2
+    if name == "arcconf":
+        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
+
+        return ArcConf
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
+
+    return SsaCli
+
+
 def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidProvider:
     """The provider of one tool.
 
     :raises ToolMissing: naming the folders that were searched.
     """
-    kind = PROVIDERS[name]
+    tool = TOOLS[name]
     if tool_path:
-        return kind(runner, runner.find(tool_path))
-    for place in _places(runner, kind):
-        return kind(runner, place)
+        return provider_class(name)(runner, runner.find(tool_path))
+    for place in _places(runner, tool):
+        return provider_class(name)(runner, place)
     raise ToolMissing(
-        f"The tool {kind.commands[0]} is missing on this host: it is proprietary and comes from the vendor of the controller. "
-        f"It was searched for in PATH and in {', '.join(kind.folders)}; set tool_path if it is elsewhere.",
+        f"The tool {tool.commands[0]} is missing on this host: it is proprietary and comes from the vendor of the controller. "
+        f"It was searched for in PATH and in {', '.join(tool.folders)}; set tool_path if it is elsewhere.",
         item=name,
     )
 
 
 def find_tools(runner: Runner) -> list[RaidProvider]:
     """Every tool that is on this host."""
-    return [kind(runner, place) for kind in PROVIDERS.values() for place in _places(runner, kind)[:1]]
+    return [provider_class(tool.name)(runner, place) for tool in TOOLS.values() for place in _places(runner, tool)[:1]]
 
 
-def _places(runner: Runner, kind: type[RaidProvider]) -> list[str]:
+def _places(runner: Runner, tool: Tool) -> list[str]:
     """Where a tool is: PATH first, since a tool that was put there on purpose must win, then the folders of vendors."""
-    found = [runner.find(command) for command in kind.commands if runner.has(command)]
-    inside = (os.path.join(folder, command) for folder in kind.folders for command in kind.commands)
+    found = [runner.find(command) for command in tool.commands if runner.has(command)]
+    inside = (os.path.join(folder, command) for folder in tool.folders for command in tool.commands)
     return found + [path for path in inside if runner.has(path)]
 
 

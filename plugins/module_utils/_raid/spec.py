@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import PROVIDERS, is_twin
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
@@ -26,7 +27,7 @@ AUTO = "auto"
 
 #: Options that select a tool, a controller and a volume.
 TOOL_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
-    "provider": {"type": "str", "default": AUTO, "choices": [AUTO, *sorted(PROVIDERS)]},
+    "provider": {"type": "str", "default": AUTO, "choices": [AUTO, *sorted(TOOLS)]},
     "tool_path": {"type": "path"},
 }
 CONTROLLER_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}

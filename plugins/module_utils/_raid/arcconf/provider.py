@@ -58,8 +58,6 @@ class ArcConf(RaidProvider):
     """The command ``arcconf``."""
 
     name = "arcconf"
-    commands = ("arcconf",)
-    folders = ("/usr/Arcconf", "/usr/StorMan", "/opt/StorMan", "/usr/RaidMan", "/opt/Arcconf", "/usr/local/Arcconf")
 
     def __init__(self, runner: t.Any, tool: str) -> None:
         super().__init__(runner, tool)

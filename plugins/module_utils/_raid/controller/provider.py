@@ -64,12 +64,8 @@ class RaidProvider(abc.ABC):
     :param tool: its absolute path.
     """
 
-    #: The name users write: ``arcconf``, ``storcli``, ``perccli``, ``storcli2``, ``perccli2`` or ``ssacli``.
+    #: The name users write, as in ``TOOLS``.
     name: t.ClassVar[str]
-    #: Names of the command, the preferred first.
-    commands: t.ClassVar[tuple[str, ...]]
-    #: Where vendors install it outside of PATH.
-    folders: t.ClassVar[tuple[str, ...]] = ()
     #: Seconds a command may take: controllers with many drives are slow.
     timeout: t.ClassVar[float] = 180.0
     #: The order in which attributes of one subject have to be set (one may reset or forbid another).

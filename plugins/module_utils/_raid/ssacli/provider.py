@@ -64,8 +64,6 @@ class SsaCli(provider.RaidProvider):
     """The command language of ssacli, which hpssacli and hpacucli share as far as caches are concerned."""
 
     name = "ssacli"
-    commands = ("ssacli", "hpssacli", "hpacucli")
-    folders = ("/opt/smartstorageadmin/ssacli/bin", "/opt/hp/hpssacli/bin", "/opt/hp/hpssacli/bld", "/opt/compaq/hpacucli/bld")
 
     def read(self) -> Reading:
         """Every controller, by ``ctrl all show config detail``."""

@@ -71,8 +71,6 @@ class StorCli(RaidProvider):
     """storcli 7.x."""
 
     name = "storcli"
-    commands = ("storcli64", "storcli")
-    folders = ("/opt/MegaRAID/storcli", "/opt/hpe/storcli", "/opt/lsi/storcli", "/usr/local/MegaRAID/storcli")
     #: Cached I/O puts writes into the cache whatever the write policy, so it goes first.
     order = ("drive_cache.jbod", "io", "read", "write", "drive_cache")
 
@@ -265,8 +263,6 @@ class PercCli(StorCli):
     """perccli 7.x: storcli under Dell's name."""
 
     name = "perccli"
-    commands = ("perccli64", "perccli")
-    folders = ("/opt/MegaRAID/perccli",)
 
 
 def _on_ssd(controller: Controller, volume: Volume) -> bool:

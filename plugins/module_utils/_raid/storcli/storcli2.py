@@ -256,8 +256,6 @@ class StorCli2(StorCli):
     """
 
     name = "storcli2"
-    commands = ("storcli2",)
-    folders = ("/opt/MegaRAID/storcli2",)
     order = ("read", "write", "drive_cache")
 
     settings: t.ClassVar[Settings] = {
@@ -285,5 +283,3 @@ class PercCli2(StorCli2):
     """perccli2: storcli2 under Dell's name."""
 
     name = "perccli2"
-    commands = ("perccli2",)
-    folders = ("/opt/MegaRAID/perccli2",)

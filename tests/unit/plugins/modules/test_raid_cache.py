@@ -109,7 +109,7 @@ def test_missing_tool_is_named_with_the_searched_folders(run, tmp_path):
         pytest.skip("this machine has a real arcconf")
     assert failed["error"] == "tool_missing"
     assert "proprietary" in failed["msg"]
-    assert all(folder in failed["msg"] for folder in registry.PROVIDERS["arcconf"].folders)
+    assert all(folder in failed["msg"] for folder in registry.TOOLS["arcconf"].folders)
     _code, failed = run(raid_cache, controllers=[{"provider": "arcconf", "tool_path": str(tmp_path / "none")}])
     assert failed["error"] == "tool_missing"
 

@@ -102,6 +102,11 @@ def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str
     return read
 
 
+def read_compared(database: DuckDBPyConnection, campaign: str) -> Rows:
+    """Of :func:`read_rows` what an answer needs, without what hosts did together."""
+    return Rows(campaign, read_measurements(database), _drives(database), settings=_settings(database))
+
+
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:
     """The series of the table ``intervals`` that vary most, and how many there are.
 

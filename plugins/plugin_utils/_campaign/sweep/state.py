@@ -32,6 +32,8 @@ class HostState:
     :param variables: by variant.
     :param refused: reason by variant.
     :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``.
+    :param repeats: of each variant in any case; ``most_repeats``: at most, where nothing is decided.
+    :param closed: ``after`` (repeats) and ``reason`` of each variant that is not measured again.
     :param restored: whether the host is as it was; empty if it is, else the reason.
     """
 
@@ -47,6 +49,9 @@ class HostState:
     steps: dict[str, dict[str, t.Any]] = field(default_factory=dict)
     restored: bool = False
     problem: str = ""
+    repeats: int = 0
+    most_repeats: int = 0
+    closed: dict[str, dict[str, t.Any]] = field(default_factory=dict)
 
     def state_of(self, key: str) -> str:
         return str(self.steps.get(key, {}).get("state", ""))

@@ -17,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import read_distributions
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.progress import with_design
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
@@ -83,4 +84,4 @@ def analysed(
         distributions = read_distributions(database, read, host_classes(read, options.host_class))
     finally:
         database.close()
-    return analysis.analyse(read, series, total, bands, campaign, options, now, known.points if known else None, distributions)
+    return analysis.analyse(read, series, total, bands, campaign, with_design(options, campaign), now, known.points if known else None, distributions)

@@ -39,8 +39,8 @@ Side = t.Mapping[str, "list[Measurement]"]
 #: What settles a pair; what cannot be compared does not become comparable by repeats.
 _SETTLED = ("better", "worse", "same", "not_comparable")
 
-#: No workload has more repeats than this; a search for the number that can decide ends here.
-_MOST = 50
+#: Of one variant. More show what needs no sweep, and their exact distribution takes long.
+MOST_REPEATS = 50
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Design:
         if not self.is_sequential:
             return FEWEST_REPEATS
         return first_decision(self.looks) or next(
-            (last for last in range(self.last + 1, _MOST) if first_decision(planned_looks(self.first, last, self.comparisons))), _MOST
+            (last for last in range(self.last + 1, MOST_REPEATS) if first_decision(planned_looks(self.first, last, self.comparisons))), MOST_REPEATS
         )
 
     @property

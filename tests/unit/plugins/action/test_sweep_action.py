@@ -14,6 +14,8 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import stopping
+from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 
 DISK = "/dev/disk/by-id/ata-A"
 SUITES = {"mine": {"cells": [{"name": "a", "job": {"rw": "randwrite", "bs": "4k", "runtime": 20, "time_based": 1}}]}}
@@ -38,7 +40,7 @@ class Campaign:
     def run(self, operation, *, check_mode=False, **args):
         action = object.__new__(sweep.ActionModule)
         vars(action).update(
-            _display=types.SimpleNamespace(display=self.printed.append),
+            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append),
             _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.path), **args}, check_mode=check_mode, async_val=0, diff=False),
             _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
             _play_context=None,
@@ -204,3 +206,81 @@ def test_refuses_targets_of_the_command_line_only_if_they_are_varied(campaign, m
     monkeypatch.setattr(sweep, "load_extra_vars", lambda _loader: targets)
     variants = [{"name": "one", **AXES["drive"][False], **(targets if varied else {})}]
     assert bool(campaign.run("devices", variants=variants).get("failed")) is failed
+
+
+# --- repeats that are added
+
+
+def sequential(campaign, monkeypatch, **speeds):
+    """A sweep of up to 12 repeats whose results are those of a campaign with known speeds."""
+    monkeypatch.setattr(sweep.progress, "require_libraries", lambda: None)
+    opened = campaign.open(repeats=2, max_repeats=12)
+    speeds = {"baseline": 1.0, "drive_off": 2.0, **speeds}
+    measured = [
+        report_rows.measurement("node1", name, repeat=repeat, iops=1000 * speed + repeat, started=1e9 + place)
+        for place, (name, speed) in enumerate(speeds.items())
+        for repeat in range(1, 6)
+    ]
+    monkeypatch.setattr(
+        sweep.progress,
+        "read_progress",
+        lambda _campaign, design, repeats, baseline: stopping.progress_after(report_rows.Rows("night", measured), design, repeats, baseline=baseline),
+    )
+    return opened
+
+
+def test_steps_up_to_the_most_repeats_are_due_and_a_range_is_printed(campaign, monkeypatch):
+    opened = sequential(campaign, monkeypatch)
+    assert (len(opened["steps"]), opened["repeats"], opened["in_any_case"]) == (24, 12, 5)
+    assert "node1: 2 variants, 10 steps to 24, about" in opened["text"]
+    assert "repeats 6 to 12: only variants that are not decided, which is possible from repeat 5 on" in opened["text"]
+
+
+def test_decided_variants_are_recorded_and_not_due_again(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    assert campaign.run("decide", repeat=4, baseline="baseline")["closed"] == {"node1": []}
+    decided = campaign.run("decide", repeat=5, baseline="baseline")
+    assert decided["closed"] == {"node1": ["baseline", "drive_off"]}
+    assert "node1, after 5 repeats: randwrite-4k: drive_off leads, 2 times as fast as baseline (shown)" in decided["text"]
+    assert "all variants are decided" in decided["text"]
+    assert campaign.state.closed["baseline"] == {"after": 5, "reason": "shown to be slower than drive_off"}
+    assert campaign.open(repeats=2, max_repeats=12)["steps"] == []
+
+
+def test_a_decision_that_was_not_recorded_is_made_again(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    first = campaign.run("decide", repeat=5, baseline="baseline")
+    state = campaign.state
+    state.closed = {}
+    states.save(campaign.path, state)
+    assert campaign.run("decide", repeat=5, baseline="baseline") == first
+
+
+def test_results_that_cannot_be_read_close_nothing(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+
+    def broken(*_args):
+        raise states.BadInput("the tables are gone")
+
+    monkeypatch.setattr(sweep.progress, "read_progress", broken)
+    assert campaign.run("decide", repeat=5)["closed"] == {}
+
+
+def test_added_repeats_that_were_not_taken_are_no_problem(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    state = campaign.state
+    for key in state.order[:10]:
+        state.note(key, states.DONE)
+    states.save(campaign.path, state)
+    campaign.run("restored", state="done")
+    assert campaign.run("finish")["problems"] == []
+    assert "not decided after 5 repeats: baseline, drive_off" in campaign.run("finish")["text"]
+
+
+def test_a_sweep_that_could_never_decide_without_a_library_is_refused(campaign, monkeypatch):
+    def missing():
+        raise states.BadInput("Statistics of results needs the Python library numpy")
+
+    monkeypatch.setattr(sweep.progress, "require_libraries", missing)
+    assert campaign.open(repeats=2, max_repeats=12)["failed"]
+    assert campaign.open(repeats=2).get("failed") is None

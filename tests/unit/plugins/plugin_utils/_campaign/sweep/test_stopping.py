@@ -41,7 +41,7 @@ def rows(repeats=6, *, hosts=("node1",), cell="randwrite-4k", seed=1, **speeds):
 def test_equal_variants_have_a_winner_in_at_most_five_of_a_hundred_sweeps():
     chance = random.Random(20261125)
     truth = dict.fromkeys(("baseline", "one", "two"), 1.0)
-    found = [swept(lambda: chance.gauss(1, 0.05), truth, Design(4, 8, 2)) for _sweep in range(100)]
+    found = [swept(lambda: chance.gauss(1, 0.05), truth, Design(4, 7, 2)) for _sweep in range(100)]
     assert sum(one.winner is not None for one in found) <= 5
 
 

@@ -31,6 +31,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.measurement
   - cachefleet.storage._options.campaign
   - cachefleet.storage._options.measurement
+  - cachefleet.storage._options.protected_drives
 attributes:
   check_mode:
     details: Targets are examined and jobs are validated with the fio of the host, but nothing is run.
@@ -211,7 +212,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell impor
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.control import spool_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION, read_stack
 
 TARGET = {
     "device": {"type": "str"},
@@ -232,6 +233,7 @@ ARGUMENTS = {
     "cells": {"type": "list", "elements": "dict", "required": True, "options": CELL},
     "series": {"type": "bool", "default": False},
     "replace": {"type": "bool", "default": False},
+    **PROTECTED_DRIVES_OPTION,
 }
 
 
@@ -243,7 +245,7 @@ def main() -> None:
         signal.signal(number, signal.default_int_handler)
     try:
         runner = Runner()
-        host = MeasuredHost(runner, lambda: read_stack(runner))
+        host = MeasuredHost(runner, lambda: read_stack(runner, protected=options["protected_drives"]))
         result = measure(order_of(options), spool_of(options["spool"], options["campaign"]), host, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.to_dict())

@@ -21,6 +21,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
@@ -180,7 +181,7 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _Querie
     return DiskFinding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 
-def volume_finding(controller: Controller, volume: Volume, protected: t.Container[str] = frozenset()) -> DiskFinding:
+def volume_finding(controller: Controller, volume: Volume, protected: t.Collection[str] = frozenset()) -> DiskFinding:
     """What a flushed write on a volume is worth, as far as its controller decides; pure.
 
     The worst word counts: what loses writes, then what is not known, then what keeps them.
@@ -325,17 +326,21 @@ def _holding(controller: Controller, volume: Volume) -> list[Drive | None]:
     return [drive for drive in members if drive is None or drive.usage != "spare"]
 
 
-def _all_protected(controller: Controller, volume: Volume, protected: t.Container[str]) -> bool:
+def _all_protected(controller: Controller, volume: Volume, protected: t.Collection[str]) -> bool:
     """Whether every drive of a volume is declared to keep its cache."""
     known = _holding(controller, volume)
     return (
         bool(known)
         and not volume.members_untold
         and all(
-            drive is not None and any(word is not None and word.strip().lower() in protected for word in (drive.serial, drive.wwn, drive.model))
+            drive is not None and any(_is_declared(word.strip().lower(), protected) for word in (drive.serial, drive.wwn, drive.model) if word is not None)
             for drive in known
         )
     )
+
+
+def _is_declared(name: str, protected: t.Collection[str]) -> bool:
+    return name in protected or any(fits(text, (name,)) for text in protected)
 
 
 def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:

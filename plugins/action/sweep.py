@@ -157,7 +157,7 @@ class ActionModule(ActionBase):
         state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"])
         states.save(campaign, state)
         if options["state"] != states.MEASURING:
-            self._display.display(text.progress_text(state, key, options["left"]))
+            self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}
 
     def _decide(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
@@ -166,12 +166,12 @@ class ActionModule(ActionBase):
         found = states.load_all(campaign)
         design = design_of(found)
         if design is None:
-            return {"closed": {}, "text": ""}
+            return {"closed": {}, "needed": {}, "text": ""}
         try:
             classes = progress.read_progress(campaign, design, repeats, options["baseline"])
         except StorageError as error:
             self._display.warning(f"Which variants are decided is not known, so all are measured again: {error.message}")
-            return {"closed": {}, "text": ""}
+            return {"closed": {}, "needed": {}, "text": ""}
         of_host = {host: one.closed for one in classes for host in one.hosts}
         for state in found:
             closed = {name: vars(one) for name, one in of_host.get(state.host, {}).items()}
@@ -180,7 +180,8 @@ class ActionModule(ActionBase):
                 states.save(campaign, state)
         said = text.round_text(classes, repeats)
         self._display.display(said)
-        return {"closed": {state.host: list(state.closed) for state in found}, "text": said}
+        needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in found}
+        return {"closed": {state.host: list(state.closed) for state in found}, "needed": needed, "text": said}
 
     def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         """What is there now beside the journal; both are descriptions of the same settings."""
@@ -275,7 +276,7 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
         raise BadInput("sweep_repeats must be at least 1.")
     if repeats > MOST_REPEATS:
         raise BadInput(f"sweep_repeats and sweep_max_repeats must be at most {MOST_REPEATS}.")
-    cost: dict[tuple[str, int], tuple[float, int]] = {}
+    cost: dict[tuple[str, int], tuple[float, int, float]] = {}
     given = options["measurement"]
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
     # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
@@ -294,7 +295,9 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
             )
             if not plan.runs and number == 1:
                 raise BadInput("Nothing would be measured: set fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
-            cost[name, number] = (plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wear_of(plan)))
+            wears = wear_of(plan)
+            worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
+            cost[name, number] = (plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wears), worn)
     names = [one.name for one in variants if one.name in planned.variables]
     return [SweepStep(name, number, *cost[name, min(number, 2)]) for name, number in in_order(names, repeats)]
 

@@ -172,6 +172,10 @@ closed:
   description: The variants that are not measured again, by host.
   type: dict
   returned: with O(operation=decide)
+needed:
+  description: The seconds that the next repeat takes on each host, by what was measured.
+  type: dict
+  returned: with O(operation=decide)
 budget_seconds:
   description: The rest of the budget; null without one.
   type: float

@@ -68,6 +68,19 @@ class HostState:
         """Seconds of all steps."""
         return sum(float(one.get("seconds", 0)) for one in self.steps.values())
 
+    def seconds_of(self, variant: str) -> float | None:
+        """The duration of the last step of a variant that was measured, else of any; ``None`` before the first. A fill is in the first ones only."""
+        done = [key for key in self.order if self.state_of(key) == DONE]
+        own = [key for key in done if key.rpartition("/")[0] == variant]
+        return float(self.steps[(own or done)[-1]]["seconds"]) if done else None
+
+    def seconds_of_next(self, repeat: int | None = None) -> float | None:
+        """What the steps of a repeat take that are not decided, by what was measured; all that are left without one."""
+        keys = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and repeat in (None, int(key.rpartition("/")[2]))]
+        names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in self.closed and name not in self.refused]
+        seconds = [self.seconds_of(name) for name in names]
+        return None if None in seconds else sum(one for one in seconds if one is not None)
+
 
 def file_of(campaign: Path, host: str) -> Path:
     """:raises BadInput: for a name that no file can have."""

@@ -37,7 +37,7 @@ def plan_text(
     lines = [
         f"{host}: {_counted(len(names), 'variant')}, {_counted(len(certain), 'step')}{f' to {len(steps)}' if more else ''}, about {duration(total)}"
         f"{f' to {duration(sum(step.seconds for step in steps))}' if more else ''},"
-        f" writes at most {format_size(sum(step.written for step in steps))}"
+        f" writes at most {format_size(sum(step.written for step in steps))}{_worn(sum(step.worn for step in steps))}"
     ]
     if done:
         lines[0] += f"; {done} steps are done"
@@ -109,6 +109,10 @@ def problems_of(states: t.Sequence[HostState], only: t.Collection[str]) -> list[
         if missing:
             found.append(f"{state.host}: {_counted(len(missing), 'step')} not measured, the first is {missing[0]}")
     return found
+
+
+def _worn(percent: float) -> str:
+    return f" ({percent:.2g} % of the rated endurance)" if percent else ""
 
 
 def _is_due(state: HostState, key: str) -> bool:

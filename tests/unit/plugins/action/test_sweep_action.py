@@ -284,3 +284,21 @@ def test_a_sweep_that_could_never_decide_without_a_library_is_refused(campaign, 
     monkeypatch.setattr(sweep.progress, "require_libraries", missing)
     assert campaign.open(repeats=2, max_repeats=12)["failed"]
     assert campaign.open(repeats=2).get("failed") is None
+
+
+def test_the_time_left_is_that_of_what_was_measured(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    state = campaign.state
+    # The first repeat of a variant has a fill.
+    for key, seconds in (("baseline/1", 90), ("drive_off/1", 100), ("drive_off/2", 40)):
+        state.note(key, states.DONE, seconds=seconds)
+    states.save(campaign.path, state)
+    assert campaign.state.seconds_of_next() == 11 * 90 + 10 * 40
+    assert campaign.state.seconds_of_next(3) == 90 + 40
+    assert states.HostState("node1", "", "", {}, {}, {}, order=["a/1"]).seconds_of_next() is None
+    assert campaign.run("decide", repeat=2)["needed"] == {"node1": 130}
+
+
+def test_the_plan_has_the_share_of_the_endurance(campaign):
+    worn = {**MEASUREMENT, "targets": [{**MEASUREMENT["targets"][0], "endurance": "1GB"}]}
+    assert "writes at most 80 MiB (8.4 % of the rated endurance)" in campaign.open(measurement=worn)["text"]

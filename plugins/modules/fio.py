@@ -208,11 +208,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.control import spool_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION, read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 TARGET = {
     "device": {"type": "str"},

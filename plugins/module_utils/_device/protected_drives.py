@@ -21,6 +21,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
+#: The option of modules that take declarations.
+PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": "str", "default": []}}
+
 #: A pattern with fewer letters and digits than this would declare drives that nobody thought of.
 _FEWEST = 4
 
@@ -51,6 +54,12 @@ def is_declared(devices: Devices, device: BlockDevice, texts: t.Iterable[str]) -
 def fits(text: str, names: t.Iterable[t.Optional[str]]) -> bool:
     """Whether a pattern fits one of the names of a drive; a text without wildcards fits none."""
     return _is_pattern(text) and any(name is not None and fnmatch.fnmatchcase(name.strip(), text.strip()) for name in names)
+
+
+def declares(texts: t.Iterable[str], names: t.Iterable[t.Optional[str]]) -> bool:
+    """Whether one of the names of a drive behind a controller is declared; their tools differ in upper and lower case."""
+    known = [name.strip().lower() for name in names if name is not None]
+    return any(text.strip().lower() in known or fits(text.lower(), known) for text in texts)
 
 
 def _is_pattern(text: str) -> bool:

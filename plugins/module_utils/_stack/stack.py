@@ -106,10 +106,6 @@ READERS: tuple[Reader, ...] = (
 )
 
 
-#: The option of modules that read a stack, for the parameter ``protected``.
-PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": "str", "default": []}}
-
-
 def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = ()) -> Stack:
     """Every block device of the host, and every ZFS pool, with all its layers.
 

@@ -160,7 +160,7 @@ class ActionModule(ActionBase):
             self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}
 
-    def _decide(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+    def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         """Which variants are measured again, from all results of the campaign: the same whenever it is asked after so many repeats."""
         campaign, repeats = Path(options["path"]), options["repeat"]
         found = states.load_all(campaign)
@@ -173,15 +173,17 @@ class ActionModule(ActionBase):
             self._display.warning(f"Which variants are decided is not known, so all are measured again: {error.message}")
             return {"closed": {}, "needed": {}, "text": ""}
         of_host = {host: one.closed for one in classes for host in one.hosts}
-        for state in found:
+        # The states of other hosts may be written by another controller right now.
+        ours = [state for state in found if state.host in (variables.get("ansible_play_hosts_all") or [])]
+        for state in ours:
             closed = {name: vars(one) for name, one in of_host.get(state.host, {}).items()}
             if closed != state.closed:
                 state.closed = closed
                 states.save(campaign, state)
         said = text.round_text(classes, repeats)
         self._display.display(said)
-        needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in found}
-        return {"closed": {state.host: list(state.closed) for state in found}, "needed": needed, "text": said}
+        needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
+        return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": said}
 
     def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         """What is there now beside the journal; both are descriptions of the same settings."""

@@ -302,3 +302,18 @@ def test_the_time_left_is_that_of_what_was_measured(campaign, monkeypatch):
 def test_the_plan_has_the_share_of_the_endurance(campaign):
     worn = {**MEASUREMENT, "targets": [{**MEASUREMENT["targets"][0], "endurance": "1GB"}]}
     assert "writes at most 80 MiB (8.4 % of the rated endurance)" in campaign.open(measurement=worn)["text"]
+
+
+def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    other = states.HostState("node2", "", "", {}, {}, campaign.state.variables, repeats=2, most_repeats=12)
+    states.save(campaign.path, other)
+    written = []
+    monkeypatch.setattr(sweep.states, "save", lambda _campaign, state: written.append(state.host))
+    assert campaign.run("decide", repeat=5, baseline="baseline")["closed"].keys() == {"node1"}
+    assert written == ["node1"]
+
+
+@pytest.mark.parametrize(("changes", "message"), [({"repeats": 0}, "sweep_repeats must be at least 1."), ({"max_repeats": 51}, "must be at most 50.")])
+def test_invalid_repeats_are_refused(campaign, changes, message):
+    assert message in campaign.open(**changes)["msg"]

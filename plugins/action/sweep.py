@@ -165,7 +165,8 @@ class ActionModule(ActionBase):
         campaign, repeats = Path(options["path"]), options["repeat"]
         found = states.load_all(campaign)
         design = design_of(found)
-        if design is None:
+        repeats = min(repeats, max((state.repeats_done for state in found), default=0))
+        if design is None or not repeats:
             return {"closed": {}, "needed": {}, "text": ""}
         try:
             classes = progress.read_progress(campaign, design, repeats, options["baseline"])

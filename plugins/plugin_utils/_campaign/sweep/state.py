@@ -68,6 +68,11 @@ class HostState:
         """Seconds of all steps."""
         return sum(float(one.get("seconds", 0)) for one in self.steps.values())
 
+    @property
+    def repeats_done(self) -> int:
+        """The last repeat of which a step is done."""
+        return max((int(key.rpartition("/")[2]) for key in self.steps if self.state_of(key) == DONE), default=0)
+
     def seconds_of(self, variant: str) -> float | None:
         """The duration of the last step of a variant that was measured, else of any; ``None`` before the first. A fill is in the first ones only."""
         done = [key for key in self.order if self.state_of(key) == DONE]

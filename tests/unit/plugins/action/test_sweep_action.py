@@ -211,11 +211,15 @@ def test_refuses_targets_of_the_command_line_only_if_they_are_varied(campaign, m
 # --- repeats that are added
 
 
-def sequential(campaign, monkeypatch, **speeds):
-    """A sweep of up to 12 repeats whose results are those of a campaign with known speeds."""
+def sequential(campaign, monkeypatch, done=5):
+    """A sweep of up to 12 repeats of which five are measured, with known speeds."""
     monkeypatch.setattr(sweep.progress, "require_libraries", lambda: None)
     opened = campaign.open(repeats=2, max_repeats=12)
-    speeds = {"baseline": 1.0, "drive_off": 2.0, **speeds}
+    speeds = {"baseline": 1.0, "drive_off": 2.0}
+    state = campaign.state
+    for key in state.order[: 2 * done]:
+        state.note(key, states.DONE)
+    states.save(campaign.path, state)
     measured = [
         report_rows.measurement("node1", name, repeat=repeat, iops=1000 * speed + repeat, started=1e9 + place)
         for place, (name, speed) in enumerate(speeds.items())
@@ -268,10 +272,6 @@ def test_results_that_cannot_be_read_close_nothing(campaign, monkeypatch):
 
 def test_added_repeats_that_were_not_taken_are_no_problem(campaign, monkeypatch):
     sequential(campaign, monkeypatch)
-    state = campaign.state
-    for key in state.order[:10]:
-        state.note(key, states.DONE)
-    states.save(campaign.path, state)
     campaign.run("restored", state="done")
     assert campaign.run("finish")["problems"] == []
     assert "not decided after 5 repeats: baseline, drive_off" in campaign.run("finish")["text"]
@@ -287,7 +287,7 @@ def test_a_sweep_that_could_never_decide_without_a_library_is_refused(campaign, 
 
 
 def test_the_time_left_is_that_of_what_was_measured(campaign, monkeypatch):
-    sequential(campaign, monkeypatch)
+    sequential(campaign, monkeypatch, done=0)
     state = campaign.state
     # The first repeat of a variant has a fill.
     for key, seconds in (("baseline/1", 90), ("drive_off/1", 100), ("drive_off/2", 40)):
@@ -317,3 +317,10 @@ def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(camp
 @pytest.mark.parametrize(("changes", "message"), [({"repeats": 0}, "sweep_repeats must be at least 1."), ({"max_repeats": 51}, "must be at most 50.")])
 def test_invalid_repeats_are_refused(campaign, changes, message):
     assert message in campaign.open(**changes)["msg"]
+
+
+def test_the_decision_at_the_end_is_that_of_the_repeats_that_were_measured(campaign, monkeypatch):
+    sequential(campaign, monkeypatch, done=4)
+    assert "after 4 repeats" in campaign.run("decide", repeat=12, baseline="baseline")["text"]
+    assert sequential(campaign, monkeypatch) and campaign.run("decide", repeat=12, baseline="baseline")["closed"] == {"node1": ["baseline", "drive_off"]}
+    assert "not decided" not in campaign.run("finish")["text"]

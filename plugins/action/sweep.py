@@ -21,10 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, host_sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order, within
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
     CACHES,
     LAYER_VARIABLES,
@@ -100,24 +101,34 @@ class ActionModule(ActionBase):
         if known is not None:
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             _require_unchanged(known, description, planned)
-        steps = _steps(options, variants, planned)
+        design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
+        steps = _steps(options, variants, planned, design.last)
+        if design.is_sequential:
+            # Without its libraries nothing would ever be decided.
+            progress.require_libraries()
         budget = options["budget"] * 3600 if options["budget"] > 0 else None
         spent = 0.0 if known is None else known.spent
         done = [step for step in steps if known is not None and known.state_of(step.key) == states.DONE]
-        kept, left_out = within([step for step in steps if step not in done], None if budget is None else budget - spent)
+        open_steps = [step for step in steps if step not in done and step.variant not in planned.refused]
+        kept, left_out = within([step for step in open_steps if step.repeat <= design.in_any_case], None if budget is None else budget - spent)
+        # How many more there will be is decided by the results, and whether they fit by the time that is left then.
+        kept += [step for step in open_steps if step.repeat > design.in_any_case and not left_out]
         created = str(journal.get("created") or datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
         state = known or states.HostState(host, str(found.get("machine_id") or ""), created, {}, {}, {})
         state.found, state.restore = description.contents(), planned.restore
         # What it was measured with stays, whatever a later run varies.
         state.variables = {**state.variables, **planned.variables}
         state.refused, state.order, state.left_out = dict(planned.refused), [step.key for step in steps], [step.key for step in left_out]
+        state.repeats, state.most_repeats = design.first, design.last
         # A host without a journal is in no sweep any more, whichever controller has restored it.
-        state.restored, state.problem = not journal and not kept, ""
+        due = [step for step in kept if step.variant not in state.closed]
+        state.restored, state.problem = not journal and not due, ""
         if campaign and not self._task.check_mode:
             states.save(campaign, state)
-        due = [{**vars(step), "key": step.key, "state": state.state_of(step.key)} for step in kept]
         return {
-            "steps": due,
+            "steps": [{**vars(step), "key": step.key, "state": state.state_of(step.key)} for step in due],
+            "repeats": design.last,
+            "in_any_case": design.in_any_case,
             "variables": {name: {variable: one.get(variable, []) for variable in LAYER_VARIABLES} for name, one in planned.variables.items()},
             "targets": {one.name: one.variables.get(TARGETS, options["measurement"]["targets"]) for one in variants},
             "restore": {variable: planned.restore.get(variable, []) for variable in LAYER_VARIABLES},
@@ -129,7 +140,7 @@ class ActionModule(ActionBase):
                 "restore": planned.restore,
             },
             "budget_seconds": None if budget is None else budget - spent,
-            "text": text.plan_text(host, [*done, *kept], left_out, planned.refused, known),
+            "text": text.plan_text(host, [*done, *due], left_out, planned.refused, known, design),
             "refused": dict(planned.refused),
         }
 
@@ -146,8 +157,34 @@ class ActionModule(ActionBase):
         state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"])
         states.save(campaign, state)
         if options["state"] != states.MEASURING:
-            self._display.display(text.progress_text(state, key, options["left"]))
+            self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}
+
+    def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        """Which variants are measured again, from all results of the campaign: the same whenever it is asked after so many repeats."""
+        campaign, repeats = Path(options["path"]), options["repeat"]
+        found = states.load_all(campaign)
+        design = design_of(found)
+        repeats = min(repeats, max((state.repeats_done for state in found), default=0))
+        if design is None or not repeats:
+            return {"closed": {}, "needed": {}, "text": ""}
+        try:
+            classes = progress.read_progress(campaign, design, repeats, options["baseline"])
+        except StorageError as error:
+            self._display.warning(f"Which variants are decided is not known, so all are measured again: {error.message}")
+            return {"closed": {}, "needed": {}, "text": ""}
+        of_host = {host: one.closed for one in classes for host in one.hosts}
+        # The states of other hosts may be written by another controller right now.
+        ours = [state for state in found if state.host in (variables.get("ansible_play_hosts_all") or [])]
+        for state in ours:
+            closed = {name: vars(one) for name, one in of_host.get(state.host, {}).items()}
+            if closed != state.closed:
+                state.closed = closed
+                states.save(campaign, state)
+        said = text.round_text(classes, repeats)
+        self._display.display(said)
+        needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
+        return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": said}
 
     def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         """What is there now beside the journal; both are descriptions of the same settings."""
@@ -226,7 +263,7 @@ def _instead(name: str) -> str:
     """Where a variable belongs that a sweep does not accept from the command line."""
     if name in (*LAYER_VARIABLES, TARGETS):
         return "set it in the inventory or in a variant"
-    return "use sweep_repeats" if name == "fio_benchmark_repeats" else "leave it out"
+    return "use sweep_repeats and sweep_max_repeats" if name == "fio_benchmark_repeats" else "leave it out"
 
 
 def _variants(options: t.Mapping[str, t.Any]) -> list[Variant]:
@@ -236,12 +273,13 @@ def _variants(options: t.Mapping[str, t.Any]) -> list[Variant]:
     return [*([Variant(baseline, {})] if baseline else []), *given]
 
 
-def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep) -> list[SweepStep]:
+def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> list[SweepStep]:
     """All steps of a host, with their expected duration."""
-    repeats = options["repeats"]
-    if repeats < 1:
+    if options["repeats"] < 1:
         raise BadInput("sweep_repeats must be at least 1.")
-    cost: dict[tuple[str, int], tuple[float, int]] = {}
+    if repeats > MOST_REPEATS:
+        raise BadInput(f"sweep_repeats and sweep_max_repeats must be at most {MOST_REPEATS}.")
+    cost: dict[tuple[str, int], tuple[float, int, float]] = {}
     given = options["measurement"]
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
     # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
@@ -260,7 +298,9 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
             )
             if not plan.runs and number == 1:
                 raise BadInput("Nothing would be measured: set fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
-            cost[name, number] = (plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wear_of(plan)))
+            wears = wear_of(plan)
+            worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
+            cost[name, number] = (plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wears), worn)
     names = [one.name for one in variants if one.name in planned.variables]
     return [SweepStep(name, number, *cost[name, min(number, 2)]) for name, number in in_order(names, repeats)]
 

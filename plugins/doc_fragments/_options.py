@@ -15,7 +15,8 @@ class ModuleDocFragment:
 options:
   protected_drives:
     description:
-      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection).
+      - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection), or patterns of models
+        or serial numbers, such as V(*SSDSC2BB*).
       - There is no standard way to detect this protection, so it must be declared. Otherwise every volatile cache is considered unprotected.
     type: list
     elements: str

@@ -27,6 +27,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.measurement
   - cachefleet.storage._options.campaign
   - cachefleet.storage._options.measurement
+  - cachefleet.storage._options.protected_drives
 attributes:
   check_mode:
     details: Targets, the version of fio, its engines and all job files are checked, but nothing is started or stopped.
@@ -259,6 +260,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
@@ -286,6 +288,7 @@ ARGUMENTS = {
     "sample_interval": {"type": "float", "default": 5},
     "replace": {"type": "bool", "default": False},
     "barrier_timeout": {"type": "float", "default": 900},
+    **PROTECTED_DRIVES_OPTION,
 }
 
 
@@ -296,7 +299,12 @@ def main() -> None:
         spool = control.spool_of(options["spool"], options["campaign"])
         if options["state"] == "started":
             runner = Runner()
-            result = control.start(read_order(options), spool, MeasuredHost(runner, lambda: read_stack(runner)), check_mode=module.check_mode)
+            result = control.start(
+                read_order(options),
+                spool,
+                MeasuredHost(runner, lambda: read_stack(runner, protected=options["protected_drives"])),
+                check_mode=module.check_mode,
+            )
         else:
             act = control.stop if options["state"] == "stopped" else control.pack
             result = act(spool, check_mode=module.check_mode)

@@ -251,7 +251,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 

@@ -167,6 +167,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.layer
+  - cachefleet.storage._options.protected_drives
 notes:
   - One read needs three commands of C(storcli) and its relatives (four if a battery or capacitor is not healthy), one of C(ssacli), and one of
     C(arcconf) plus one for each controller.
@@ -263,13 +264,14 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import argument_spec, parse_controllers
 
 
 def main():
-    module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    run_layer(module, lambda: RaidCacheLayer.with_tools(Runner(), parse_controllers(module.params["controllers"])))
+    module = AnsibleModule(argument_spec={**argument_spec(), **PROTECTED_DRIVES_OPTION}, supports_check_mode=True)
+    run_layer(module, lambda: RaidCacheLayer.with_tools(Runner(), parse_controllers(module.params["controllers"], module.params["protected_drives"])))
 
 
 if __name__ == "__main__":

@@ -26,12 +26,13 @@ options:
       - V(open) determines the steps of the host and writes its state.
       - V(show) prints a plan.
       - V(note) records how a step ended.
+      - V(decide) determines from the results of all hosts which variants are measured again after O(repeat) repeats, and prints which one leads.
       - V(verify) compares a host with its journal.
       - V(restored) records whether the host was restored.
       - V(recall) returns the journal of the host, or if it has none the copy on the controller of a host that is not restored.
       - V(finish) prints the result of all hosts and writes the recommendations.
     type: str
-    choices: [devices, open, show, note, verify, restored, recall, finish]
+    choices: [devices, open, show, note, decide, verify, restored, recall, finish]
     required: true
   path:
     description: The folder of the campaign.
@@ -54,9 +55,13 @@ options:
     type: str
     default: ""
   repeats:
-    description: Repeats of each variant.
+    description: Repeats of each variant in any case.
     type: int
     default: 4
+  max_repeats:
+    description: Repeats of each variant that is not decided, at most. Not more than O(repeats) measures a fixed number.
+    type: int
+    default: 0
   budget:
     description: Hours that the sweep may take; V(0) sets no limit.
     type: float
@@ -82,7 +87,7 @@ options:
     type: str
     default: ""
   repeat:
-    description: The repeat of a step.
+    description: The repeat of a step, or with O(operation=decide) the number of repeats that are finished.
     type: int
     default: 1
   state:
@@ -155,6 +160,22 @@ journal:
   description: The journal to write on the host, or from which it is restored.
   type: dict
   returned: with O(operation=open) and O(operation=recall)
+repeats:
+  description: Repeats of each variant, at most.
+  type: int
+  returned: with O(operation=open)
+in_any_case:
+  description: Repeats before which nothing can stop.
+  type: int
+  returned: with O(operation=open)
+closed:
+  description: The variants that are not measured again, by host.
+  type: dict
+  returned: with O(operation=decide)
+needed:
+  description: The seconds that the next repeat takes on each host, by what was measured.
+  type: dict
+  returned: with O(operation=decide)
 budget_seconds:
   description: The rest of the budget; null without one.
   type: float
@@ -166,7 +187,7 @@ refused:
 text:
   description: The plan of the host, or the result of all hosts.
   type: str
-  returned: with O(operation=open) and O(operation=finish)
+  returned: with O(operation=open), O(operation=decide) and O(operation=finish)
 problems:
   description: Why the sweep is not complete, one sentence each.
   type: list
@@ -187,13 +208,14 @@ from ansible.module_utils.basic import AnsibleModule
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "operation": {"type": "str", "required": True, "choices": ["devices", "open", "show", "note", "verify", "restored", "recall", "finish"]},
+        "operation": {"type": "str", "required": True, "choices": ["devices", "open", "show", "note", "decide", "verify", "restored", "recall", "finish"]},
         "path": {"type": "str", "default": ""},
         "variants": {"type": "raw", "default": []},
         "axes": {"type": "raw", "default": {}},
         "exclude": {"type": "raw", "default": []},
         "baseline": {"type": "str", "default": ""},
         "repeats": {"type": "int", "default": 4},
+        "max_repeats": {"type": "int", "default": 0},
         "budget": {"type": "float", "default": 0},
         "settle": {"type": "float", "default": 0},
         "measurement": {"type": "dict", "default": {}},

@@ -33,6 +33,9 @@ ELSEWHERE = frozenset(
     }
 )
 
+#: Variables that several roles use.
+_OF_SEVERAL_ROLES: t.Mapping[str, t.Mapping[str, t.Any]] = {"storage_protected_drives": {"type": "list", "elements": "str"}}
+
 _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
 
 _MOST_HOSTS = 3
@@ -55,7 +58,7 @@ class RoleVariables:
     def __init__(self, roles: Path = _ROLES) -> None:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.roles: list[str] = []
-        self._options: dict[str, dict[str, t.Any]] = {}
+        self._options: dict[str, t.Mapping[str, t.Any]] = dict(_OF_SEVERAL_ROLES)
         self._known: set[str] = set(ELSEWHERE)
         for path in sorted(roles.glob("*/meta/argument_specs.yml")):
             self.roles.append(path.parent.parent.name)
@@ -90,6 +93,9 @@ def _type_errors(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.It
         return
     if kind == "dict" and not isinstance(value, dict):
         yield f"{name} must be a dictionary"
+        return
+    if kind == "list" and name in _OF_SEVERAL_ROLES and not isinstance(value, list):
+        yield f"{name} must be a list"
         return
     for error in ArgumentSpecValidator({name: dict(option)}).validate({name: value}).errors:
         wrong = _CONVERSION.search(str(error))

@@ -113,7 +113,7 @@ def _raid_stages(request: HostRequest, *, removed: bool) -> list[Stage]:
         from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
         from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 
-        return RaidCacheLayer.with_tools(host.runner, parse_controllers(request.policies))
+        return RaidCacheLayer.with_tools(host.runner, parse_controllers(request.policies, request.protected_drives))
 
     def make_ssd_caches(host: Host) -> AnyLayer:
         from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer

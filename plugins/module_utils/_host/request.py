@@ -44,6 +44,7 @@ class HostRequest:
     :param tools: ``tool_dirs``, ``kernel_module`` and ``protected_drives``, by type.
     :param migrating: the caches that may replace one of another type.
     :param queues: the parameters of ``block_queue``; ``network`` those of ``storage_network``. ``None`` if there is nothing to do.
+    :param protected_drives: declarations of drives that keep their cache through a power cut.
     """
 
     drives: t.Sequence[Entry] = ()
@@ -55,6 +56,7 @@ class HostRequest:
     migrating: t.Sequence[Entry] = ()
     queues: Params | None = None
     network: Params | None = None
+    protected_drives: t.Sequence[str] = ()
 
     @property
     def serves(self) -> bool:
@@ -84,6 +86,7 @@ def read_request(params: Params) -> HostRequest:
         migrating=[item for item in caches if item.get("migrate") and item.get("state") != "absent"],
         queues=_queues(params),
         network=_network(params["network"]),
+        protected_drives=params["protected_drives"],
     )
 
 

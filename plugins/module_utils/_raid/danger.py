@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declares
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     DEFAULT,
@@ -20,8 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     PER_DRIVE,
     WRITEBACK_ALWAYS,
     Controller,
+    Drive,
+    Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import holding
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
@@ -54,13 +58,13 @@ def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
         return f"io: {CACHED} caches writes whatever the write policy is, and continues when the protection has failed"
     if attribute == "no_battery_write_cache" and value == ENABLED:
         return "no_battery_write_cache: enabled acknowledges writes from the controller's memory without any protection, and a power cut loses them"
-    if not _is_drive_cache(attribute):
+    if not _is_drive_cache(attribute) or _are_protected(target):
         return None
     label = attribute.replace(".", " ")
     if value == ENABLED:
         return (
             f"{label}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power cut loses them "
-            "unless the drives protect their own cache, which the controller does not report"
+            "unless the drives protect their own cache, which the controller does not report (storage_protected_drives declares it)"
         )
     if value == DEFAULT and configured(target.subject, attribute) != DEFAULT:
         return f"{label}: default leaves the caches of drives, now {configured(target.subject, attribute)}, to the drives, and most have them on"
@@ -70,6 +74,21 @@ def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
             "with drives: [{address: all, write_cache: disabled}] beside it, none of them stays on"
         )
     return None
+
+
+def _are_protected(target: RaidTarget) -> bool:
+    """Whether all drives that the setting is for are declared to keep their cache."""
+    if not target.spec.protected_drives:
+        return False
+    subject = target.subject
+    if isinstance(subject, Drive):
+        drives: t.Sequence[t.Optional[Drive]] = [subject]
+    elif isinstance(subject, Volume):
+        drives = [] if subject.members_untold else holding(target.controller, subject)
+    else:
+        drives = target.controller.drives
+    declared = target.spec.protected_drives
+    return bool(drives) and all(drive is not None and declares(declared, (drive.serial, drive.wwn, drive.model)) for drive in drives)
 
 
 def _all_drives_off(target: RaidTarget) -> bool:

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS
@@ -84,7 +85,10 @@ class ItemSpec:
 
 @dataclass(frozen=True)
 class ControllerSpec:
-    """Everything requested for the controllers that one list entry names."""
+    """Everything requested for the controllers that one list entry names.
+
+    :param protected_drives: declarations of drives that keep their cache through a power cut.
+    """
 
     provider: str = AUTO
     tool_path: str | None = None
@@ -95,18 +99,20 @@ class ControllerSpec:
     drives: tuple[ItemSpec, ...] = ()
     allow_unprotected: bool = False
     require_effective: bool = True
+    protected_drives: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
         return f"controller {self.serial or self.id} (provider {self.provider})"
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[ControllerSpec]:
-    """The parameter ``controllers`` of the module ``raid_cache``.
+def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]], protected_drives: t.Sequence[str] = ()) -> list[ControllerSpec]:
+    """The parameters of the module ``raid_cache``.
 
     :raises BadInput: for an entry that contradicts itself.
     """
-    return [_parse_controller(entry) for entry in controllers]
+    protected = tuple(checked_declarations(protected_drives))
+    return [replace(_parse_controller(entry), protected_drives=protected) for entry in controllers]
 
 
 def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:

@@ -21,6 +21,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declares
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
@@ -180,7 +181,7 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _Querie
     return DiskFinding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 
-def volume_finding(controller: Controller, volume: Volume, protected: t.Container[str] = frozenset()) -> DiskFinding:
+def volume_finding(controller: Controller, volume: Volume, protected: t.Collection[str] = frozenset()) -> DiskFinding:
     """What a flushed write on a volume is worth, as far as its controller decides; pure.
 
     The worst word counts: what loses writes, then what is not known, then what keeps them.
@@ -307,7 +308,7 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     The report of a drive takes precedence over a policy, and a policy counts only where drives report nothing. A spare holds no data until a drive
     fails, and is a member in name only until then.
     """
-    reported = [UNKNOWN if drive is None else drive.write_cache for drive in _holding(controller, volume)]
+    reported = [UNKNOWN if drive is None else drive.write_cache for drive in holding(controller, volume)]
     if ENABLED in reported:
         return ENABLED
     if reported and not volume.members_untold and all(word == DISABLED for word in reported):
@@ -318,23 +319,18 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     return UNKNOWN if policy == PER_DRIVE else policy
 
 
-def _holding(controller: Controller, volume: Volume) -> list[Drive | None]:
+def holding(controller: Controller, volume: Volume) -> list[Drive | None]:
     """The drives that hold the data of a volume; ``None`` for one that is not reported."""
     drives = {drive.address: drive for drive in controller.drives}
     members = [drives.get(address) for address in volume.members]
     return [drive for drive in members if drive is None or drive.usage != "spare"]
 
 
-def _all_protected(controller: Controller, volume: Volume, protected: t.Container[str]) -> bool:
+def _all_protected(controller: Controller, volume: Volume, protected: t.Collection[str]) -> bool:
     """Whether every drive of a volume is declared to keep its cache."""
-    known = _holding(controller, volume)
+    known = holding(controller, volume)
     return (
-        bool(known)
-        and not volume.members_untold
-        and all(
-            drive is not None and any(word is not None and word.strip().lower() in protected for word in (drive.serial, drive.wwn, drive.model))
-            for drive in known
-        )
+        bool(known) and not volume.members_untold and all(drive is not None and declares(protected, (drive.serial, drive.wwn, drive.model)) for drive in known)
     )
 
 

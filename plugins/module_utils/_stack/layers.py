@@ -12,6 +12,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import is_declared
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import LayerFacts, Proof
 
 if t.TYPE_CHECKING:
@@ -64,7 +65,7 @@ class Layers:
 
     def is_protected(self, device: BlockDevice) -> bool:
         """Whether the user declared that the cache of this drive survives a power cut."""
-        return any(text == device.model or self.devices.matches_identity(device, text) for text in self.protected)
+        return is_declared(self.devices, device, self.protected)
 
 
 def label(device: BlockDevice) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import arrays, block_caches, bottom, device_loss, power_cut, zfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Proof, Verdict
@@ -105,15 +106,13 @@ READERS: tuple[Reader, ...] = (
 )
 
 
-#: The option of modules that read a stack, for the parameter ``protected``.
-PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": "str", "default": []}}
-
-
 def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = ()) -> Stack:
     """Every block device of the host, and every ZFS pool, with all its layers.
 
-    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut (PLP).
+    :param protected: serials, WWNs, models or patterns of drives whose cache is known to survive a power cut (PLP).
+    :raises BadInput: for a pattern that fits nearly every drive.
     """
+    checked_declarations(protected)
     devices = read_devices(runner, root)
     pools = zfs.read_pools(devices, runner, root)
     devices, facts = zfs.with_pools(devices, pools, root)

@@ -13,6 +13,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import is_declared
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import Stack, read_stack
 
 if t.TYPE_CHECKING:
@@ -46,7 +47,7 @@ def volatile_below(stack: Stack, path: str) -> list[str]:
     except DeviceMissing:
         return []
     below = (device, *stack.devices.parents(device))
-    return [clause for one in below if not _protected(stack, one) for clause in _clauses(stack, one)]
+    return [clause for one in below if not is_declared(stack.devices, one, stack.protected) for clause in _clauses(stack, one)]
 
 
 def _clauses(stack: Stack, device: BlockDevice) -> t.Iterator[str]:
@@ -56,7 +57,3 @@ def _clauses(stack: Stack, device: BlockDevice) -> t.Iterator[str]:
         yield f"{device.path} {doubtful.why}"
     elif not facts and not device.slaves and device.parent is None:
         yield f"nothing is known about the write cache of {device.path}"
-
-
-def _protected(stack: Stack, device: BlockDevice) -> bool:
-    return any(text == device.model or stack.devices.matches_identity(device, text) for text in stack.protected)

@@ -17,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import distributions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.progress import with_design
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
@@ -81,4 +82,4 @@ def analysed(
     else:
         read, points = known.read, known.points
     charts, distributions = read.charts, distributions_of(read, host_classes(read, options.host_class))
-    return analysis.analyse(read, charts.series, charts.total, charts.bands, campaign, options, now, points, distributions)
+    return analysis.analyse(read, charts.series, charts.total, charts.bands, campaign, with_design(options, campaign), now, points, distributions)

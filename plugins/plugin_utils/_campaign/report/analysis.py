@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, comparison_table, costs, cpu, loads, problems, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import BENCHMARK, Repeats
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
@@ -51,7 +52,8 @@ _QUIET = ("steady", "unknown")
 class Options:
     """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for the suite's choice.
     :param ignore: what may differ between variants that are compared. :param host_class: what distinguishes hosts.
-    :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices."""
+    :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices.
+    :param levels: :param repeats: of :func:`answer.answer_of`."""
 
     baseline: str = ""
     decide_by: tuple[str, ...] = ()
@@ -60,6 +62,8 @@ class Options:
     limit: float | None = None
     prices: tuple[costs.Price, ...] = ()
     currency: str = ""
+    levels: t.Mapping[int, float] | None = None
+    repeats: Repeats = BENCHMARK
 
 
 @dataclass(frozen=True)
@@ -183,6 +187,8 @@ def analyse(
         doubtful=problems.doubtful_cells(named),
         ignore=options.ignore,
         facts=options.host_class,
+        levels=options.levels,
+        repeats=options.repeats,
     )
     stacks = tuple(setup.stacks_of(rows))
     heat_maps = tuple(loads.heat_maps(points, variants))

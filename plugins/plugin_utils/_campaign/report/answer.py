@@ -128,7 +128,8 @@ class Variant:
 class Answer:
     """:param sentences: one for each workload of each class, those that recommend something first.
     :param excluded: what has numbers and does not decide.
-    :param incomparable: what could not be compared between variants, one sentence each."""
+    :param incomparable: what could not be compared between variants, one sentence each.
+    :param levels: of :func:`pairing.pair`."""
 
     baseline: str
     variants: tuple[Variant, ...]
@@ -136,6 +137,7 @@ class Answer:
     sentences: tuple[str, ...]
     excluded: tuple[Excluded, ...]
     incomparable: tuple[str, ...]
+    levels: t.Mapping[int, float] | None = None
 
     @property
     def deciding(self) -> tuple[Question, ...]:
@@ -151,11 +153,14 @@ def answer_of(
     doubtful: t.Container[tuple[str, str]] = (),
     ignore: t.Sequence[str] = (),
     facts: t.Sequence[str] = USUAL_FACTS,
+    levels: t.Mapping[int, float] | None = None,
+    repeats: answer_text.Repeats = answer_text.BENCHMARK,
 ) -> Answer:
     """:param decide_by: patterns of cells; none for the suite's choice.
     :param doubtful: cells and directions whose mean depends on how long was measured.
     :param ignore: what may differ between variants, of ``KEYS_OF_VARIANTS``.
     :param facts: what distinguishes classes of hosts.
+    :param levels: of :func:`pairing.pair`. :param repeats: how more of them are measured.
     """
     names = rows.variants
     base = baseline or (names[0] if names else "")
@@ -176,12 +181,12 @@ def answer_of(
             }
             sides = {name: of_class[name] for name in (base, *names) if of_class.get(name)}
             if sides:
-                workloads.append(_workload(host_class, question, sides, base, safety, keys))
+                workloads.append(_workload(host_class, question, sides, base, safety, keys, levels))
     by_variant = safety_by_variant(rows)
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
     variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, NOTHING_KNOWN)) for name in names)
     incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
-    return Answer(base, variants, tuple(workloads), answer_text.sentences(workloads, len(classes)), tuple(excluded), incomparable)
+    return Answer(base, variants, tuple(workloads), answer_text.sentences(workloads, len(classes), repeats), tuple(excluded), incomparable, levels)
 
 
 def _with_pairs(classes: list[HostClass], names: t.Sequence[str], points: t.Sequence[Point]) -> list[HostClass]:
@@ -202,15 +207,16 @@ def _workload(
     base: str,
     safety: t.Mapping[str, Safety],
     keys: t.Sequence[str],
+    levels: t.Mapping[int, float] | None,
 ) -> WorkloadAnswer:
     first = next(iter(next(iter(sides.values())).values()))[0]
-    results = [_result(question, name, sides, base, safety, keys) for name in sides]
+    results = [_result(question, name, sides, base, safety, keys, levels) for name in sides]
     better = [one for one in results if one.is_allowed and one.same_hosts and one.verdict == "better"]
     higher = METRICS[question.metric].higher_is_better
     ranked = sorted(better, key=lambda one: (one.ratio or 0.0) if higher else -(one.ratio or 0.0), reverse=True)
     rival = None
     for other in ranked[1:]:
-        if pair(METRICS[question.metric], sides[other.variant], sides[ranked[0].variant], keys).verdict != "better":
+        if pair(METRICS[question.metric], sides[other.variant], sides[ranked[0].variant], keys, levels).verdict != "better":
             rival = other.variant
             break
     return WorkloadAnswer(host_class, question, first, base, tuple(results), ranked[0].variant if ranked else None, rival)
@@ -223,6 +229,7 @@ def _result(
     base: str,
     safety: t.Mapping[str, Safety],
     keys: t.Sequence[str],
+    levels: t.Mapping[int, float] | None,
 ) -> Result:
     column = METRICS[question.metric].column
     own = sides[name]
@@ -234,7 +241,7 @@ def _result(
         value=median(median(values_of(here, column)) for here in own.values()),
         repeats=min(len(here) for here in own.values()),
         noise=pooled_noise([values_of(here, column) for here in own.values()]),
-        pairing=None if name == base else pair(METRICS[question.metric], sides.get(base, {}), own, keys),
+        pairing=None if name == base else pair(METRICS[question.metric], sides.get(base, {}), own, keys, levels),
         safety=safety[name],
         acknowledged=safety[name].acknowledged(needs_no_flush=needs_no_flush),
         is_allowed=name == base or base not in safety or _is_allowed(safety[name], safety[base], needs_no_flush),

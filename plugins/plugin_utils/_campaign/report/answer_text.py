@@ -27,10 +27,20 @@ _FEW = 3
 
 _KINDS = {"read": "read", "write": "write", "trim": "discard", "mixed": "I/O"}
 
+
+class Repeats(t.NamedTuple):
+    """How repeats are added: the variable, and how many prove a difference."""
+
+    variable: str
+    fewest: int
+
+
+BENCHMARK = Repeats("fio_benchmark_repeats", FEWEST_REPEATS)
+
 NO_ANSWER = "No variant can be recommended: no cell that decides has a number."
 
 
-def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str, ...]:
+def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repeats = BENCHMARK) -> tuple[str, ...]:
     """One for each workload of each class, with its name where there are several; of many workloads a summary first."""
     if not workloads:
         return (NO_ANSWER,)
@@ -41,7 +51,7 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int) -> tuple[str,
     for one in ordered:
         where = [one.host_class.label] if classes > 1 else []
         where += [workload_name(one)] if cells > 1 else []
-        parts = (_who(one), _against(one), _left_out(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")
+        parts = (_who(one, repeats), _against(one), _left_out(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")
         said = " ".join(filter(None, parts))
         found.append(f"{', '.join(where)}: {said}" if where else said)
     return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
@@ -85,7 +95,7 @@ def workload_name(one: WorkloadAnswer) -> str:
     return f"{one.question.cell}{direction}{metric}"
 
 
-def _who(one: WorkloadAnswer) -> str:
+def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
     said = verdict_of(one)
     base = one.result(one.baseline)
     if len(one.results) == 1:
@@ -108,7 +118,7 @@ def _who(one: WorkloadAnswer) -> str:
     if said == "not_enough_repeats":
         measured = "measured once" if best.repeats == 1 else f"measured {best.repeats} times"
         looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} {numbers}"
-        return f"{looks}; {measured}, so this is no proof. Repeat at least {FEWEST_REPEATS} times: -e fio_benchmark_repeats={FEWEST_REPEATS}."
+        return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
     if said == "undecided":
         return f"Too close to call between {one.baseline} ({_figure(one, before)}) and {best.variant} ({_figure(one, after)}){_interval(best)}. Add repeats."
     if said == "same":

@@ -114,7 +114,7 @@ class _Comparisons:
         """:param here: a variant in one cell; ``baseline``: likewise."""
         old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
         known = self._known.get((here[0].cell, here[0].direction, here[0].variant, frozenset(old), frozenset(new)))
-        return known or pair(METRICS["iops"], old, new, self._keys)
+        return known or pair(METRICS["iops"], old, new, self._keys, self.answer.levels)
 
 
 def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], compare: _Comparisons) -> TableCell:

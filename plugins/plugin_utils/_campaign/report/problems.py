@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import label_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import documented_drives
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, UNSETTLED, Approach, SeriesFinding, classify
@@ -115,6 +116,7 @@ def problems_of(
     :param incomparable: what could not be compared between variants, as ``cell: sentence``.
     """
     found = [*_verdicts(rows), *_states(rows), *_series(series), *_outliers(out), *_cpu(points), *_notes(rows)]
+    found += [Problem("note", *one) for one in documented_drives(rows)]
     found += [Problem("comparison", *text.split(": ", 1)) for text in incomparable]
     return sorted(found, key=lambda one: _WORST_FIRST.index(one.kind))
 

@@ -145,6 +145,11 @@ def read_charts(database: DuckDBPyConnection, most_series: int) -> Charts:
         return Charts(*read_series(database, most_series), read_bands(database))
 
 
+def read_compared(database: DuckDBPyConnection, campaign: str) -> Rows:
+    """Of :func:`read_rows` what an answer needs, without what hosts did together."""
+    return Rows(campaign, read_measurements(database), _drives(database), settings=_settings(database))
+
+
 def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], int]:
     """The series of the table ``intervals`` that vary most, and how many there are.
 

@@ -12,6 +12,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import documented_protection
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
+
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -79,3 +82,20 @@ def _worst_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
         for name, values in said.items():
             values.add(reported.get(name, ""))
     return Safety(*(worst(_MEANINGS.get(value, UNKNOWN) for value in values) for values in (verdicts, said["unflushed"], said["device_loss"])))
+
+
+def documented_drives(rows: Rows) -> t.Iterator[tuple[str, str]]:
+    """Each model that the vendor documents to be protected, with a hint as a sentence; none of hosts on which nothing can be lost already."""
+    hosts_of: dict[str, set[str]] = {}
+    for one in rows.measurements:
+        for model in (one.model or "").split(", "):
+            if one.measured and documented_protection(model):
+                hosts_of.setdefault(model, set()).add(one.host)
+    for model, hosts in sorted(hosts_of.items()):
+        safeties = [safety_of(rows, hosts, variant) for variant in rows.variants]
+        if any(one.flushed != KEEPS or one.unflushed != KEEPS for one in safeties):
+            yield (
+                model,
+                f"The vendor documents power-loss protection for it ({documented_protection(model)}), which is no proof that this drive has it: if it has, "
+                f"list it in storage_protected_drives, so that its write cache counts as protected ({listed(sorted(hosts))}).",
+            )

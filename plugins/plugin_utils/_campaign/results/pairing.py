@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import differences, differing_keys
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import CONFIDENCE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import Metric
@@ -54,12 +55,25 @@ class Pairing:
         return None if found is None else found.ratio if found.ratio is not None else found.ratio_of_medians
 
 
-def pair(metric: Metric, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]], keys: t.Sequence[str]) -> Pairing:
+def pair(
+    metric: Metric,
+    old: t.Mapping[str, list[Measurement]],
+    new: t.Mapping[str, list[Measurement]],
+    keys: t.Sequence[str],
+    levels: t.Mapping[int, float] | None = None,
+) -> Pairing:
     """Two variants by one metric.
 
     :param old: the measurements of the baseline by host, ``new``: those of the variant.
     :param keys: what must be equal, of ``comparable.KEYS``.
+    :param levels: the confidence by the number of repeats, where repeats were added until variants were decided. Only the repeats that both were
+        measured in are compared then: the last look at them is the one that decided, and a drift of the host affects both.
     """
+    confidence = CONFIDENCE
+    if levels:
+        shared = min(max((one.repeat for runs in side.values() for one in runs), default=0) for side in (old, new))
+        old, new = ({host: [one for one in runs if one.repeat <= shared] for host, runs in side.items()} for side in (old, new))
+        confidence = levels.get(min(max(shared, min(levels)), max(levels)), CONFIDENCE)
     both = [host for host in old if host in new]
     sides = {host: (old[host], new[host]) for host in both}
     if not both:
@@ -78,7 +92,7 @@ def pair(metric: Metric, old: t.Mapping[str, list[Measurement]], new: t.Mapping[
     if not usable:
         reason = "; ".join(dict.fromkeys(reasons)) or _without_numbers(metric, old, new)
         return Pairing(None, reason, bool(both), (None, None), (), tuple(not_compared), tuple(dict.fromkeys(ignorable)))
-    found = compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100)
+    found = compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100, confidence=confidence)
     medians = median(median(one) for one, _other in usable.values()), median(median(other) for _one, other in usable.values())
     return Pairing(found.overall, "", bool(both), medians, found.against, tuple(not_compared), tuple(dict.fromkeys(ignorable)))
 

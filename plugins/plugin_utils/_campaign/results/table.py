@@ -18,7 +18,7 @@ import textwrap
 import typing as t
 from collections import Counter
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, SWEEP_FOLDER, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
@@ -92,7 +92,7 @@ def render(
         blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"
     if any(row.synced for row in rows):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
-    noisy = _noise(rows, campaign.name)
+    noisy = _noise(rows, campaign.name, "sweep_repeats" if (campaign.path / SWEEP_FOLDER).is_dir() else "fio_benchmark_repeats")
     if noisy:
         blocks.append(wrapped(noisy).lstrip())
     if answers:
@@ -154,8 +154,8 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
 
 
-def _noise(rows: t.Sequence[Row], campaign: str) -> str:
-    """Which rows are noisy, and the repeats that they need."""
+def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
+    """Which rows are noisy, and the repeats that they need, by the variable of the playbook that measured them."""
     noisy = [row for row in rows if row.state == "noisy"]
     if not noisy:
         return ""
@@ -164,7 +164,7 @@ def _noise(rows: t.Sequence[Row], campaign: str) -> str:
     what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {NOISE_GATE:.0%} (standard deviation by mean)"
     where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {most.gate.noise:.0%}."
     needed = max((row.runs + row.gate.more for row in rest), default=0)
-    more = f"-e fio_benchmark_campaign={plain(campaign)} -e fio_benchmark_repeats={needed}"
+    more = f"-e fio_benchmark_campaign={plain(campaign)} -e {variable}={needed}"
     add = f" Add repeats on idle hosts: measure the same suite and variants again with {more}." if rest else ""
     exhausted = len(noisy) - len(rest)
     which = f" For {exhausted} of them more" if rest else " More"

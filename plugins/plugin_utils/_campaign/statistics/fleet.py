@@ -89,7 +89,8 @@ def compare_fleet(
     sides = {host: (finite_list(one, f"{host}, baseline"), finite_list(other, f"{host}, candidate")) for host, (one, other) in by_host.items()}
     usable = {host: side for host, side in sides.items() if all(part and min(part) > 0 for part in side)}
     ratios = {host: statistics.median(other) / statistics.median(one) for host, (one, other) in usable.items()}
-    unit = "hosts" if len(ratios) >= FEWEST_HOSTS else "repeats"
+    # With a higher confidence than usual six hosts may be too few; their repeats then are not.
+    unit = "hosts" if len(ratios) >= FEWEST_HOSTS and 0.5 ** len(ratios) <= (1 - confidence) / 2 else "repeats"
     if unit == "hosts":
         overall = _over_hosts(np.array(list(ratios.values())), list(usable.values()), higher_is_better, practical, confidence)
     else:
@@ -132,10 +133,6 @@ def _over_hosts(
     medians = math.exp(float(np.median(logs)))
     repeats = sum(len(one) for one, _other in sides), sum(len(other) for _one, other in sides)
     noise = pooled_noise([one for one, _other in sides]), pooled_noise([other for _one, other in sides])
-    if 0.5**ratios.size > (1 - confidence) / 2:
-        return Comparison(
-            "not_enough_repeats", f"not enough hosts for an interval of {confidence:.1%}: {ratios.size}", medians, None, None, None, repeats, noise
-        )
     centre, interval = signed_rank_interval(logs, confidence)
     ratio, interval = math.exp(centre), Interval(math.exp(interval.low), math.exp(interval.high), interval.confidence)
     verdict, sentence = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)

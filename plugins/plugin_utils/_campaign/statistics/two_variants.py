@@ -154,12 +154,12 @@ def _null(sizes: t.Sequence[tuple[int, int]]) -> NDArray[t.Any]:
     """Probability of each value 0, 1, … of the Mann-Whitney statistic, summed over blocks, if the variants do not differ."""
     null = np.ones(1)
     for one, other in sizes:
-        null = np.convolve(null, _null_of_one(one, other))
+        null = np.convolve(null, null_of_one(one, other))
     return null
 
 
-def _null_of_one(one: int, other: int) -> NDArray[t.Any]:
-    """The generating function is the Gaussian binomial coefficient, here as a product of (1 - q^(other + i)) / (1 - q^i), i = 1…one
+def null_of_one(one: int, other: int) -> NDArray[t.Any]:
+    """The same for one block. The generating function is the Gaussian binomial coefficient, here as a product of (1 - q^(other + i)) / (1 - q^i), i = 1…one
     (Mann and Whitney 1947), divided by the number of deals as it grows so that nothing overflows."""
     if max(one, other) > _MOST_EXACT:
         return _normal_null(one, other)

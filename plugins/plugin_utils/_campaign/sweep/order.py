@@ -25,12 +25,14 @@ class SweepStep:
 
     :param seconds: expected, with settling; cells of unknown length count nothing.
     :param written: bytes, at most.
+    :param worn: percent of the rated endurance of the target that wears most, where it is given.
     """
 
     variant: str
     repeat: int
     seconds: float = 0.0
     written: int = 0
+    worn: float = 0.0
 
     @property
     def key(self) -> str:

@@ -32,6 +32,8 @@ class HostState:
     :param variables: by variant.
     :param refused: reason by variant.
     :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``.
+    :param repeats: of each variant in any case; ``most_repeats``: at most, where nothing is decided.
+    :param closed: ``after`` (repeats) and ``reason`` of each variant that is not measured again.
     :param restored: whether the host is as it was; empty if it is, else the reason.
     """
 
@@ -47,6 +49,9 @@ class HostState:
     steps: dict[str, dict[str, t.Any]] = field(default_factory=dict)
     restored: bool = False
     problem: str = ""
+    repeats: int = 0
+    most_repeats: int = 0
+    closed: dict[str, dict[str, t.Any]] = field(default_factory=dict)
 
     def state_of(self, key: str) -> str:
         return str(self.steps.get(key, {}).get("state", ""))
@@ -62,6 +67,24 @@ class HostState:
     def spent(self) -> float:
         """Seconds of all steps."""
         return sum(float(one.get("seconds", 0)) for one in self.steps.values())
+
+    @property
+    def repeats_done(self) -> int:
+        """The last repeat of which a step is done."""
+        return max((int(key.rpartition("/")[2]) for key in self.steps if self.state_of(key) == DONE), default=0)
+
+    def seconds_of(self, variant: str) -> float | None:
+        """The duration of the last step of a variant that was measured, else of any; ``None`` before the first. A fill is in the first ones only."""
+        done = [key for key in self.order if self.state_of(key) == DONE]
+        own = [key for key in done if key.rpartition("/")[0] == variant]
+        return float(self.steps[(own or done)[-1]]["seconds"]) if done else None
+
+    def seconds_of_next(self, repeat: int | None = None) -> float | None:
+        """What the steps of a repeat take that are not decided, by what was measured; all that are left without one."""
+        keys = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and repeat in (None, int(key.rpartition("/")[2]))]
+        names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in self.closed and name not in self.refused]
+        seconds = [self.seconds_of(name) for name in names]
+        return None if None in seconds else sum(one for one in seconds if one is not None)
 
 
 def file_of(campaign: Path, host: str) -> Path:

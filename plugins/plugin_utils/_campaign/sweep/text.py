@@ -14,6 +14,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import ClassProgress, Design
+
 
 def duration(seconds: float) -> str:
     """A duration with the precision that an estimate has."""
@@ -22,21 +25,27 @@ def duration(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
-def plan_text(host: str, steps: t.Sequence[SweepStep], left_out: t.Sequence[SweepStep], refused: t.Mapping[str, str], state: HostState | None) -> str:
+def plan_text(
+    host: str, steps: t.Sequence[SweepStep], left_out: t.Sequence[SweepStep], refused: t.Mapping[str, str], state: HostState | None, design: Design
+) -> str:
     """What the sweep would do on a host."""
     names = list(dict.fromkeys(step.variant for step in steps))
     done = sum(state is not None and state.state_of(step.key) == DONE for step in steps)
-    total = sum(step.seconds for step in steps)
+    certain = [step for step in steps if step.repeat <= design.in_any_case]
+    more = len(certain) < len(steps)
+    total = sum(step.seconds for step in certain)
     lines = [
-        f"{host}: {_counted(len(names), 'variant')}, {_counted(len(steps), 'step')}, about {duration(total)},"
-        f" writes at most {format_size(sum(step.written for step in steps))}"
+        f"{host}: {_counted(len(names), 'variant')}, {_counted(len(certain), 'step')}{f' to {len(steps)}' if more else ''}, about {duration(total)}"
+        f"{f' to {duration(sum(step.seconds for step in steps))}' if more else ''},"
+        f" writes at most {format_size(sum(step.written for step in steps))}{_worn(sum(step.worn for step in steps))}"
     ]
     if done:
         lines[0] += f"; {done} steps are done"
     passes: dict[int, list[str]] = {}
-    for step in steps:
+    for step in certain:
         passes.setdefault(step.repeat, []).append(step.variant)
     lines += [f"  repeat {number}: {' → '.join(variants)}" for number, variants in passes.items()]
+    lines += _looks(design, {step.repeat for step in steps})
     lines += [f"  refused: {variant}: {reason}" for variant, reason in refused.items()]
     if left_out:
         lines.append(f"  left out by sweep_budget: {', '.join(step.key for step in left_out)}")
@@ -47,9 +56,25 @@ def progress_text(state: HostState, key: str, seconds_left: float) -> str:
     """After a step."""
     variant, _slash, repeat = key.rpartition("/")
     step = state.steps[key]
-    place = state.order.index(key) + 1 if key in state.order else len(state.steps)
+    variants = [one.rpartition("/")[0] for one in state.order if one.endswith(f"/{repeat}")]
+    place = f"variant {variants.index(variant) + 1} of {len(variants)}" if variant in variants else "variant"
+    most = max(state.most_repeats, state.repeats)
+    of = f"{state.repeats} to {most}" if most > state.repeats else f"{state.repeats}"
     reason = f" ({step['reason']})" if step["reason"] else ""
-    return f"{state.host}: step {place} of {len(state.order)}, {variant}, repeat {repeat}: {step['state']}{reason}; about {duration(seconds_left)} left"
+    left = f"{'at most' if most > state.repeats else 'about'} {duration(seconds_left)} left"
+    return f"{state.host}: repeat {repeat} of {of}, {place}, {variant}: {step['state']}{reason}; {left}"
+
+
+def round_text(found: t.Sequence[ClassProgress], repeats: int) -> str:
+    """After a repeat of all variants, class by class."""
+    lines = []
+    for one in found:
+        who = f"{one.label}, after {_counted(repeats, 'repeat')}"
+        lines += [f"{who}: {sentence}" for sentence in one.leading]
+        lines += [f"{who}: {name} is not measured again: {closed.reason}" for name, closed in one.closed.items() if closed.after == repeats and one.open]
+        if one.closed and not one.open:
+            lines.append(f"{who}: all variants are decided")
+    return "\n".join(lines)
 
 
 def end_text(states: t.Sequence[HostState]) -> str:
@@ -57,12 +82,15 @@ def end_text(states: t.Sequence[HostState]) -> str:
     lines = []
     for state in states:
         done = sum(state.state_of(key) == DONE for key in state.order)
+        due = sum(_is_due(state, key) for key in state.order)
         words = "is restored and verified" if state.restored else f"IS NOT RESTORED: {state.problem or 'run the playbook again with --tags restore'}"
-        lines.append(f"{state.host}: {done} of {_counted(len(state.order), 'step')} are done, the host {words}")
+        lines.append(f"{state.host}: {done} of {_counted(due, 'step')} are done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
+        lines += [f"  stopped: {variant} after {_counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
         if state.left_out:
             lines.append(f"  left out by sweep_budget: {', '.join(state.left_out)}")
+        lines += _undecided(state)
     return "\n".join(lines)
 
 
@@ -77,10 +105,48 @@ def problems_of(states: t.Sequence[HostState], only: t.Collection[str]) -> list[
             continue
         if not state.restored:
             found.append(f"{state.host} is not restored: {state.problem or 'run the playbook again with --tags restore'}")
-        missing = [key for key in state.order if state.state_of(key) not in (DONE, REFUSED) and key.rpartition("/")[0] not in state.refused]
+        missing = [key for key in state.order if _is_due(state, key) and state.state_of(key) != DONE and key not in state.left_out]
         if missing:
             found.append(f"{state.host}: {_counted(len(missing), 'step')} not measured, the first is {missing[0]}")
     return found
+
+
+def _worn(percent: float) -> str:
+    return f" ({percent:.2g} % of the rated endurance)" if percent else ""
+
+
+def _is_due(state: HostState, key: str) -> bool:
+    """Whether a step had to be taken: repeats in any case, and those that were begun."""
+    variant, _slash, repeat = key.rpartition("/")
+    if variant in state.refused or state.state_of(key) == REFUSED:
+        return False
+    return not state.repeats or int(repeat) <= state.repeats or state.state_of(key) != ""
+
+
+def _undecided(state: HostState) -> t.Iterator[str]:
+    """Variants that ran out of repeats or of time."""
+    if state.most_repeats <= state.repeats:
+        return
+    last: dict[str, int] = {}
+    for key in state.order:
+        variant, _slash, repeat = key.rpartition("/")
+        if variant not in state.refused and variant not in state.closed and state.state_of(key) == DONE:
+            last[variant] = int(repeat)
+    for after in dict.fromkeys(last.values()):
+        names = ", ".join(name for name, repeat in last.items() if repeat == after)
+        why = "sweep_max_repeats is reached" if after >= state.most_repeats else "left out by sweep_budget, or interrupted"
+        yield f"  not decided after {_counted(after, 'repeat')}: {names} ({why})"
+
+
+def _looks(design: Design, repeats: t.Container[int]) -> t.Iterator[str]:
+    """From when on a sequential sweep can stop."""
+    if not design.is_sequential:
+        return
+    if design.fewest > design.last:
+        variants = _counted(design.comparisons + 1, "variant")
+        yield f"  with {variants}, nothing can be decided by {design.last} repeats: set sweep_max_repeats to {design.fewest} or more"
+    elif design.in_any_case + 1 in repeats:
+        yield f"  repeats {design.in_any_case + 1} to {design.last}: only variants that are not decided, which is possible from repeat {design.fewest} on"
 
 
 def _counted(number: int, noun: str) -> str:

@@ -14,6 +14,8 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import stopping
+from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 
 DISK = "/dev/disk/by-id/ata-A"
 SUITES = {"mine": {"cells": [{"name": "a", "job": {"rw": "randwrite", "bs": "4k", "runtime": 20, "time_based": 1}}]}}
@@ -38,7 +40,7 @@ class Campaign:
     def run(self, operation, *, check_mode=False, **args):
         action = object.__new__(sweep.ActionModule)
         vars(action).update(
-            _display=types.SimpleNamespace(display=self.printed.append),
+            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append),
             _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.path), **args}, check_mode=check_mode, async_val=0, diff=False),
             _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
             _play_context=None,
@@ -204,3 +206,121 @@ def test_refuses_targets_of_the_command_line_only_if_they_are_varied(campaign, m
     monkeypatch.setattr(sweep, "load_extra_vars", lambda _loader: targets)
     variants = [{"name": "one", **AXES["drive"][False], **(targets if varied else {})}]
     assert bool(campaign.run("devices", variants=variants).get("failed")) is failed
+
+
+# --- repeats that are added
+
+
+def sequential(campaign, monkeypatch, done=5):
+    """A sweep of up to 12 repeats of which five are measured, with known speeds."""
+    monkeypatch.setattr(sweep.progress, "require_libraries", lambda: None)
+    opened = campaign.open(repeats=2, max_repeats=12)
+    speeds = {"baseline": 1.0, "drive_off": 2.0}
+    state = campaign.state
+    for key in state.order[: 2 * done]:
+        state.note(key, states.DONE)
+    states.save(campaign.path, state)
+    measured = [
+        report_rows.measurement("node1", name, repeat=repeat, iops=1000 * speed + repeat, started=1e9 + place)
+        for place, (name, speed) in enumerate(speeds.items())
+        for repeat in range(1, 6)
+    ]
+    monkeypatch.setattr(
+        sweep.progress,
+        "read_progress",
+        lambda _campaign, design, repeats, baseline: stopping.progress_after(report_rows.Rows("night", measured), design, repeats, baseline=baseline),
+    )
+    return opened
+
+
+def test_steps_up_to_the_most_repeats_are_due_and_a_range_is_printed(campaign, monkeypatch):
+    opened = sequential(campaign, monkeypatch)
+    assert (len(opened["steps"]), opened["repeats"], opened["in_any_case"]) == (24, 12, 5)
+    assert "node1: 2 variants, 10 steps to 24, about" in opened["text"]
+    assert "repeats 6 to 12: only variants that are not decided, which is possible from repeat 5 on" in opened["text"]
+
+
+def test_decided_variants_are_recorded_and_not_due_again(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    assert campaign.run("decide", repeat=4, baseline="baseline")["closed"] == {"node1": []}
+    decided = campaign.run("decide", repeat=5, baseline="baseline")
+    assert decided["closed"] == {"node1": ["baseline", "drive_off"]}
+    assert "node1, after 5 repeats: randwrite-4k: drive_off leads, 2 times as fast as baseline (shown)" in decided["text"]
+    assert "all variants are decided" in decided["text"]
+    assert campaign.state.closed["baseline"] == {"after": 5, "reason": "shown to be slower than drive_off"}
+    assert campaign.open(repeats=2, max_repeats=12)["steps"] == []
+
+
+def test_a_decision_that_was_not_recorded_is_made_again(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    first = campaign.run("decide", repeat=5, baseline="baseline")
+    state = campaign.state
+    state.closed = {}
+    states.save(campaign.path, state)
+    assert campaign.run("decide", repeat=5, baseline="baseline") == first
+
+
+def test_results_that_cannot_be_read_close_nothing(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+
+    def broken(*_args):
+        raise states.BadInput("the tables are gone")
+
+    monkeypatch.setattr(sweep.progress, "read_progress", broken)
+    assert campaign.run("decide", repeat=5)["closed"] == {}
+
+
+def test_added_repeats_that_were_not_taken_are_no_problem(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    campaign.run("restored", state="done")
+    assert campaign.run("finish")["problems"] == []
+    assert "not decided after 5 repeats: baseline, drive_off" in campaign.run("finish")["text"]
+
+
+def test_a_sweep_that_could_never_decide_without_a_library_is_refused(campaign, monkeypatch):
+    def missing():
+        raise states.BadInput("Statistics of results needs the Python library numpy")
+
+    monkeypatch.setattr(sweep.progress, "require_libraries", missing)
+    assert campaign.open(repeats=2, max_repeats=12)["failed"]
+    assert campaign.open(repeats=2).get("failed") is None
+
+
+def test_the_time_left_is_that_of_what_was_measured(campaign, monkeypatch):
+    sequential(campaign, monkeypatch, done=0)
+    state = campaign.state
+    # The first repeat of a variant has a fill.
+    for key, seconds in (("baseline/1", 90), ("drive_off/1", 100), ("drive_off/2", 40)):
+        state.note(key, states.DONE, seconds=seconds)
+    states.save(campaign.path, state)
+    assert campaign.state.seconds_of_next() == 11 * 90 + 10 * 40
+    assert campaign.state.seconds_of_next(3) == 90 + 40
+    assert states.HostState("node1", "", "", {}, {}, {}, order=["a/1"]).seconds_of_next() is None
+    assert campaign.run("decide", repeat=2)["needed"] == {"node1": 130}
+
+
+def test_the_plan_has_the_share_of_the_endurance(campaign):
+    worn = {**MEASUREMENT, "targets": [{**MEASUREMENT["targets"][0], "endurance": "1GB"}]}
+    assert "writes at most 80 MiB (8.4 % of the rated endurance)" in campaign.open(measurement=worn)["text"]
+
+
+def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(campaign, monkeypatch):
+    sequential(campaign, monkeypatch)
+    other = states.HostState("node2", "", "", {}, {}, campaign.state.variables, repeats=2, most_repeats=12)
+    states.save(campaign.path, other)
+    written = []
+    monkeypatch.setattr(sweep.states, "save", lambda _campaign, state: written.append(state.host))
+    assert campaign.run("decide", repeat=5, baseline="baseline")["closed"].keys() == {"node1"}
+    assert written == ["node1"]
+
+
+@pytest.mark.parametrize(("changes", "message"), [({"repeats": 0}, "sweep_repeats must be at least 1."), ({"max_repeats": 51}, "must be at most 50.")])
+def test_invalid_repeats_are_refused(campaign, changes, message):
+    assert message in campaign.open(**changes)["msg"]
+
+
+def test_the_decision_at_the_end_is_that_of_the_repeats_that_were_measured(campaign, monkeypatch):
+    sequential(campaign, monkeypatch, done=4)
+    assert "after 4 repeats" in campaign.run("decide", repeat=12, baseline="baseline")["text"]
+    assert sequential(campaign, monkeypatch) and campaign.run("decide", repeat=12, baseline="baseline")["closed"] == {"node1": ["baseline", "drive_off"]}
+    assert "not decided" not in campaign.run("finish")["text"]

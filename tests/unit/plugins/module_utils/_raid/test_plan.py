@@ -232,6 +232,30 @@ def test_acknowledged_command_without_effect_is_detected():
 
 
 @pytest.mark.parametrize(
+    ("declared", "refused"),
+    [(["PLP1", "PLP2"], False), (["ssd with *"], False), (["PLP1"], True), (["PLP1", "PLP3"], True), ([], True)],
+)
+@pytest.mark.parametrize(
+    "entry",
+    [{"volumes": [{"id": "0", "drive_cache": "enabled"}]}, {"drives": [{"address": "all", "write_cache": "enabled"}]}, {"drive_cache": {"jbod": "enabled"}}],
+)
+def test_drive_caches_need_no_permission_if_all_their_drives_are_declared(entry, declared, refused):
+    drives = tuple(Drive(f"252:{n}", write_cache="disabled", serial=f"PLP{n + 1}", model="SSD with PLP", usage="configured") for n in range(2))
+    tool = FakeTool(controller(volumes=(volume(0, members=("252:0", "252:1")),), drives=drives))
+    specs = parse_controllers([entry], declared)
+    if refused:
+        with pytest.raises(Refused, match="storage_protected_drives"):
+            plan.plan(tool.as_host(), specs)
+    else:
+        assert plan.plan(tool.as_host(), specs)[0]
+
+
+def test_declared_drives_permit_nothing_else():
+    with pytest.raises(Refused):
+        plan.plan(FakeTool(controller()).as_host(), parse_controllers([{"volumes": [{"id": "0", "write": "writeback_always"}]}], ["*MODEL*", "SERIAL0"]))
+
+
+@pytest.mark.parametrize(
     ("protection", "words"),
     [
         (DEAD, r"its battery has failed \(Failed\)"),

@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
@@ -396,3 +397,10 @@ def test_command_count_is_independent_of_number_of_disks(tmp_path):
         read_stack(stack_runner, rack.host.root)
         calls.append(len(stack_runner.calls))
     assert calls[0] == calls[1]
+
+
+def test_cache_declared_protected_by_a_pattern_is_safe(rack):
+    rack.sata("sda", serial="PLP1")
+    assert _ruling(rack.stack(protected=["TEST*"]), "sda")[0:2] == ("durable", "kept")
+    with pytest.raises(BadInput, match="nearly every drive"):
+        rack.stack(protected=["*"])

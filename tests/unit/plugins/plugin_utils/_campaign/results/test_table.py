@@ -171,6 +171,9 @@ def test_noisy_rows_are_named_with_the_repeats_they_need(rack):
         "Noisy: the repeats of 2 of 18 rows vary by more than 5% (standard deviation by mean), most those of node10 before randwrite-4k-iodepth-4: 16%." in text
     )
     assert f"-e fio_benchmark_campaign={CAMPAIGN} -e fio_benchmark_repeats=4." in text
+    (rack / "sweep").mkdir()
+    assert f"-e fio_benchmark_campaign={CAMPAIGN} -e sweep_repeats=4." in " ".join(shown_of(rack, width=150).split())
+    (rack / "sweep").rmdir()
     rows = overview.overview_of_files(store.load_campaign(rack)).rows
     assert [row.state for row in rows if row.host == "node10"] == ["ok", "noisy", "ok"] * 2
 

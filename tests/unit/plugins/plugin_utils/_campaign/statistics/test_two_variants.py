@@ -167,7 +167,7 @@ def test_invalid_shares_are_rejected():
 
 @pytest.mark.parametrize(("one", "other"), [(1, 1), (4, 4), (3, 7), (10, 10), (50, 50), (300, 20)])
 def test_null_distribution_is_normalized_and_symmetric(one, other):
-    null = tv._null_of_one(one, other)
+    null = tv.null_of_one(one, other)
     assert (null.size, null.sum()) == (one * other + 1, pytest.approx(1))
     assert null == pytest.approx(null[::-1])
 

@@ -61,10 +61,11 @@ test: packages venv ## everything that CI runs
 	@scripts/test-steps lint molecule+unit+report-test+tarball+sanity
 
 .PHONY: test-long
-test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, test volumes, all tests on Python 3.8, 100,000 fuzzed inputs
+test-long: packages venv ## the long forms: every proof on real devices, power cuts at every step, test volumes, the power-loss test, all tests on Python 3.8, 100,000 fuzzed inputs
 	@CACHEFLEET_LONG=1 scripts/molecule-test
 	@scripts/crash-test
 	@scripts/volumes-test
+	@scripts/power-loss-test
 	@CACHEFLEET_LONG=1 scripts/target-python-tests $(VENV)
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
 

@@ -56,13 +56,18 @@ def examine(target: FioTarget, spec: RunSpec, devices: Devices, runner: Runner) 
 
     :raises StorageError: if it may not.
     """
-    whole = dataclasses.replace(target, size=spec.extent)
-    facts = examination.examine(devices, whole, runner, writing=True)
-    guard.require(facts, writing=True, extent=spec.extent)
-    if target.kind == "file" and (facts.exists or Path(facts.path).is_symlink()):
+    if target.kind == "file" and os.path.lexists(target.path):
         raise Refused(
             f"{target.path} exists: the power-loss test only writes to a file or folder that it makes, so name one that does not exist.", item=target.path
         )
+    whole = dataclasses.replace(target, size=spec.extent)
+    try:
+        facts = examination.examine(devices, whole, runner, writing=True)
+        guard.require(facts, writing=True, extent=spec.extent)
+    except StorageError as error:
+        # The guard is that of fio.
+        error.message = error.message.replace("fio will not", "The power-loss test will not").replace("fio must never make", "it must never make")
+        raise
     return facts
 
 
@@ -254,14 +259,15 @@ def _zero_device(spec: RunSpec, permitted: bool, devices: Devices, runner: Runne
 def _require_test_data(spec: RunSpec) -> None:
     """:raises Refused: if the range has anything else than zeros and sectors of this or an earlier run: a disk may have brought those back."""
     medium = spec.medium(readable=True)
+    zeros = bytes(spec.block_size)
     with contextlib.closing(medium):
         for place in range(spec.places + spec.fence):
             data = medium.read(place)
-            if not any(data):
+            if data == zeros:
                 continue
             for start in range(0, len(data), SECTOR):
                 sector = data[start : start + SECTOR]
-                if any(sector) and not is_test_sector(sector):
+                if sector != zeros[:SECTOR] and not is_test_sector(sector):
                     raise Refused(
                         f"{spec.path} has other data than that of the power-loss test at byte {place * spec.block_size + start}: it is not overwritten. "
                         "Wipe the device by hand if its contents may be lost.",

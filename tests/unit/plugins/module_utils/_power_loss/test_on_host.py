@@ -237,6 +237,14 @@ def test_other_data_in_the_range_is_not_overwritten(host):
         host_writer._require_test_data(spec)
 
 
+@pytest.mark.parametrize(("path", "message"), [("/dev/shm/x", "never make a file there"), ("/nowhere/x", "does not exist"), (__file__, "exists")])
+def test_guard_examines_the_target(path, message):
+    spec = RunSpec(path, "file", None, 64 * BLOCK)
+    with pytest.raises(StorageError) as caught:
+        host_writer.examine(FioTarget(path, kind="file", allow_data_loss=True), spec, no_devices(), Runner())
+    assert message in caught.value.message
+
+
 def test_state_of_a_run_is_readable_json(host):
     start_writer(host, start_witness(host))
     note = json.loads((host / "writer" / f"{RUN}.json").read_text())

@@ -135,8 +135,12 @@ def test_contradictions_are_named(verdict, stack, sync, word):
     assert bool(found) == bool(word)
 
 
-def test_lost_write_without_a_flush_contradicts_kept():
-    assert contradiction("at_risk", {"verdict": "durable", "unflushed": "kept"}, {"sync": "none"}).startswith("Contradiction")
+@pytest.mark.parametrize(
+    ("direct", "target", "contradicts"), [(True, {"device": "/dev/x"}, True), (False, {"device": "/dev/x"}, False), (True, {"file": "/x"}, False)]
+)
+def test_lost_write_without_a_flush_contradicts_kept_below_the_page_cache_only(direct, target, contradicts):
+    settings = {"sync": "none", "direct": direct, "target": target}
+    assert contradiction("at_risk", {"verdict": "durable", "unflushed": "kept"}, settings).startswith("Contradiction") == contradicts
 
 
 def test_result_has_verdict_confidence_and_drives(tmp_path):

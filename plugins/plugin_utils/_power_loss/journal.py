@@ -141,6 +141,9 @@ def _apply(journal: HostJournal, event: t.Mapping[str, t.Any]) -> None:
     cut = next((one for one in journal.cuts if one.run == event["run"]), None)
     if cut is None:
         raise KeyError(event["run"])
+    if cut.state == VERIFIED and kind != REMOVED:
+        # Nothing takes a verified cut back.
+        return
     if kind == WRITING:
         cut.boot_id, cut.target, cut.stack = str(event["boot_id"]), dict(event["target"]), dict(event["stack"])
     elif kind == VERIFIED:

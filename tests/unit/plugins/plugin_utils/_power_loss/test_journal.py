@@ -65,6 +65,13 @@ def test_interrupted_cut_is_pending_until_removed(tmp_path, events, state, annou
     assert (found.state, found.announced) == (state, announced)
 
 
+def test_verified_cut_is_not_taken_back(tmp_path):
+    opened(tmp_path)
+    run = made(tmp_path, 1, "lost")
+    journal.append(tmp_path, "node1", journal.INTERRUPTED, run=run, reason="R")
+    assert len(journal.load(tmp_path, "node1").verified()) == 1
+
+
 def test_line_of_a_killed_controller_is_left_out(tmp_path):
     opened(tmp_path)
     made(tmp_path, 1)

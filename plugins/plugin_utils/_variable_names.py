@@ -22,6 +22,8 @@ ELSEWHERE = frozenset(
     {
         "cache_health_found",
         "fio_benchmark_label",
+        "power_loss_test_problem",
+        "power_loss_test_result",
         "storage_network_paths",
         "sweep_campaign",
         "sweep_hosts",

@@ -24,7 +24,7 @@ import struct
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
 
 CHALLENGE_BYTES = 32
 SECRET_BYTES = 32
@@ -38,6 +38,20 @@ _BODY = struct.Struct(">BQQIQ")
 _CODE_BYTES = 16
 MESSAGE_BYTES = _BODY.size + _CODE_BYTES
 _GREETING_LIMIT = 65536
+
+
+def read_secret(text: str) -> bytes:
+    """The secret of a run from its hexadecimal digits, which the message does not repeat.
+
+    :raises BadInput: if it is not one.
+    """
+    try:
+        secret = bytes.fromhex(text)
+    except ValueError:
+        secret = b""
+    if len(secret) != SECRET_BYTES:
+        raise BadInput(f"The secret of a run must have {2 * SECRET_BYTES} hexadecimal digits.", item="secret")
+    return secret
 
 
 @dataclass(frozen=True)

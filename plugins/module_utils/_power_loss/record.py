@@ -60,6 +60,11 @@ class BlockContents:
         return self.records[0] if self.whole else None
 
 
+def is_test_sector(sector: bytes) -> bool:
+    """Whether a sector was written by a power-loss test, in whichever run, block and place: nothing of value is lost with it."""
+    return len(sector) == SECTOR and sector.startswith(_MAGIC) and _CHECKSUM.unpack(sector[-4:])[0] == zlib.crc32(sector[:-4])
+
+
 class Blocks:
     """Makes and recognises the blocks of one run.
 
@@ -97,7 +102,7 @@ class Blocks:
         return BlockContents(records, len(records) == 1 and None not in found)
 
     def _sector(self, data: bytes, number: int, count: int) -> t.Optional[Record]:
-        if len(data) != SECTOR or not data.startswith(_MAGIC) or _CHECKSUM.unpack(data[-4:])[0] != zlib.crc32(data[:-4]):
+        if not is_test_sector(data):
             return None
         _magic, own_number, own_count = _PLACE.unpack_from(data)
         run, sequence, offset, time = _WRITE.unpack_from(data, SECTOR - _CHECKSUM.size - _WRITE.size)

@@ -73,6 +73,14 @@ class Witness:
         self._active: set[str] = set()
         self._lock = threading.Lock()
 
+    def fileno(self) -> int:
+        """The descriptor that it listens on, which a process that serves keeps open."""
+        return self._listener.fileno()
+
+    def close(self) -> None:
+        """Listen no more in this process."""
+        self._listener.close()
+
     def stop(self) -> None:
         """Have :meth:`serve` return; connections that are open end with their writers."""
         self._stopping.set()

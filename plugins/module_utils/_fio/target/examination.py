@@ -304,7 +304,7 @@ def _open_count(device: BlockDevice, runner: Runner) -> int:
     return int(answer) if answer.isdigit() else 0
 
 
-def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices) -> TargetFacts:
+def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices | None) -> TargetFacts:
     """The facts of a device that is held now, with what it contains now: until it was held any process could write to it."""
     if facts.device is None or facts.size == 0:
         return facts

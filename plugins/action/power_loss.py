@@ -1,0 +1,122 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb power_loss: the journal of a power-loss test and its result; on the controller only."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import secrets
+import socket
+import typing as t
+from pathlib import Path
+
+from ansible.plugins.action import ActionBase
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.modules.power_loss import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import default_campaign_name, plain, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss import journal, result
+
+Results = t.Dict[str, t.Any]
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.power_loss``."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
+        super().run(tmp, task_vars)
+        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+        # Texts of Ansible know their origin; plain ones can be compared and written.
+        options = json.loads(json.dumps(options, default=str))
+        host = str((task_vars or {}).get("inventory_hostname", ""))
+        try:
+            if self._task.check_mode:
+                return {"changed": False, "skipped": True, "msg": "A power-loss test has no check mode: nothing was done."}
+            done: Results = getattr(self, f"_{options['operation']}")(options, host)
+            return {"changed": False, **done}
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.to_dict()}
+
+    @staticmethod
+    def _create(options: Results, _host: str) -> Results:
+        name = options["name"] or default_campaign_name(datetime.datetime.now(datetime.timezone.utc))
+        folder = results_folder(options["results"]) / component(name, "power-loss test")
+        try:
+            new = not folder.is_dir()
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CommandFailed(f"The folder {folder} cannot be made on the controller: {error.strerror}.") from None
+        return {"changed": new, "path": str(folder), "name": name}
+
+    @staticmethod
+    def _open(options: Results, host: str) -> Results:
+        folder = Path(options["path"])
+        found = journal.load(folder, host)
+        pid = os.getppid()
+        controller = {"host": socket.gethostname(), "pid": pid, "start": journal.start_of(pid)}
+        journal.require_alone(found, controller)
+        journal.require_same(found, options["settings"])
+        wanted = options["cuts"]
+        if wanted < 1:
+            raise BadInput("power_loss_test_cuts must be at least 1.")
+        journal.append(folder, host, journal.OPENED, settings=options["settings"], controller=controller, time=_now())
+        pending = found.pending()
+        due = max(0, wanted - len(found.verified()))
+        if pending is None:
+            return {"due": due, "pending": {}}
+        facts = {"run": pending.run, "cut": pending.number, "state": pending.state, "boot_id": pending.boot_id, "announced": pending.announced}
+        return {"due": due, "pending": facts}
+
+    @staticmethod
+    def _begin(options: Results, host: str) -> Results:
+        folder = Path(options["path"])
+        found = journal.load(folder, host)
+        run = secrets.token_hex(16)
+        number = len(found.verified()) + 1
+        journal.append(folder, host, journal.BEGUN, cut=number, run=run, time=_now())
+        return {"changed": True, "run": run, "cut": number, "secret": secrets.token_hex(32)}
+
+    def _note(self, options: Results, host: str) -> Results:
+        facts: Results = {"run": options["run"], "time": _now()}
+        if options["event"] == journal.WRITING:
+            found = options["found"]
+            facts.update(boot_id=str(found.get("boot_id") or ""), target=_dictionary(found, "target"), stack=_dictionary(found, "stack"))
+        elif options["event"] == journal.VERIFIED:
+            facts["verification"] = _dictionary(options["found"], "verification")
+            verdict, reason = (plain(facts["verification"].get(key), 500) for key in ("verdict", "reason"))
+            self._display.display(f"{host}: {verdict}: {reason}")
+        elif options["reason"]:
+            facts["reason"] = plain(options["reason"], 1000)
+        journal.append(Path(options["path"]), host, options["event"], **facts)
+        return {"changed": True}
+
+    def _finish(self, options: Results, _host: str) -> Results:
+        folder = Path(options["path"])
+        results = [result.host_result(found) for found in journal.load_all(folder)]
+        problems = {str(host): str(reason) for host, reason in options["problems"].items()}
+        files = [str(folder / name) for name in ("power_loss.json", "power_loss.md")]
+        data = {"schema": result.SCHEMA, "name": folder.name, "hosts": results, "problems": problems}
+        replace_file(Path(files[0]), json.dumps(data, indent=2, sort_keys=True) + "\n")
+        replace_file(Path(files[1]), result.markdown(folder.name, results))
+        text = result.text_of(results, problems)
+        self._display.display("\n".join(["", text, f"Results: {folder}", ""]))
+        return {"changed": True, "hosts": results, "text": text, "files": files}
+
+
+def _dictionary(found: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
+    value = found.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

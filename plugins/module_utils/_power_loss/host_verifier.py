@@ -1,0 +1,109 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verifier of one run on its host, once that is back: the target is waited for and must be the same, then every block is read."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import verifier
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.host_writer import boot_id, fence_records
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec, spec_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import read_log
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import Medium
+
+_PAUSE = 2.0
+
+
+def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runner: Runner, *, timeout: float = 120.0) -> dict[str, t.Any]:
+    """What is left of a run.
+
+    :param timeout: seconds to wait for the target after the boot.
+    :returns: see :meth:`verifier.Verification.to_dict`, with ``fence_damaged`` and ``booted``.
+    :raises StorageError: if that cannot be determined: nothing counts as kept that was not read.
+    """
+    log = read_log(log_file, run)
+    spec = spec_of(log.writer)
+    rebooted = log.writer.get("boot_id") != boot_id()
+    _wait_for_target(spec, read_devices, runner, timeout)
+    try:
+        medium = spec.medium(readable=True)
+    except FileNotFoundError:
+        # Its acknowledged files are gone with it.
+        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
+    except StorageError:
+        if spec.kind != "file" or Path(spec.path).exists():
+            raise
+        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
+    with contextlib.closing(medium):
+        blocks = Blocks(bytes.fromhex(run), spec.block_size)
+        found = verifier.verify(log, blocks, medium.read, rebooted=rebooted)
+        damaged = damaged_fence(spec, blocks, medium)
+    return _result(found, damaged, rebooted=rebooted)
+
+
+def _nothing_left(log: t.Any, spec: RunSpec, run: str, *, rebooted: bool) -> verifier.Verification:
+    return verifier.verify(log, Blocks(bytes.fromhex(run), spec.block_size), lambda _place: b"", rebooted=rebooted)
+
+
+def _result(found: verifier.Verification, damaged: t.Sequence[int], *, rebooted: bool) -> dict[str, t.Any]:
+    if damaged and rebooted and found.verdict != verifier.LOST_WRITES:
+        reason = f"{len(damaged)} blocks behind the range that was written, which had been synced before the run, are damaged."
+        found = dataclasses.replace(found, verdict=verifier.LOST_WRITES, reason=reason)
+    return {**found.to_dict(), "fence_damaged": len(damaged), "rebooted": rebooted}
+
+
+def damaged_fence(spec: RunSpec, blocks: Blocks, medium: Medium) -> list[int]:
+    """Offsets of the blocks of the fence that are not as they were written."""
+    damaged = []
+    for record in fence_records(spec):
+        try:
+            contents = blocks.read(medium.read(record.offset // spec.block_size))
+        except OSError as error:
+            raise NotUnderstood(f"The block at byte {record.offset} cannot be read: {error.strerror}. What is not read does not count as kept.") from None
+        if contents.record != record:
+            damaged.append(record.offset)
+    return damaged
+
+
+def _wait_for_target(spec: RunSpec, read_devices: t.Callable[[], Devices], runner: Runner, timeout: float) -> None:
+    """Wait until the target is there: caches are assembled after the boot.
+
+    :raises DeviceMissing: if it does not appear.
+    :raises Refused: if it is another device by now.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        try:
+            if spec.kind == "file":
+                if not Path(spec.path).parent.is_dir():
+                    raise DeviceMissing(f"The folder {Path(spec.path).parent} does not exist.", item=spec.path)
+                return
+            target = FioTarget(spec.path, identity=spec.identity, size=spec.extent)
+            guard.require(examination.examine(read_devices(), target, runner, writing=False), writing=False)
+            return
+        except DeviceMissing as error:
+            if time.monotonic() > deadline:
+                raise DeviceMissing(
+                    f"The target {spec.path} of the power-loss test did not appear within {timeout:g} s after the boot ({error.message}) "
+                    "Assemble it, for example mount it or activate its cache, and run the playbook again to verify this cut.",
+                    item=spec.path,
+                ) from None
+        time.sleep(_PAUSE)

@@ -1,0 +1,199 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The witness of one run in the background: started, asked for its progress, notified of the power cut, and stopped."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import socket
+import threading
+import time
+import typing as t
+from dataclasses import dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.messages import read_secret
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, LOST, note_event
+
+_PAUSE = 0.2
+
+
+@dataclass(frozen=True)
+class WitnessSpec:
+    """How a witness listens.
+
+    :param hosts: IP addresses from which a connection is accepted.
+    :param lifetime: seconds after which it ends by itself.
+    """
+
+    address: str
+    port: int
+    hosts: tuple[str, ...]
+    lifetime: float
+
+
+def addresses_of(names: t.Iterable[str]) -> tuple[str, ...]:
+    """The IP addresses of hosts.
+
+    :raises BadInput: if a name cannot be resolved.
+    """
+    found: dict[str, None] = {}
+    for name in names:
+        try:
+            found.update({str(row[4][0]): None for row in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+        except OSError:
+            raise BadInput(f"'{name}' is neither an IP address nor a name that the host of the witness can resolve.", item=name) from None
+    return tuple(found)
+
+
+def start(folder: Path, run: str, secret: bytes, spec: WitnessSpec) -> tuple[bool, int]:
+    """Start the witness of a run, unless it is running.
+
+    :returns: whether it was started, and its port.
+    :raises StorageError: if it cannot listen there.
+    """
+    make_private_folder(folder)
+    background = BackgroundRun(folder, run)
+    if background.is_alive():
+        return False, int(background.read()["port"])
+    note = background.read()
+    # A witness that crashed goes on with its log, at the same port if it can.
+    port = spec.port or int(note.get("port") or 0)
+    witness = Witness(folder, {run: secret}, spec.hosts, spec.address, port)
+    # The secret is only in the memory of the process.
+    background.write({"run": run, "address": spec.address, "port": witness.port})
+    try:
+        _serve(background, witness, spec.lifetime)
+    finally:
+        witness.close()
+    return True, witness.port
+
+
+def _serve(background: BackgroundRun, witness: Witness, lifetime: float) -> None:
+    def work(under_way: t.Callable[[], None]) -> None:
+        signal.signal(signal.SIGTERM, lambda *_signal: witness.stop())
+        timer = threading.Timer(lifetime, witness.stop)
+        timer.daemon = True
+        timer.start()
+        under_way()
+        witness.serve()
+
+    background.start(work, keep=(witness.fileno(),))
+
+
+def stop(folder: Path, run: str, *, forget: bool) -> bool:
+    """End the witness of a run.
+
+    :param forget: remove its log too.
+    :returns: whether anything was changed.
+    """
+    background = BackgroundRun(folder, run)
+    changed = background.stop()
+    if forget and background.read():
+        with contextlib.suppress(FileNotFoundError):
+            log_path(folder, run).unlink()
+        background.remove()
+        changed = True
+    return changed
+
+
+def acknowledged(folder: Path, run: str) -> int:
+    """How many writes the log has."""
+    return _text(folder, run).count(b"\nA ")
+
+
+def wait_for_writes(folder: Path, run: str, writes: int, timeout: float) -> int:
+    """Wait until so many writes are acknowledged.
+
+    :raises TimedOut: if that takes longer.
+    :raises CommandFailed: if the writer has ended.
+    """
+    deadline = time.monotonic() + timeout
+    while True:
+        text = _text(folder, run)
+        count = text.count(b"\nA ")
+        # A writer may have ended only after it wrote all that it should: then nothing is in flight either.
+        _require_connected(text, run)
+        if count >= writes:
+            return count
+        if time.monotonic() > deadline:
+            raise TimedOut(
+                f"The witness has {count} acknowledged writes of the run {run} after {timeout:g} s, less than {writes}: the power is not cut.", item=run
+            )
+        time.sleep(_PAUSE)
+
+
+def announce_cut(folder: Path, run: str, timeout: float) -> None:
+    """Note that the power is about to be cut, and wait until the writer was heard of after that.
+
+    :raises Refused: if nothing is heard of it: a cut would prove nothing.
+    """
+    path = log_path(folder, run)
+    start = len(_text(folder, run))
+    _require_connected(_text(folder, run), run)
+    note_event(path, CUT)
+    deadline = time.monotonic() + timeout
+    while True:
+        text = b"\n" + _text(folder, run)[start:]
+        if b"\nA " in text or b"\nP " in text:
+            return
+        _require_connected(text, run)
+        if time.monotonic() > deadline:
+            raise Refused(
+                f"The witness has heard nothing of the writer of the run {run} for {timeout:g} s: the power is not cut, since that would prove nothing."
+            )
+        time.sleep(_PAUSE)
+
+
+def _require_connected(text: bytes, run: str) -> None:
+    for name, what in ((LOST, "the connection of its writer has ended"), (ENDED, "its writer has ended by itself")):
+        if f"\nE {name} ".encode() in text:
+            raise CommandFailed(f"The run {run} was not cut, because {what}: nothing would be in flight.", item=run)
+
+
+def _text(folder: Path, run: str) -> bytes:
+    try:
+        return b"\n" + log_path(folder, run).read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise CommandFailed(f"The log of the witness cannot be read: {error.strerror}.", item=run) from None
+
+
+def carry_out(options: t.Mapping[str, t.Any], folder: Path, *, check_mode: bool) -> dict[str, t.Any]:
+    """The result of the module ``power_loss_witness``.
+
+    :raises StorageError: what is refused, and what fails.
+    """
+    run, state = options["run"], options["state"]
+    path = log_path(folder, run)
+    done: dict[str, t.Any] = {"changed": False}
+    if state == "started":
+        secret = read_secret(options["secret"])
+        spec = WitnessSpec(options["address"], options["port"], addresses_of(options["hosts"]), options["lifetime"])
+        background = BackgroundRun(folder, run)
+        if check_mode:
+            done = {"changed": not background.is_alive(), "port": spec.port}
+        else:
+            changed, port = start(folder, run, secret, spec)
+            done = {"changed": changed, "port": port}
+    elif state in ("stopped", "absent"):
+        forget = state == "absent"
+        background = BackgroundRun(folder, run)
+        done["changed"] = (background.is_alive() or (forget and bool(background.read()))) if check_mode else stop(folder, run, forget=forget)
+    elif not check_mode:
+        if state == "writing":
+            wait_for_writes(folder, run, options["writes"], options["timeout"])
+        else:
+            announce_cut(folder, run, options["timeout"])
+            done["changed"] = True
+    return {**done, "log": str(path), "acknowledged": acknowledged(folder, run)}

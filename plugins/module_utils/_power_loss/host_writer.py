@@ -1,0 +1,290 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The writer of one run on a host: examined by the guard of fio, started in the background, stopped, and what it wrote taken away again."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import mmap
+import os
+import shutil
+import signal
+import stat
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import make_file, sync_up
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import SECTOR, Blocks, Record, is_test_sector
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Writer, connect
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+FOLDER = Path("/var/lib/cachefleet/power_loss")
+_PIECE = 1024**2
+
+
+@dataclasses.dataclass(frozen=True)
+class WitnessAddress:
+    """Where the witness of a run listens, and the secret that they share."""
+
+    address: str
+    port: int
+    secret: bytes
+
+
+def boot_id() -> str:
+    """What distinguishes this boot of the host from every other one. Source: random(4)."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def examine(target: FioTarget, spec: RunSpec, devices: Devices, runner: Runner) -> TargetFacts:
+    """The facts of a target that may be written to.
+
+    :raises StorageError: if it may not.
+    """
+    if target.kind == "file" and os.path.lexists(target.path):
+        raise Refused(
+            f"{target.path} exists: the power-loss test only writes to a file or folder that it makes, so name one that does not exist.", item=target.path
+        )
+    whole = dataclasses.replace(target, size=spec.extent)
+    try:
+        facts = examination.examine(devices, whole, runner, writing=True)
+        guard.require(facts, writing=True, extent=spec.extent)
+    except StorageError as error:
+        # The guard is that of fio.
+        error.message = error.message.replace("fio will not", "The power-loss test will not").replace("fio must never make", "it must never make")
+        raise
+    return facts
+
+
+def start(spec: RunSpec, facts: TargetFacts, run: str, witness: WitnessAddress, runner: Runner, folder: Path = FOLDER) -> bool:
+    """Start the writer of a run, unless it is running.
+
+    :param spec: with the path and the identity that were found.
+    :returns: whether it was started.
+    :raises StorageError: if it cannot be started; then nothing writes.
+    """
+    make_private_folder(folder)
+    background = BackgroundRun(folder, run)
+    if background.is_alive():
+        require_same(background, spec)
+        return False
+    if background.read():
+        raise Refused(f"The run {run} was started before and has ended: each run needs an id of its own.", item=run)
+    permitted = facts.target.allow_data_loss and facts.identity_matches is True
+    background.write({"run": run, "spec": spec.to_dict(), "boot_id": boot_id(), "permitted": permitted, "state": "starting", "message": ""})
+    try:
+        background.start(lambda under_way: _writer_main(spec, facts, background, witness, runner, under_way))
+    except StorageError:
+        # If the connection failed, the range may already have been written.
+        with contextlib.suppress(StorageError):
+            remove_written(background, runner)
+        raise
+    return True
+
+
+def require_same(background: BackgroundRun, spec: RunSpec) -> None:
+    """:raises Refused: if the writer that runs has other options."""
+    if background.read().get("spec") != spec.to_dict():
+        raise Refused(f"The run {background.run} is writing with other options: stop it first.", item=background.run)
+
+
+def _writer_main(
+    spec: RunSpec, facts: TargetFacts, background: BackgroundRun, witness: WitnessAddress, runner: Runner, under_way: t.Callable[[], None]
+) -> None:
+    """The writer from beginning to end, in its own process."""
+    try:
+        with guard.claimed(facts):
+            if facts.device is not None:
+                guard.require_contents(examination.examined_again(facts, runner, Path("/"), None))
+            _prepare(spec, facts, background)
+            medium = spec.medium(number=_number(facts))
+            greeting = {"run": background.run, "boot_id": boot_id(), "spec": spec.to_dict()}
+            connection, session = connect(witness.address, witness.port, witness.secret, greeting)
+            writer = Writer(medium, Blocks(bytes.fromhex(background.run), spec.block_size), spec.load(), connection, session)
+            signal.signal(signal.SIGTERM, lambda *_signal: writer.stop())
+            background.update(state="writing")
+            under_way()
+            daemon.leave_session_scope(runner)
+            writer.run()
+    except StorageError as error:
+        background.update(state="failed", message=error.message)
+        raise
+    background.update(state="ended", message="The writer has ended by itself.")
+
+
+def _number(facts: TargetFacts) -> tuple[int, int] | None:
+    if facts.device is None:
+        return None
+    major, _colon, minor = facts.device.number.partition(":")
+    return int(major), int(minor)
+
+
+def _prepare(spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> None:
+    """Make what is written to: zeros, and the fence behind them; both are synced."""
+    path = Path(spec.path)
+    if facts.device is not None:
+        background.update(made=True)
+    else:
+        if spec.layout == "rename":
+            _make_folder(path)
+        else:
+            make_file(path, 0 if spec.layout == "append" else spec.extent)
+        # Only what this run made is removed after it, whatever has its name by then.
+        background.update(made=path.lstat().st_ino)
+        if spec.layout != "in_place":
+            return
+    _zero(path, spec.extent)
+    medium = dataclasses.replace(spec, sync="none", bulk=False).medium(number=_number(facts))
+    blocks = Blocks(bytes.fromhex(background.run), spec.block_size)
+    try:
+        with mmap.mmap(-1, spec.block_size) as buffer:
+            for record in fence_records(spec):
+                buffer[:] = blocks.make(record)
+                medium.write(record.offset // spec.block_size, buffer)
+        medium.sync()
+    finally:
+        medium.close()
+
+
+def fence_records(spec: RunSpec) -> list[Record]:
+    """The blocks of the fence."""
+    return [Record(0, place * spec.block_size, 0) for place in range(spec.places, spec.places + spec.fence)]
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.mkdir(mode=0o700)
+        sync_up(path)
+    except OSError as error:
+        raise CommandFailed(f"The folder {path} of the power-loss test cannot be made: {error.strerror}.", item=str(path)) from None
+
+
+def _zero(path: Path, size: int) -> None:
+    try:
+        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC if not path.is_block_device() else os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            zeros = bytes(_PIECE)
+            done = 0
+            while done < size:
+                done += os.pwrite(descriptor, zeros[: size - done], done)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
+
+
+def stop(run: str, folder: Path = FOLDER) -> bool:
+    """End the writer of a run; what it wrote stays.
+
+    :returns: whether it was running.
+    """
+    return BackgroundRun(folder, run).stop()
+
+
+def remove(run: str, devices: t.Callable[[], Devices], runner: Runner, folder: Path = FOLDER) -> bool:
+    """End the writer of a run and take away what it wrote: files are removed, and the range of a device contains zeros again.
+
+    :returns: whether there was anything of it.
+    :raises Refused: if the target is in use by now, is another device, or has other data than that of the run.
+    """
+    background = BackgroundRun(folder, run)
+    background.stop()
+    if not background.read():
+        return False
+    remove_written(background, runner, devices)
+    with contextlib.suppress(FileNotFoundError):
+        (folder / f"{run}.log").unlink()
+    background.remove()
+    return True
+
+
+def remove_written(background: BackgroundRun, runner: Runner, devices: t.Callable[[], Devices] | None = None) -> None:
+    """Take away what a run wrote that has ended."""
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+
+    note = background.read()
+    try:
+        spec = RunSpec(**note["spec"])
+    except (KeyError, TypeError, BadInput):
+        raise CommandFailed(f"The note of the run {background.run} on this host is incomplete: remove its files by hand.", item=background.run) from None
+    if not note.get("made"):
+        return
+    if spec.kind == "file":
+        _remove_file(Path(spec.path), note["made"])
+    else:
+        _zero_device(spec, note.get("permitted") is True, devices() if devices is not None else read_devices(runner), runner)
+
+
+def _remove_file(path: Path, inode: int) -> None:
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        # A power cut may have taken it.
+        return
+    if status.st_ino != inode:
+        raise Refused(f"{path} is not what the power-loss test made: it is not removed.", item=str(path))
+    if stat.S_ISDIR(status.st_mode):
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _zero_device(spec: RunSpec, permitted: bool, devices: Devices, runner: Runner) -> None:
+    # What the run wrote is data without a signature: whether it may be overwritten is decided by what it is.
+    target = FioTarget(spec.path, allow_data_loss=True, identity=spec.identity, size=spec.extent)
+    facts = examination.examine(devices, target, runner, writing=True)
+    guard.require(facts, writing=True, extent=spec.extent)
+    with guard.claimed(facts):
+        if not permitted:
+            _require_test_data(spec)
+        _zero(Path(facts.path), spec.extent)
+
+
+def _require_test_data(spec: RunSpec) -> None:
+    """:raises Refused: if the range has anything else than zeros and sectors of this or an earlier run: a disk may have brought those back."""
+    medium = spec.medium(readable=True)
+    zeros = bytes(spec.block_size)
+    with contextlib.closing(medium):
+        for place in range(spec.places + spec.fence):
+            data = medium.read(place)
+            if data == zeros:
+                continue
+            for start in range(0, len(data), SECTOR):
+                sector = data[start : start + SECTOR]
+                if sector != zeros[:SECTOR] and not is_test_sector(sector):
+                    raise Refused(
+                        f"{spec.path} has other data than that of the power-loss test at byte {place * spec.block_size + start}: it is not overwritten. "
+                        "Wipe the device by hand if its contents may be lost.",
+                        item=spec.path,
+                    )
+
+
+def device_of(spec: RunSpec, devices: Devices) -> str | None:
+    """The kernel name of the device that a run is on; of a file, of the device of its file system."""
+    if spec.kind == "device":
+        with contextlib.suppress(DeviceMissing):
+            return devices.resolve(spec.path).name
+        return None
+    folder = Path(spec.path).parent
+    try:
+        number = folder.stat().st_dev
+    except OSError:
+        return None
+    text = f"{os.major(number)}:{os.minor(number)}"
+    return next((device.name for device in devices if device.number == text), None)

@@ -1,0 +1,90 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the module ``power_loss_writer`` does for each of its states."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import dataclasses
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_target
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_writer
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.messages import read_secret
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec, size_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import Stack
+
+_LOAD = ("layout", "sync", "direct", "order", "depth", "block_size", "bulk", "seconds")
+
+
+def carry_out(options: t.Mapping[str, t.Any], folder: Path, *, check_mode: bool) -> dict[str, t.Any]:
+    """The result of the module.
+
+    :raises StorageError: what is refused, and what fails.
+    """
+    runner = Runner()
+    background = BackgroundRun(folder, options["run"])
+    done: dict[str, t.Any]
+    if options["state"] == "started":
+        done = _start(options, folder, background, runner, check_mode=check_mode)
+    elif check_mode:
+        done = {"changed": background.is_alive() or (options["state"] == "absent" and bool(background.read()))}
+    elif options["state"] == "stopped":
+        done = {"changed": host_writer.stop(options["run"], folder)}
+    else:
+        done = {"changed": host_writer.remove(options["run"], lambda: read_devices(runner), runner, folder)}
+    note = background.read()
+    return {
+        "running": background.is_alive(),
+        "state": str(note.get("state") or ""),
+        "message": str(note.get("message") or ""),
+        "boot_id": host_writer.boot_id(),
+        **done,
+    }
+
+
+def _start(options: t.Mapping[str, t.Any], folder: Path, background: BackgroundRun, runner: Runner, *, check_mode: bool) -> dict[str, t.Any]:
+    size = size_of(options["target"]["size"])
+    target = read_target({**options["target"], "size": size}, "target")
+    spec = RunSpec(target.path, target.kind, target.identity, size, **{name: options[name] for name in _LOAD})
+    secret = read_secret(options["secret"])
+    stack = read_stack(runner, protected=options["protected_drives"])
+    if background.is_alive():
+        # Its own writer has the target in use: it was examined when that was started.
+        note = background.read()["spec"]
+        found = dataclasses.replace(spec, path=note["path"], identity=note["identity"])
+        host_writer.require_same(background, found)
+        return {"changed": False, "target": {"path": found.path, "identity": found.identity}, "stack": _stack(stack, found)}
+    facts = host_writer.examine(target, spec, stack.devices, runner)
+    # Names such as sda can change with the boot.
+    path = (facts.device.stable_path or target.path) if facts.device is not None else facts.path
+    found = dataclasses.replace(spec, path=path, identity=facts.identity)
+    result = {"changed": True, "target": {"path": found.path, "identity": found.identity}, "stack": _stack(stack, found)}
+    if not check_mode:
+        host_writer.start(found, facts, options["run"], host_writer.WitnessAddress(options["witness_address"], options["witness_port"], secret), runner, folder)
+    return result
+
+
+def _stack(stack: Stack, spec: RunSpec) -> dict[str, t.Any]:
+    name = host_writer.device_of(spec, stack.devices)
+    if name is None:
+        return {"verdict": "unknown", "reason": f"The device under {spec.path} is not known.", "unflushed": "unknown", "drives": []}
+    described = stack.describe(name)
+    drives = [layer for layer in described["layers"] if layer["kind"] == "disk" or not layer["below"]]
+    return {
+        "verdict": described["verdict"],
+        "reason": described["reason"],
+        "unflushed": described["unflushed"],
+        "drives": [{key: layer[key] for key in ("path", "model", "firmware", "serial")} for layer in drives],
+    }

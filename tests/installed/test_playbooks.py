@@ -148,3 +148,15 @@ def test_unknown_drive_is_refused_in_check_mode_and_in_a_run(controller):
     played = controller.play("site", "here", drive_write_cache_drives=drives)
     assert played.returncode != 0
     assert "/dev/disk/by-id/ata-NOT_THERE does not exist on this host" in played.stdout
+
+
+def test_sweep_measures_each_variant_restores_the_host_and_recommends(controller):
+    other = [{"file": str(controller.folder / "other.bin"), "size": "16m"}]
+    sweep = {"sweep_repeats": 1, "sweep_max_repeats": 0, "sweep_settle": 0, "sweep_variants": [{"name": "other", "fio_benchmark_targets": other}]}
+    played = controller.play("sweep", "here", **sweep)
+    assert played.returncode == 0, played.stdout
+    assert "here: 2 of 2 steps are done, the host is restored and verified" in played.stdout
+    folder = controller.results / "tested"
+    assert [json.loads((folder / f"here/{name}/write/1/meta.json").read_text())["state"] for name in ("baseline", "other")] == ["ok", "ok"]
+    libraries = all(map(importlib.util.find_spec, ("duckdb", "numpy", "scipy", "ruptures")))
+    assert (folder / "recommended/here.yml").exists() == libraries

@@ -28,9 +28,17 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        runs = read_runs(options["results"], set(options["active"]), check_mode=bool(self._task.check_mode))
+        results = _registered(options["variable"], task_vars or {}) if options["variable"] else options["results"]
+        runs = read_runs(results, set(options["active"]), check_mode=bool(self._task.check_mode))
         failures = failures_of(runs)
         text = as_text(runs, failures, self._display.columns if sys.stdout.isatty() else _WIDTH)
         self._display.display(f"\n{text}\n")
         outcomes = {one.host: one.outcome for one in runs}
         return {"changed": False, "summary": summary(runs), "outcomes": outcomes, "failures": [one.to_dict() for one in failures], "text": text}
+
+
+def _registered(variable: str, task_vars: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """What was registered of each host of the play, by its name."""
+    hostvars = task_vars["hostvars"]
+    raw = getattr(hostvars, "raw_get", hostvars.__getitem__)
+    return {str(host): raw(host).get(variable) or {} for host in task_vars["ansible_play_hosts_all"]}

@@ -24,7 +24,13 @@ options:
   results:
     description: The result of M(cachefleet.storage.cache_layers) for each host, by the name of the host.
     type: dict
-    required: true
+    default: {}
+  variable:
+    description:
+      - The name of the variable in which the result of each host of the play was registered, in place of O(results). It is read without templates,
+        which costs less for many hosts.
+    type: str
+    default: ""
   active:
     description: The hosts without a failure so far. Another host is reported as failed, even if its result is not.
     type: list
@@ -85,7 +91,11 @@ from ansible.module_utils.basic import AnsibleModule
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
-    return {"results": {"type": "dict", "required": True}, "active": {"type": "list", "elements": "str", "required": True}}
+    return {
+        "results": {"type": "dict", "default": {}},
+        "variable": {"type": "str", "default": ""},
+        "active": {"type": "list", "elements": "str", "required": True},
+    }
 
 
 def main() -> None:

@@ -79,16 +79,19 @@ def test_a_host_may_return_anything(result):
     assert len(text) < 20_000 and all(line.isprintable() for line in text.splitlines())
 
 
-def test_the_action_prints_and_does_not_fail():
+@pytest.mark.parametrize("registered", [False, True], ids=["given", "registered"])
+def test_the_action_prints_and_does_not_fail(registered):
     action, printed = object.__new__(summary_action.ActionModule), []
+    of = {"variable": "result"} if registered else {"results": RESULTS}
     vars(action).update(
         _display=types.SimpleNamespace(display=printed.append, columns=80),
-        _task=types.SimpleNamespace(args={"results": RESULTS, "active": list(ACTIVE)}, check_mode=False, async_val=0, diff=False),
+        _task=types.SimpleNamespace(args={**of, "active": list(ACTIVE)}, check_mode=False, async_val=0, diff=False),
         _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
         **dict.fromkeys(("_play_context", "_loader", "_templar")),
         _cleanup_remote_tmp=False,
     )
-    result = action.run(task_vars={})
+    hostvars = {host: {"result": found} for host, found in RESULTS.items()}
+    result = action.run(task_vars={"hostvars": {**hostvars, "node11": {}}, "ansible_play_hosts_all": list(RESULTS)})
     assert ("failed" in result, result["changed"]) == (False, False)
     assert (result["outcomes"]["node1"], result["outcomes"]["node4"], len(result["failures"])) == ("changed", "unreachable", 2)
     assert result["text"] in "".join(printed)

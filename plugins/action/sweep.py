@@ -102,6 +102,8 @@ class ActionModule(ActionBase):
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             _require_unchanged(known, description, planned)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
+        if known is not None:
+            _require_same_looks(known, design)
         steps = _steps(options, variants, planned, design.last)
         if design.is_sequential:
             # Without its libraries nothing would ever be decided.
@@ -271,6 +273,15 @@ def _variants(options: t.Mapping[str, t.Any]) -> list[Variant]:
     baseline = options["baseline"]
     given = read_variants(options["variants"], options["axes"], options["exclude"], baseline=baseline)
     return [*([Variant(baseline, {})] if baseline else []), *given]
+
+
+def _require_same_looks(known: states.HostState, design: Design) -> None:
+    """:raises BadInput: if results were looked at already that the correction of other numbers of repeats does not know of."""
+    if known.most_repeats > known.repeats and known.repeats_done and (design.first, design.last) != (known.repeats, known.most_repeats):
+        raise BadInput(
+            f"This sweep compares its variants from {known.repeats} to {known.most_repeats} repeats: continue it with sweep_repeats={known.repeats} and "
+            f"sweep_max_repeats={known.most_repeats}, or start another campaign."
+        )
 
 
 def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> list[SweepStep]:

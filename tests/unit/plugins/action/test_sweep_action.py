@@ -240,6 +240,16 @@ def test_steps_up_to_the_most_repeats_are_due_and_a_range_is_printed(campaign, m
     assert "repeats 6 to 12: only variants that are not decided, which is possible from repeat 5 on" in opened["text"]
 
 
+@pytest.mark.parametrize("other", [{"repeats": 2, "max_repeats": 14}, {"repeats": 3, "max_repeats": 12}, {"repeats": 5, "max_repeats": 0}])
+def test_other_numbers_of_repeats_are_refused_once_results_were_compared(campaign, monkeypatch, other):
+    sequential(campaign, monkeypatch)
+    refused = campaign.open(**other)
+    assert refused["msg"] == (
+        "This sweep compares its variants from 2 to 12 repeats: continue it with sweep_repeats=2 and sweep_max_repeats=12, or start another campaign."
+    )
+    assert len(campaign.open(repeats=2, max_repeats=12)["steps"]) == 14
+
+
 def test_decided_variants_are_recorded_and_not_due_again(campaign, monkeypatch):
     sequential(campaign, monkeypatch)
     assert campaign.run("decide", repeat=4, baseline="baseline")["closed"] == {"node1": []}

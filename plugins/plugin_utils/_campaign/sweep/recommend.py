@@ -19,6 +19,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, QUEUES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import one_line
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import dump
@@ -49,12 +50,24 @@ def recommendations(answer: Answer, states: t.Sequence[HostState], campaign: str
         swept = [by_host[host] for host in hosts if host in by_host]
         if len(chosen) > 1:
             head.append(f"The workloads want different variants ({', '.join(chosen)}): there is a file for each of them.")
+        models = workloads[0].host_class.facts.get("drives", "").split(", ")
+        known = {one: _advice(one, swept, models) for one in chosen}
+        head += dict.fromkeys(sentence for sentences in known.values() for sentence in sentences)
         files[f"{name}.yml"] = _text(head, {})
         for variant in chosen:
             place = f"{name}-{variant}" if len(chosen) > 1 else name
-            about = head if len(chosen) == 1 else [f"{variant}, recommended for {', '.join(_asking(workloads, variant))} of {label}, by the sweep {campaign}."]
+            about = (
+                head
+                if len(chosen) == 1
+                else [f"{variant}, recommended for {', '.join(_asking(workloads, variant))} of {label}, by the sweep {campaign}.", *known[variant]]
+            )
             files.update(_files_of(variant, place, about, swept))
     return files
+
+
+def _advice(variant: str, swept: t.Sequence[HostState], models: t.Sequence[str]) -> list[str]:
+    """What concerns any of the hosts, once."""
+    return list(dict.fromkeys(sentence for state in swept for sentence in advice_on(variant, state.variables, models)))
 
 
 def _asking(workloads: t.Sequence[WorkloadAnswer], variant: str) -> list[str]:

@@ -69,3 +69,11 @@ def test_hosts_with_different_devices_have_a_file_each():
     assert [path.removeprefix(name.removesuffix(".yml")) for path in of_hosts] == ["/host_vars/node1.yml", "/host_vars/node2.yml"]
     assert yaml.safe_load(found[name]) == {}
     assert yaml.safe_load(found[of_hosts[1]])["drive_write_cache_drives"][0]["device"] == "/dev/disk/by-id/b"
+
+
+def test_what_is_known_of_the_field_is_in_the_file():
+    measured = repeats("baseline", *SLOW) + repeats("off", *FAST)
+    host = state("node1", "/dev/disk/by-id/a")
+    host.variables["off"] = {"raid_cache_controllers": [{"serial": "S", "volumes": [{"id": "0", "write": "writethrough", "drive_cache": "enabled"}]}]}
+    text = next(iter(files(measured, host).values()))
+    assert "# off enables the caches of drives behind a controller that writes through." in text

@@ -18,7 +18,7 @@ from ansible.utils.vars import load_extra_vars
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
@@ -225,22 +225,34 @@ class ActionModule(ActionBase):
         if not found:
             return {"problems": [], "text": "", "recommended": []}
         said = text.end_text(found)
-        files, note = self._recommend(campaign, found, options["baseline"])
+        files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"])
         self._display.display("\n".join(["", said, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
         return {"problems": text.problems_of(found, hosts), "text": said, "recommended": files, "changed": bool(files)}
 
     @staticmethod
-    def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str) -> tuple[list[str], str]:
+    def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str) -> tuple[list[str], str]:
         # The libraries of the report are needed here only.
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import analysed
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options
-        from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import recommend
+        from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import knowledge, recommend
 
         try:
             answer = analysed(campaign, Options(baseline=baseline), fresh=True).answer
         except StorageError as error:
             return [], f"Nothing is recommended: {error.message}"
-        return recommend.write(campaign, recommend.recommendations(answer, found, campaign.name)), ""
+        known, note = [], ""
+        if shared:
+            try:
+                known = knowledge.read_knowledge(Path(shared))
+            except StorageError as error:
+                shared, note = "", error.message
+        source = knowledge.source_of(campaign, [state.host for state in found])
+        files = recommend.recommendations(answer, found, campaign.name, lambda one: knowledge.cited(known, one, source.campaign_id))
+        entries = knowledge.entries_of(answer, found, source)
+        knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
+        if shared:
+            knowledge.write_knowledge(Path(shared), knowledge.merged(known, entries))
+        return recommend.write(campaign, files), note
 
     def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
         """The caches that the inventory defines, with their templates evaluated.

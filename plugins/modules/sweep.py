@@ -115,6 +115,12 @@ options:
     description: Further variants that are refused, with the reason.
     type: dict
     default: {}
+  knowledge:
+    description:
+      - A file on the controller to which O(operation=finish) adds what this sweep has shown of models of drives. What other sweeps in it have shown is
+        cited in the recommendations. It is created if it does not exist.
+    type: path
+    default: ""
 notes:
   - An action plugin of the same name does the work.
 seealso:
@@ -229,6 +235,7 @@ def argument_spec() -> dict[str, t.Any]:
         "left": {"type": "float", "default": 0},
         "text": {"type": "str", "default": ""},
         "refused": {"type": "dict", "default": {}},
+        "knowledge": {"type": "path", "default": ""},
     }
 
 

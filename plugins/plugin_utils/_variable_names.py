@@ -27,6 +27,7 @@ ELSEWHERE = frozenset(
         "storage_network_paths",
         "sweep_campaign",
         "sweep_hosts",
+        "sweep_knowledge",
         "sweep_problem",
         "sweep_report_baseline",
         "sweep_result",

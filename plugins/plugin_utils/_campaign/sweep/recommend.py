@@ -31,10 +31,14 @@ if t.TYPE_CHECKING:
 _WIDTH = 150
 
 
-def recommendations(answer: Answer, states: t.Sequence[HostState], campaign: str) -> dict[str, str]:
+def recommendations(
+    answer: Answer, states: t.Sequence[HostState], campaign: str, elsewhere: t.Callable[[WorkloadAnswer], t.Iterable[str]] = lambda _one: ()
+) -> dict[str, str]:
     """The files, by their path below the folder of recommendations.
 
     One for each class of hosts, with the variables if they are the same on all of its hosts, and otherwise one for each host besides.
+
+    :param elsewhere: what other sweeps have shown for a workload, as sentences.
     """
     by_host = {state.host: state for state in states}
     classes: dict[tuple[str, tuple[str, ...]], list[WorkloadAnswer]] = {}
@@ -53,6 +57,7 @@ def recommendations(answer: Answer, states: t.Sequence[HostState], campaign: str
         models = workloads[0].host_class.facts.get("drives", "").split(", ")
         known = {one: _advice(one, swept, models) for one in chosen}
         head += dict.fromkeys(sentence for sentences in known.values() for sentence in sentences)
+        head += dict.fromkeys(sentence for one in workloads for sentence in elsewhere(one))
         files[f"{name}.yml"] = _text(head, {})
         for variant in chosen:
             place = f"{name}-{variant}" if len(chosen) > 1 else name

@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 #: The option of modules that take declarations.
 PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": "str", "default": []}}
 
-#: A pattern with fewer letters and digits than this would declare drives that nobody thought of.
+#: A pattern with fewer letters and digits than this would fit unrelated drives.
 _FEWEST = 4
 
 #: Model → the document of the vendor that lists "enhanced power-loss data protection" as a feature. Only what was read there.

@@ -168,4 +168,4 @@ def _citation(entry: Entry, *, higher_is_better: bool) -> str:
         return f"{where} has shown nothing to be better than its baseline in {workload}."
     gain = figure(ratio if higher_is_better else 1 / ratio)
     settings = plain(json.dumps(best.get("settings", {}), sort_keys=True), 400)
-    return f"{where} has shown {plain(best.get('variant'), 80)} to be {gain} times as good as its baseline in {workload}: {settings}."
+    return f"{where} has shown {plain(best.get('variant'), 80)} to be better than its baseline by a factor of {gain} in {workload}: {settings}."

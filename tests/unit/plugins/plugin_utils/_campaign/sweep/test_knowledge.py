@@ -88,7 +88,7 @@ def test_other_sweeps_of_the_same_models_are_cited():
     [workload] = answered().workloads
     [sentence] = knowledge.cited(known, workload, "aaa")
     assert sentence == (
-        "The sweep other of the same models (1 host) has shown off to be 9.46 times as good as its baseline in randwrite-4k-fdatasync: "
+        "The sweep other of the same models (1 host) has shown off to be better than its baseline by a factor of 9.46 in randwrite-4k-fdatasync: "
         '{"drive_write_cache_drives": [{"write_cache": "disabled"}], "raid_cache_controllers": [{"volumes": [{"write": "writeback"}]}]}.'
     )
 

@@ -38,33 +38,54 @@ _OPTIONS = {"rw": "randwrite", "bs": "4k", "ioengine": "libaio", "iodepth": "16"
 _DIRECTION_NUMBER = {"read": 0, "write": 1}
 
 
-def write_campaign(folder: Path, hosts: int | t.Iterable[int], *, cells: int = 48, seconds: int = 60, campaign: str = CAMPAIGN) -> Path:
+class Truth(t.NamedTuple):
+    """What a variant is. :param speed: beside the others. :param stack: one side of the ``stack.json`` of its cells."""
+
+    speed: float
+    stack: t.Mapping[str, t.Any]
+
+
+def write_campaign(
+    folder: Path,
+    hosts: int | t.Iterable[int],
+    *,
+    cells: int = 48,
+    seconds: int = 60,
+    campaign: str = CAMPAIGN,
+    variants: t.Mapping[str, Truth] | None = None,
+    loads: t.Sequence[tuple[str, str, int]] = (),
+) -> Path:
     """A campaign with hosts ``host0000``…, each the same wherever and whenever it is made.
 
     :param hosts: how many, or which numbers.
-    :param cells: of each host, over both variants.
+    :param cells: of each host, over all variants.
+    :param variants: instead of ``VARIANTS``. :param loads: instead of ``CELLS``.
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "campaign.json").write_text(json.dumps({"schema": 1, "campaign": campaign, "created": CREATED}))
     for number in range(hosts) if isinstance(hosts, int) else hosts:
-        _write_host(folder, number, cells, seconds, campaign)
+        _write_host(folder, number, cells, seconds, campaign, variants or {}, loads or CELLS)
     return folder
 
 
-def _write_host(folder: Path, number: int, cells: int, seconds: int, campaign: str) -> None:
+def _write_host(
+    folder: Path, number: int, cells: int, seconds: int, campaign: str, variants: t.Mapping[str, Truth], loads: t.Sequence[tuple[str, str, int]]
+) -> None:
     random = np.random.default_rng([SEED, number])
     host = f"host{number:04d}"
     speed = random.lognormal(0, 0.03)
+    names = tuple(variants) or VARIANTS
     for index in range(cells):
-        variant = VARIANTS[index % 2]
-        rw, bs, depth = CELLS[index // 2 % len(CELLS)]
-        repeat = index // 2 // len(CELLS) + 1
+        variant = names[index % len(names)]
+        truth = variants.get(variant) or Truth(1.4 if variant == "writeback" else 1.0, _stack(number, variant))
+        rw, bs, depth = loads[index // len(names) % len(loads)]
+        repeat = index // len(names) // len(loads) + 1
         name = f"{rw}-{bs}-qd{depth}"
         place = folder / host / variant / name / str(repeat)
         place.mkdir(parents=True)
         key = {"campaign": campaign, "host": host, "variant": variant, "cell": name, "repeat": repeat}
-        _write_cell(place, key, random, number, (rw, bs, depth), speed * (1.4 if variant == "writeback" else 1.0), BEGAN + 70 * index, seconds)
-    for variant in VARIANTS:
+        _write_cell(place, key, random, truth.stack, (rw, bs, depth), speed * truth.speed, BEGAN + 70 * index, seconds)
+    for variant in names:
         if (folder / host / variant).is_dir():
             planned = {cell.name: sorted(int(one.name) for one in cell.iterdir()) for cell in sorted((folder / host / variant).iterdir())}
             plan = {"schema": 1, "campaign": campaign, "host": host, "variant": variant, "created": CREATED, "cells": planned}
@@ -72,7 +93,14 @@ def _write_host(folder: Path, number: int, cells: int, seconds: int, campaign: s
 
 
 def _write_cell(
-    place: Path, key: dict[str, t.Any], random: np.random.Generator, number: int, load: tuple[str, str, int], speed: float, began: float, seconds: int
+    place: Path,
+    key: dict[str, t.Any],
+    random: np.random.Generator,
+    stack: t.Mapping[str, t.Any],
+    load: tuple[str, str, int],
+    speed: float,
+    began: float,
+    seconds: int,
 ) -> None:
     rw, bs, depth = load
     start = began + 10.5
@@ -84,7 +112,6 @@ def _write_cell(
     options = {**_OPTIONS, "rw": rw, "bs": bs, "iodepth": str(depth), "runtime": str(seconds), **({"fdatasync": "1"} if synced else {})}
     job = _job(options, directions, random if synced else None, seconds)
     text = json.dumps(_report(job, start + seconds), indent=2)
-    model, firmware = _MODELS[number % len(_MODELS)]
     files = {
         "job.fio": (
             "[global]\nfilename=/dev/vg0/data\nallow_file_create=0\n\n[cell]\n" + "\n".join(f"{name}={value}".rstrip("=") for name, value in options.items())
@@ -93,11 +120,12 @@ def _write_cell(
         "device-stats.json": json.dumps(
             {"schema": 1, **{side: {"time": began, "devices": {"dm-0": {"write_ios": 1}}} for side in ("before", "after")}}
         ).encode(),
-        "stack.json": json.dumps({"schema": 1, **{side: _stack(number, model, firmware, key["variant"], began) for side in ("before", "after")}}).encode(),
+        "stack.json": json.dumps({"schema": 1, **{side: {**stack, "read_at": began} for side in ("before", "after")}}).encode(),
         "device_series.log.gz": _packed(_device_series(series, start, seconds, _BS[bs])),
         **{f"series_{what}.1.log.gz": _packed(_log(what, series, start, _BS[bs], depth, random)) for what in ("bw", "iops", "lat", "clat", "slat")},
     }
     written = int(series["write"].sum()) * _BS[bs] if "write" in series else 0
+    number = int(key["host"].removeprefix("host"))
     wear = {"temperature_c": 31.0 + number % 9, "wear_used_percent": 2, "written_bytes": 10**12 + written, "power_on_hours": 9000, "passed": True}
     meta = {
         "schema": 1,
@@ -259,7 +287,8 @@ def _device_series(series: dict[str, t.Any], start: float, seconds: int, size: i
     return "\n".join(lines) + "\n"
 
 
-def _stack(number: int, model: str, firmware: str, variant: str, read_at: float) -> dict[str, t.Any]:
+def _stack(number: int, variant: str) -> dict[str, t.Any]:
+    model, firmware = _MODELS[number % len(_MODELS)]
     queue = {
         "scheduler": "mq-deadline",
         "schedulers": ["mq-deadline", "none"],
@@ -302,4 +331,4 @@ def _stack(number: int, model: str, firmware: str, variant: str, read_at: float)
         for name in ("sda", "sdb")
     ]
     said = {"path": "/dev/dm-0", "identity": "vg0/data", "verdict": "durable", "reason": "Every flush reaches the drives.", "unflushed": "may_be_lost"}
-    return {**said, "device_loss": "loses", "read_at": read_at, "layers": [top, *drives]}
+    return {**said, "device_loss": "loses", "layers": [top, *drives]}

@@ -1,0 +1,72 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Racks whose right advice is known (tests/unit/data/advice.yml), from the files of a campaign to the file that is recommended."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+import yaml
+
+for library in ("numpy", "scipy", "duckdb", "ruptures"):
+    pytest.importorskip(library, reason="results need the libraries of requirements.txt")
+
+from ansible_collections.cachefleet.storage.plugins.action.sweep import ActionModule
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
+from ansible_collections.cachefleet.storage.tests.unit.support import stack_table, synthetic_campaign
+
+RACKS = yaml.safe_load((pathlib.Path(__file__).resolve().parents[4] / "data/advice.yml").read_text())["racks"]
+#: Repeats from which a comparison of a fixed number decides, with one to spare.
+REPEATS = 5
+LOADS = {"flushed": ("randwrite", "4k", 1), "unflushed": ("randwrite", "4k", 16)}
+DISK = "/dev/disk/by-id/ata-DISK"
+
+
+def variables_of(variant):
+    """As a sweep has them: every variant sets all that any of them changes."""
+    cache = {"name": "data", "type": "lvm_cache", "origin": "vg0/data"}
+    return {
+        "drive_write_cache_drives": [{"device": DISK, "write_cache": variant.get("drive", "enabled")}],
+        "raid_cache_controllers": [{"serial": "S1", "volumes": [{"name": "data", "write": variant.get("controller", "writethrough")}]}],
+        "block_cache_caches": [{**cache, "mode": variant["cache"]} if "cache" in variant else {**cache, "state": "absent"}],
+    }
+
+
+def sweep_of(rack, folder):
+    """A campaign as the sweep of the rack leaves it before it recommends."""
+    variants = rack["variants"]
+    truths = {name: synthetic_campaign.Truth(one["speed"], stack_table.described(one["stack"])) for name, one in variants.items()}
+    campaign = synthetic_campaign.write_campaign(folder / "night", 1, cells=REPEATS * len(variants), seconds=12, variants=truths, loads=[LOADS[rack["load"]]])
+    swept = {name: variables_of(one) for name, one in variants.items()}
+    states.save(campaign, states.HostState("host0000", "", "", {}, {}, swept, repeats=REPEATS, most_repeats=REPEATS))
+    return campaign
+
+
+@pytest.mark.parametrize("rack", RACKS, ids=lambda rack: rack["name"])
+def test_the_advice_is_right(rack, tmp_path):
+    campaign = sweep_of(rack, tmp_path)
+    [path], note = ActionModule._recommend(campaign, states.load_all(campaign), "baseline", "")
+    text = pathlib.Path(path).read_text()
+    said = " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+
+    assert yaml.safe_load(text) == variables_of(rack["variants"][rack["right"]])
+    assert f"Variant {rack['right']}." in said
+    for words in rack["says"]:
+        assert words in said
+    assert not note
+
+
+def test_every_kind_of_loss_and_at_least_ten_racks_are_covered():
+    assert len({rack["name"] for rack in RACKS}) == len(RACKS) >= 10
+    verdicts = {(one["verdict"], one["unflushed"], one["device_loss"]) for rack in RACKS for one in map(_described, rack["variants"].values())}
+    assert {flushed for flushed, _unflushed, _loss in verdicts} == {"durable", "at_risk", "unknown"}
+    assert {unflushed for _flushed, unflushed, _loss in verdicts} == {"kept", "may_be_lost", "unknown"}
+    assert {loss for _flushed, _unflushed, loss in verdicts} >= {"survives", "loses"}
+
+
+def _described(variant):
+    return stack_table.described(variant["stack"])

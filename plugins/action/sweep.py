@@ -23,7 +23,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, host_sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order, within
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
@@ -132,6 +133,7 @@ class ActionModule(ActionBase):
             "repeats": design.last,
             "in_any_case": design.in_any_case,
             "variables": {name: {variable: one.get(variable, []) for variable in LAYER_VARIABLES} for name, one in planned.variables.items()},
+            "drains": draining(planned, description.contents()),
             "targets": {one.name: one.variables.get(TARGETS, options["measurement"]["targets"]) for one in variants},
             "restore": {variable: planned.restore.get(variable, []) for variable in LAYER_VARIABLES},
             "journal": {
@@ -156,8 +158,11 @@ class ActionModule(ActionBase):
         state = _known(campaign, host)
         key = f"{options['variant']}/{options['repeat']}"
         reason = _unmeasured(campaign, host, options["variant"], options["repeat"]) if options["state"] == states.DONE else options["reason"]
-        state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"])
+        drain = read_drain(options["drain"], options["waited"]) if options["drain"] else None
+        state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"], drain)
         states.save(campaign, state)
+        if drain and (said := drain_text(drain)):
+            self._display.display(f"{host}: {key} is measured, and {said}.")
         if options["state"] != states.MEASURING:
             self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}

@@ -107,6 +107,14 @@ options:
     description: The expected duration of the steps after it, in seconds.
     type: float
     default: 0
+  drain:
+    description: The result of M(cachefleet.storage.block_cache_info) with a sample, before a step is measured.
+    type: dict
+    default: {}
+  waited:
+    description: The seconds for which the step waited for that.
+    type: float
+    default: 0
   text:
     description: The plan to print.
     type: str
@@ -153,6 +161,11 @@ steps:
 variables:
   description: The variables of the cache layers of each variant.
   type: dict
+  returned: with O(operation=open)
+drains:
+  description: The variants that are measured with a cache that may still write back what was written before.
+  type: list
+  elements: str
   returned: with O(operation=open)
 targets:
   description: The targets of each variant.
@@ -233,6 +246,8 @@ def argument_spec() -> dict[str, t.Any]:
         "reason": {"type": "str", "default": ""},
         "seconds": {"type": "float", "default": 0},
         "left": {"type": "float", "default": 0},
+        "drain": {"type": "dict", "default": {}},
+        "waited": {"type": "float", "default": 0},
         "text": {"type": "str", "default": ""},
         "refused": {"type": "dict", "default": {}},
         "knowledge": {"type": "path", "default": ""},

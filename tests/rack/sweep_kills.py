@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A sweep over three layers, broken off at a random moment and continued: the host is as before, every cell is measured once.
 
-usage: sweep_kills.py [--kills N] [--seed N]     with the machine of tests/rack/sweep running: scripts/sweep-kill-test starts it
+usage: sweep_kills.py [--kills N] [--seed N] [--seconds N] [--results DIR]     with the machine of tests/rack/sweep running: scripts/sweep-kill-test starts it
 
 In turn the controller is killed, the module on the machine, the runner that measures, the connection, and the power is cut. Then the same campaign is run
 again, as often as a user would: at most three times. It must end with status 0, the settings of all layers must be those from before the sweep, the
@@ -31,7 +31,7 @@ import site_kills
 from site_kills import MODULE, TOP, cut_power, ground, install, on_machine
 
 INVENTORY = [f"--inventory={TOP}/inventories/virtual_rack", f"--inventory={TOP}/tests/rack/sweep/hosts.yml", "--limit=node1"]
-VARIANTS = ("baseline", "drive_off", "writeback")
+VARIANTS = ("drive_off", "writeback")
 #: What kills each kind on the machine; the controller is killed, and the power cut, from here.
 ON_MACHINE = {
     "module": f"until pgrep {MODULE} >/dev/null; do sleep 0.2; done; pkill -KILL {MODULE}; true",
@@ -107,11 +107,23 @@ def problem_after(results, campaign, before):
     return "" if "intact" in found else f"fenced data differ: {found}"
 
 
+def without_kill(results, before):
+    """The seconds that a sweep takes."""
+    began = time.monotonic()
+    if problem := problem_after(results, "whole", before):
+        sys.exit(f"Without a kill: {problem}")
+    longest = time.monotonic() - began
+    print(f"without a kill: {longest:.0f} s", flush=True)
+    return longest
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--prepared", action="store_true", help="the machine was prepared by an earlier run of the same version")
+    parser.add_argument("--seconds", type=float, help="what a sweep takes, as an earlier run has measured")
+    parser.add_argument("--results", type=Path, help="folder of the campaigns, which is kept")
     options = parser.parse_args()
     # Its functions reach the machine with this inventory too.
     site_kills.INVENTORY[:] = INVENTORY
@@ -120,13 +132,9 @@ def main():
     if not options.prepared:
         install()
         ground("prepare")
-    results = Path(tempfile.mkdtemp(prefix="sweep-kills-"))
+    results = options.results or Path(tempfile.mkdtemp(prefix="sweep-kills-"))
     before = on_machine(STATE)
-    began = time.monotonic()
-    if problem := problem_after(results, "whole", before):
-        sys.exit(f"Without a kill: {problem}")
-    longest = time.monotonic() - began
-    print(f"without a kill: {longest:.0f} s", flush=True)
+    longest = options.seconds or without_kill(results, before)
     proven = number = 0
     while number < options.kills:
         kind, moment = KINDS[number % len(KINDS)], chance.uniform(0.05, 0.9) * longest
@@ -142,7 +150,7 @@ def main():
         proven += not problem
         print(f"{outcome} ({proven} of {number})", flush=True)
     print(f"{proven} of {options.kills} were continued, with the host as before and every cell once", flush=True)
-    if proven == options.kills:
+    if proven == options.kills and not options.results:
         shutil.rmtree(results)
     return 0 if proven == options.kills else 1
 

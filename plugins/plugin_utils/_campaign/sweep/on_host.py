@@ -24,6 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.re
 Values = t.Mapping[str, t.Any]
 Entries = t.Sequence[Values]
 
+_WRITEBACK = "writeback"
+
 
 @dataclass(frozen=True)
 class Found:
@@ -95,6 +97,23 @@ def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values, e
     possible = [variant for variant in variants if variant.name not in refused]
     variables = {variant.name: {kind.name: kind.wanted(variant.variables.get(kind.name) or []) for kind in kinds} for variant in possible}
     return HostSweep(variables, refused, {kind.name: kind.wanted([]) for kind in kinds})
+
+
+def draining(planned: HostSweep, contents: Values) -> list[str]:
+    """The variants that are measured with a cache that may still write back what was written before, by another variant or in another mode."""
+    found = contents.get(CACHES) or []
+    caches = {name: _present(variables, found) for name, variables in planned.variables.items()}
+    if not any(cache.get("mode") == _WRITEBACK for cache in (*found, *(one for of in caches.values() for one in of))):
+        return []
+    return [name for name, of in caches.items() if of]
+
+
+def _present(variables: Values, found: Entries) -> list[Values]:
+    """The caches of a variant, and those of the host that no variant touches."""
+    entries = variables.get(CACHES) or []
+    touched = {(entry.get("type"), entry.get("origin")) for entry in entries}
+    there = [entry for entry in entries if entry.get("state", "present") == "present"]
+    return [*there, *(entry for entry in found if (entry.get("type"), entry.get("origin")) not in touched)]
 
 
 def _defined(variants: t.Sequence[Variant]) -> t.Iterator[Values]:

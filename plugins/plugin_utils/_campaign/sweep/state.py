@@ -31,7 +31,7 @@ class HostState:
     :param restore: the variables that restore it.
     :param variables: by variant.
     :param refused: reason by variant.
-    :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``.
+    :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``; with ``drain`` if it waited for caches.
     :param repeats: of each variant in any case; ``most_repeats``: at most, where nothing is decided.
     :param closed: ``after`` (repeats) and ``reason`` of each variant that is not measured again.
     :param restored: whether the host is as it was; empty if it is, else the reason.
@@ -56,12 +56,18 @@ class HostState:
     def state_of(self, key: str) -> str:
         return str(self.steps.get(key, {}).get("state", ""))
 
-    def note(self, key: str, state: str, reason: str = "", seconds: float = 0.0) -> None:
-        """Write down how a step ended; a variant that is refused once is refused in every repeat."""
+    def note(self, key: str, state: str, reason: str = "", seconds: float = 0.0, drain: t.Mapping[str, t.Any] | None = None) -> None:
+        """Write down how a step ended; a variant that is refused once is refused in every repeat.
+
+        :param drain: what its caches did before it was measured; what is known of it stays.
+        """
         if state == REFUSED:
             self.refused[key.rpartition("/")[0]] = plain(reason, 500)
-        before = float(self.steps.get(key, {}).get("seconds", 0))
-        self.steps[key] = {"state": state, "reason": plain(reason, 500), "seconds": round(before + seconds, 1)}
+        before = self.steps.get(key, {})
+        known = drain or before.get("drain")
+        self.steps[key] = {"state": state, "reason": plain(reason, 500), "seconds": round(float(before.get("seconds", 0)) + seconds, 1)}
+        if known:
+            self.steps[key]["drain"] = dict(known)
 
     @property
     def spent(self) -> float:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
 
@@ -87,6 +88,7 @@ def end_text(states: t.Sequence[HostState]) -> str:
         lines.append(f"{state.host}: {done} of {_counted(due, 'step')} are done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
+        lines += [f"  measured although {said}: {key}" for key, one in state.steps.items() if (said := drain_text(one.get("drain") or {}))]
         lines += [f"  stopped: {variant} after {_counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
         if state.left_out:
             lines.append(f"  left out by sweep_budget: {', '.join(state.left_out)}")

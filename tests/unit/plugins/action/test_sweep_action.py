@@ -334,3 +334,31 @@ def test_the_decision_at_the_end_is_that_of_the_repeats_that_were_measured(campa
     assert "after 4 repeats" in campaign.run("decide", repeat=12, baseline="baseline")["text"]
     assert sequential(campaign, monkeypatch) and campaign.run("decide", repeat=12, baseline="baseline")["closed"] == {"node1": ["baseline", "drive_off"]}
     assert "not decided" not in campaign.run("finish")["text"]
+
+
+def test_what_caches_wrote_back_before_a_step_is_kept_with_it_and_reported(campaign):
+    campaign.open()
+    writing = {"drain": [{"name": "data", "type": "lvm_cache", "dirty": 4096, "bytes_per_second": 1024.0}]}
+    campaign.run("note", variant="baseline", repeat=1, state="measuring", drain=writing, waited=60.2)
+    drain = {"outcome": "writing_back", "seconds": 60.2, "dirty": 4096, "bytes_per_second": 1024}
+    assert campaign.state.steps["baseline/1"]["drain"] == drain
+    said = "its caches still wrote back 1 KiB/s after 60 s, 4 KiB were left"
+    assert campaign.printed == [f"node1: baseline/1 is measured, and {said}."]
+
+    campaign.note("baseline", 1, "failed", "the runner failed")
+    assert campaign.state.steps["baseline/1"] == {"state": "failed", "reason": "the runner failed", "seconds": 30.0, "drain": drain}
+    assert f"  measured although {said}: baseline/1" in campaign.run("finish")["text"]
+
+
+def test_a_cache_that_has_drained_is_recorded_and_not_reported(campaign):
+    campaign.open()
+    campaign.run("note", variant="baseline", repeat=1, state="measuring", drain={"drain": []}, waited=3)
+    assert campaign.state.steps["baseline/1"]["drain"]["outcome"] == "drained"
+    assert campaign.printed == []
+    assert "although" not in campaign.run("finish")["text"]
+
+
+def test_variants_that_wait_for_caches_are_returned(campaign):
+    assert campaign.open()["drains"] == []
+    cache = {"name": "data", "type": "lvm_cache", "origin": "vg0/data", "cache_devices": ["/dev/sdb"], "mode": "writeback"}
+    assert campaign.open(axes={}, variants=[{"name": "cached", "block_cache_caches": [cache]}])["drains"] == ["cached"]

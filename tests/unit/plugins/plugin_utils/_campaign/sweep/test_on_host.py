@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, devices_of, host_sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, devices_of, draining, host_sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import Variant
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
 
@@ -160,3 +160,21 @@ def test_what_an_interrupted_run_changed_is_restored_although_no_variant_names_i
     assert {one["device"] for one in second.restore["drive_write_cache_drives"]} == {ATA, SSD}
     assert second.restore["block_cache_caches"] == first.restore["block_cache_caches"]
     assert {one["device"]: one["write_cache"] for one in second.variables["v1"]["drive_write_cache_drives"]} == {ATA: "enabled", SSD: "enabled"}
+
+
+@pytest.mark.parametrize(
+    ("variants", "contents", "drains"),
+    [
+        # Write-through after write-back may still be written back, and what is absent has nothing.
+        ([caches(CACHE), caches({"name": "images", "mode": "writethrough"}), {}], {}, ["v1", "v2"]),
+        ([caches({**CACHE, "mode": "writethrough"}), {}], {}, []),
+        # A cache of the host that no variant touches.
+        ([drive(ATA, "disabled"), {}], caches(CACHE), ["v1", "v2"]),
+        ([drive(ATA, "disabled")], caches({**CACHE, "mode": "writethrough"}), []),
+        ([caches({**CACHE, "origin": "vg0/other", "mode": "writethrough"}), {}], caches(CACHE), ["v1", "v2"]),
+        # What was in write-back before the sweep may still be dirty in every other mode.
+        ([caches({"name": "images", "mode": "writethrough"}), caches({"name": "images", "state": "absent"})], caches(CACHE), ["v1"]),
+    ],
+)
+def test_variants_whose_caches_may_still_write_back(variants, contents, drains):
+    assert draining(sweep(*variants, **contents), found(**contents).contents) == drains

@@ -76,3 +76,24 @@ def test_case_a_has_its_modes():
     [raid, sata] = [yaml.safe_load(block.values[0]) for block in BLOCKS if block.id.startswith("a-")]
     names = [one.name for block in (raid, sata) for one in read_variants(None, block["sweep_axes"])]
     assert names == ["drive_off-controller_off", "drive_off-controller_on", "drive_on-controller_off", "drive_on-controller_on", "drive_off", "drive_on"]
+
+
+def test_the_sweep_of_the_virtual_rack_covers_its_caches_and_the_cache_of_its_disk():
+    folder = TOP / "inventories/virtual_rack/group_vars/rack"
+    swept, inventory = (yaml.safe_load((folder / f"{name}.yml").read_text()) for name in ("sweep", "storage"))
+    variants = read_variants(None, swept["sweep_axes"], swept["sweep_exclude"], baseline=swept["sweep_baseline"])
+    [drive] = inventory[DRIVES][:1]
+    found = Found({DRIVES: [{**drive, "write_cache": "enabled"}]}, (), {drive["device"]: "sda"})
+    planned = host_sweep(variants, found, inventory)
+    assert planned.refused == {}
+    states = {name: (one[CACHES][0].get("mode"), one[DRIVES][0]["write_cache"]) for name, one in planned.variables.items()}
+    assert states == {
+        "cache_none-drive_off": (None, "disabled"),
+        "cache_writethrough-drive_on": ("writethrough", "enabled"),
+        "cache_writethrough-drive_off": ("writethrough", "disabled"),
+        "cache_writeback-drive_on": ("writeback", "enabled"),
+        "cache_writeback-drive_off": ("writeback", "disabled"),
+    }
+    assert planned.restore == {DRIVES: [{**drive, "write_cache": "enabled"}], CACHES: planned.variables["cache_none-drive_off"][CACHES]}
+    for one in planned.variables.values():
+        accepted(one)

@@ -40,6 +40,8 @@ ON_MACHINE = {
 }
 KINDS = ("controller", *ON_MACHINE, "power")
 MOST_RUNS = 3
+#: Ground for all layers has simulated RAID controllers, which cost a description of the host a minute on a busy machine.
+WITHOUT_SIMULATORS = "grep -rlsI 'simulator of cachefleet.storage' /opt /usr/local /usr/sbin /usr/bin | grep -v ^/opt/cachefleet | xargs -r rm"
 STATE = """
 hdd=/dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0
 hdparm -W "$hdd" | grep write-caching
@@ -132,6 +134,7 @@ def main():
     if not options.prepared:
         install()
         ground("prepare")
+        on_machine(WITHOUT_SIMULATORS)
     results = options.results or Path(tempfile.mkdtemp(prefix="sweep-kills-"))
     before = on_machine(STATE)
     longest = options.seconds or without_kill(results, before)

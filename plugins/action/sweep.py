@@ -188,10 +188,10 @@ class ActionModule(ActionBase):
             if closed != state.closed:
                 state.closed = closed
                 states.save(campaign, state)
-        said = text.round_text(classes, repeats)
-        self._display.display(said)
+        shown = text.round_text(classes, repeats)
+        self._display.display(shown)
         needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
-        return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": said}
+        return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": shown}
 
     def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         """What is there now beside the journal; both are descriptions of the same settings."""
@@ -229,10 +229,10 @@ class ActionModule(ActionBase):
         found = states.load_all(campaign)
         if not found:
             return {"problems": [], "text": "", "recommended": []}
-        said = text.end_text(found)
+        shown = text.end_text(found)
         files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"])
-        self._display.display("\n".join(["", said, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
-        return {"problems": text.problems_of(found, hosts), "text": said, "recommended": files, "changed": bool(files)}
+        self._display.display("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
+        return {"problems": text.problems_of(found, hosts), "text": shown, "recommended": files, "changed": bool(files)}
 
     @staticmethod
     def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str) -> tuple[list[str], str]:

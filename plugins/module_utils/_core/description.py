@@ -6,7 +6,7 @@
 """State that was read, as the variables that would make it.
 
 An entry counts only if it is proven: the plan of its layer for the entry and everything described before it has no step and no
-refusal, and the layer finds it settled. What cannot be proven is said in a sentence instead.
+refusal, and the layer finds it settled. What cannot be proven becomes a sentence instead.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -145,7 +145,7 @@ def _prove_each(candidates: t.Sequence[Candidate], check: Check, *, together: bo
 
 @dataclass(frozen=True)
 class _Found:
-    """An entry with some of the further values, the permissions it needed, and what was said against having all of the values."""
+    """An entry with some of the further values, the permissions it needed, and the objections to having all of the values."""
 
     values: Values
     extras: Extras

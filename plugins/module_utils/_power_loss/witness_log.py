@@ -6,7 +6,7 @@
 """The log of a witness: one line for each event, with a checksum; only ever appended to.
 
 ``H`` is who writes, as JSON; ``A`` an acknowledged write; ``P`` writes under way; ``E`` an event by name. A line that was being written
-when the witness ended has no end, and is the last of its session: what it said was never promised to anybody.
+when the witness ended has no end, and is the last of its session: it was not acknowledged.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.

@@ -175,7 +175,7 @@ def qemu_arguments(machine: Machine, rack: str, places: RackPaths, boot: Boot) -
     for number, nic in enumerate(machine.networks, 1):
         here = places.network_socket(nic.network, name)
         # Datagrams: each side sends to a path, so that a machine may go and come back without the other noticing.
-        there = places.network_socket(nic.network, nic.peer) if nic.peer else places.folder(name) / f"{nic.network}.nobody"
+        there = places.network_socket(nic.network, nic.peer) if nic.peer else places.folder(name) / f"{nic.network}.unused"
         arguments += [
             "-netdev", f"dgram,id=net{number},local.type=unix,local.path={_quote(here)},remote.type=unix,remote.path={_quote(there)}",
             "-device", f"virtio-net-pci,netdev=net{number},mac={nic.mac},romfile=",

@@ -6,7 +6,7 @@
 """A disk with a write cache that a power cut empties: a server of the NBD protocol between QEMU and the file of a disk.
 
 What the guest wrote and did not flush is only in the memory of this process. When QEMU ends without saying goodbye, the process ends
-too, and the memory with it; after an orderly end it writes everything out, as a drive does that is told to spin down.
+too, and the memory with it; after an orderly end it writes everything out, as a drive does before it spins down.
 
 This file is a program of its own that imports nothing of the collection: the rack passes its source to an interpreter, so that the
 process outlives the module that starts it.

@@ -182,7 +182,7 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _Querie
 
 
 def volume_finding(controller: Controller, volume: Volume, protected: t.Collection[str] = frozenset()) -> DiskFinding:
-    """What a flushed write on a volume is worth, as far as its controller decides; pure.
+    """Whether a flushed write to a volume survives, as far as its controller decides; pure.
 
     The worst word counts: what loses writes, then what is not known, then what keeps them.
 

@@ -131,7 +131,7 @@ def read_exports(devices: Devices, _runner: Runner, root: Path, _protected: t.Se
 
 
 def export_facts(export: AoeExport) -> LayerFacts:
-    """What a write to one target is worth before it reaches the device below it.
+    """Whether a write to one target survives before it reaches the device below it.
 
     Seen with the kernel's counters: with ``-s`` every write is followed by a flush, with ``-d`` alone none is, and without both a
     write has not even left the page cache when it is acknowledged. vblade answers a flush and does nothing (``atacmd`` of ata.c).

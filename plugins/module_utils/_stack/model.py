@@ -78,7 +78,7 @@ class LayerFacts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a write is worth.
+    """Whether a write survives a power failure.
 
     :param verdict: ``durable``, ``at_risk`` or ``unknown``: one that was acknowledged and flushed, after a power cut.
     :param unflushed: ``kept``, ``may_be_lost`` or ``unknown``: one without a flush, after a power cut.

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The layers under every block device of a host, and what a write on it is worth.
+"""The layers under every block device of a host, and whether a write to it survives a power failure.
 
 A layer becomes part of the stack by a reader in :data:`READERS`: a function from the kernel's view to facts per device.
 The verdict on a power cut is in ``_stacking/power_cut.py``, that on the loss of a device in ``_stacking/device_loss.py``.

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import RISKS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural, plain
 
-#: What can be said of a host, the most urgent first.
+#: The states of a host, the most urgent first.
 OUTCOMES = ("refused", "unreachable", "changes", "unchanged", "nothing")
 
 #: Characters of a sentence, and steps of a host, at most.

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import alike, read_reason
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import NAMED, NARROWEST, counted_outcomes, wrapped
 
-#: What can be said of a host, the most urgent first, with the predicate for one host and for several.
+#: The states of a host, the most urgent first, with the predicate for one host and for several.
 _PREDICATES = {
     "failed": ("failed", "failed"),
     "unreachable": ("is unreachable", "are unreachable"),

@@ -73,7 +73,7 @@ PATIENCE = 24 * 3600.0
 #: Before 10-dm.rules and 55-dm.rules, which hand the flags on: a piece of the origin in the cache must not pass for the origin.
 RULE_FILE = "etc/udev/rules.d/09-cachefleet-dm-cache.rules"
 RULE = (
-    "# Written by cachefleet.storage.dm_cache: nobody looks for file systems in the parts of a cache.\n"
+    "# Written by cachefleet.storage.dm_cache: no search for file systems in the parts of a cache.\n"
     'SUBSYSTEM=="block", ACTION=="add|change", ATTR{dm/uuid}=="CACHEFLEET-META-?*|CACHEFLEET-DATA-?*",'
     ' ENV{DM_UDEV_DISABLE_DISK_RULES_FLAG}="1", ENV{DM_UDEV_DISABLE_OTHER_RULES_FLAG}="1"\n'
 )

@@ -65,8 +65,8 @@ def _volumes(controller: Controller) -> list[Candidate]:
     found = []
     for volume in controller.volumes:
         read, write = rules.reads_cached(volume), rules.write_policy(generation, volume)
-        told = {("read",): read, ("write",): write}
-        extras = {path: value for path, value in told.items() if value != UNKNOWN}
+        modes = {("read",): read, ("write",): write}
+        extras = {path: value for path, value in modes.items() if value != UNKNOWN}
         # A volume that does not use the SSDs is as every other; with maxCache 4 it has no policy of its own then.
         if extras and (read is True or rules.needs_protection(write)):
             known = {"wwn": volume.wwn, "name": volume.name, "id": volume.id}

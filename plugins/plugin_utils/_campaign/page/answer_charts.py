@@ -140,8 +140,8 @@ def _title(workloads: t.Sequence[WorkloadAnswer], *, is_part: bool) -> str:
     base = workloads[0].baseline
     if not gains:
         return f"no variant is shown to be better than {base} in {'this workload' if len(workloads) == 1 else f'any of {count}'}"
-    said = [f"{variant} is better in {len(found)} of {count}, {_ends(found)} times as fast as {base}" for variant, found in gains.items()]
-    return listed(said, 4)
+    gains_of_variants = [f"{variant} is better in {len(found)} of {count}, {_ends(found)} times as fast as {base}" for variant, found in gains.items()]
+    return listed(gains_of_variants, 4)
 
 
 def _ends(gains: t.Sequence[float]) -> str:

@@ -14,11 +14,11 @@ import math
 import typing as t
 from dataclasses import dataclass, field
 
-#: Told apart by most people who see colours in another way, on white and on black (Okabe and Ito 2008, the light ones darker).
+#: Distinguishable with the common forms of colour blindness, on white and on black (Okabe and Ito 2008, the light ones darker).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8f8412", "#4d9fd6", "#b8860b", "#7f7f7f", "#9467bd", "#e41a1c")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
-#: Told apart in black and white too.
+#: Distinguishable in black and white too.
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star", "pentagon", "hourglass")
 
 _SIGNIFICANT = 4

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""The report as one file of HTML: nothing in it comes from a network, and nothing a host said can become markup or a script."""
+"""The report as one file of HTML: nothing in it comes from a network, and nothing from a host can become markup or a script."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def _ratio_shade(ratio: float | None) -> str:
 
 
 def _policy(scripts: t.Sequence[str], styles: t.Sequence[str]) -> str:
-    """Nothing but what is in this file, told by its hash."""
+    """Nothing but what is in this file, identified by its hash."""
     hashes = {"script-src": scripts, "style-src": styles}
     allowed = "; ".join(f"{name} " + " ".join(f"'sha256-{_sha256(one)}'" for one in parts) for name, parts in hashes.items())
     return f"default-src 'none'; {allowed}; img-src data:; base-uri 'none'; form-action 'none'"

@@ -134,8 +134,8 @@ def rounds(members: t.Sequence[RoundsRun], variants: t.Sequence[str], name: str)
     layout["xaxis"].update(tickformat="d", rangemode="tozero")
     layout["shapes"] = _window_shapes(first, scale)
     steady = sum(one.steady for one in members)
-    said = first.sentence if len(members) == 1 else f"steady on {steady} of {counted(len(members), 'run')}; {first.host}: {first.sentence}"
-    return Chart(name, f"{first.cell} in {first.variant}: {said}", data, layout)
+    sentence = first.sentence if len(members) == 1 else f"steady on {steady} of {counted(len(members), 'run')}; {first.host}: {first.sentence}"
+    return Chart(name, f"{first.cell} in {first.variant}: {sentence}", data, layout)
 
 
 _IN_WINDOW, _BEFORE_WINDOW = "square", "circle-open"

@@ -82,7 +82,7 @@ def markdown(a: Analysis, folder: str = "") -> str:
     parts = _beginning(a)
     for name, lines in sections:
         if lines:
-            # The answer was said already.
+            # The answer is above.
             finding = [] if name in ("answer", "commands", "environment") else [escaped(titles[name]) + ".", ""]
             parts += [f"## {labels[name]}", "", *finding, *lines, ""]
     return "\n".join(parts).rstrip("\n") + "\n"
@@ -92,9 +92,9 @@ def _beginning(a: Analysis) -> list[str]:
     states = ", ".join(f"{count} {state}" for state, count in a.states)
     lines = [f"# Campaign {escaped(a.campaign)}", "", *(escaped(one) for one in a.answer.sentences), ""]
     lines += [f"**{escaped(one)}**\n" for one in page.warnings_of(a)]
-    told = [(name, conditions.variant_line(a.differences, place)) for place, name in enumerate(a.variants)] if len(a.variants) > 1 else []
-    lines += [f"- {escaped(f'{name}: {line}')}" for name, line in told if line]
-    lines += [""] if any(line for _name, line in told) else []
+    lines_of_variants = [(name, conditions.variant_line(a.differences, place)) for place, name in enumerate(a.variants)] if len(a.variants) > 1 else []
+    lines += [f"- {escaped(f'{name}: {line}')}" for name, line in lines_of_variants if line]
+    lines += [""] if any(line for _name, line in lines_of_variants) else []
     return [*lines, f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
 
 

@@ -52,8 +52,8 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
         where = [one.host_class.label] if classes > 1 else []
         where += [workload_name(one)] if cells > 1 else []
         parts = (_who(one, repeats), _against(one), _left_out(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")
-        said = " ".join(filter(None, parts))
-        found.append(f"{', '.join(where)}: {said}" if where else said)
+        sentences = " ".join(filter(None, parts))
+        found.append(f"{', '.join(where)}: {sentences}" if where else sentences)
     return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
 
 
@@ -96,7 +96,7 @@ def workload_name(one: WorkloadAnswer) -> str:
 
 
 def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
-    said = verdict_of(one)
+    verdict = verdict_of(one)
     base = one.result(one.baseline)
     if len(one.results) == 1:
         only = one.results[0]
@@ -104,26 +104,26 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
     if base is None:
         measured = [f"{result.variant} {_amount(one, result.value)}" for result in one.results]
         return f"{one.baseline} was not measured, so nothing is compared with it: {'; '.join(measured)}."
-    if said == "baseline":
+    if verdict == "baseline":
         return f"Keep {one.baseline}: {_amount(one, base.value)}."
-    if said == "different_hosts":
+    if verdict == "different_hosts":
         return _different_hosts(one)
-    best = _best(one, said)
+    best = _best(one, verdict)
     # Those of the hosts that were compared: medians over other hosts would contradict the ratio.
     before, after = best.pairing.values if best.pairing is not None else (base.value, best.value)
     numbers = f"({_figure(one, after)}, {_figure(one, before)})"
-    if said == "better":
+    if verdict == "better":
         rival = f" {one.rival} is not shown to be slower." if one.rival else ""
         return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){_interval(best)}.{rival}"
-    if said == "not_enough_repeats":
+    if verdict == "not_enough_repeats":
         measured = "measured once" if best.repeats == 1 else f"measured {best.repeats} times"
         looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} {numbers}"
         return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
-    if said == "undecided":
+    if verdict == "undecided":
         return f"Too close to call between {one.baseline} ({_figure(one, before)}) and {best.variant} ({_figure(one, after)}){_interval(best)}. Add repeats."
-    if said == "same":
+    if verdict == "same":
         return _no_difference(one, base)
-    if said == "worse":
+    if verdict == "worse":
         slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times that"
         return f"Keep {one.baseline}: {_amount(one, before)}; {slower}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
@@ -179,15 +179,15 @@ def _improvement(one: WorkloadAnswer) -> float:
 def _unsafe(one: WorkloadAnswer) -> str:
     """Variants that are faster and are not recommended for what they can lose."""
     reference = _gain(one, _best(one, "better")) if one.recommended is not None else 1.0
-    said = []
+    warnings = []
     for result in one.results:
         if result.is_allowed or not result.same_hosts or result.verdict not in ("better", "not_enough_repeats"):
             continue
         if _gain(one, result) <= max(reference, 1 + METRICS[one.question.metric].percent / 100):
             continue
         looks = "is" if result.verdict == "better" else "looks"
-        said.append(f"{result.variant} {looks} {_looks(one, result.ratio)} {one.baseline}, but {_loss(one, result)}: it is not recommended.")
-    return " ".join(said)
+        warnings.append(f"{result.variant} {looks} {_looks(one, result.ratio)} {one.baseline}, but {_loss(one, result)}: it is not recommended.")
+    return " ".join(warnings)
 
 
 def _loss(one: WorkloadAnswer, result: Result) -> str:
@@ -213,8 +213,8 @@ def _safety(one: WorkloadAnswer) -> str:
 
 def _different_hosts(one: WorkloadAnswer) -> str:
     """Variants that no host measured both of: what differs may be the hosts."""
-    said = [f"{result.variant} on {listed(result.hosts, 3)}: {_amount(one, result.value)}{_interval(result)}" for result in one.results]
-    return f"{'; '.join(said)}. They were measured on different hosts, {one.host_class.label}: no variant can be recommended."
+    results = [f"{result.variant} on {listed(result.hosts, 3)}: {_amount(one, result.value)}{_interval(result)}" for result in one.results]
+    return f"{'; '.join(results)}. They were measured on different hosts, {one.host_class.label}: no variant can be recommended."
 
 
 def incomparable(one: WorkloadAnswer) -> t.Iterator[str]:

@@ -41,7 +41,7 @@ LABELS = {
 
 #: Settings that the one line of a variant is made of, the most specific first.
 _TELLING = ("SSD cache", "SSD cache mode", "controller write", "drive write cache", "controller drive cache", "scheduler", "MTU")
-_MOST_TOLD = 4
+_MOST_NAMED = 4
 
 _LONGEST_JOB = 8192
 _MOST_JOBS = 200
@@ -131,8 +131,8 @@ def differences_of(stacks: t.Sequence[Stack], variants: t.Sequence[str]) -> list
 
 def variant_line(differences: t.Sequence[Difference], place: int) -> str:
     """What a variant is, in one line: ``SSD cache lvm_cache, SSD cache mode writeback``; nothing where nothing is known to differ."""
-    told = [f"{one.label} {one.values[place]}" for one in differences if one.values[place] != "-"]
-    return ", ".join(told[:_MOST_TOLD])
+    changed = [f"{one.label} {one.values[place]}" for one in differences if one.values[place] != "-"]
+    return ", ".join(changed[:_MOST_NAMED])
 
 
 def _summary(settings: t.Iterable[tuple[str, str, str, str]]) -> tuple[dict[tuple[str, str], str], str]:

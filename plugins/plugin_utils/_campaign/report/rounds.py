@@ -83,29 +83,29 @@ def rounds_of(rows: Rows) -> list[RoundsRun]:
     return sorted(found.values(), key=lambda run: (natural(run.cell), order[run.variant], run.host, run.repeat))
 
 
-def _run(host: str, variant: str, cell: str, repeat: int, said: t.Mapping[str, t.Any]) -> RoundsRun | None:
-    raw = said.get("values")
+def _run(host: str, variant: str, cell: str, repeat: int, recorded: t.Mapping[str, t.Any]) -> RoundsRun | None:
+    raw = recorded.get("values")
     values = [number(value) for value in raw[:_MOST_ROUNDS]] if isinstance(raw, list) else []
-    if not values or any(value is None for value in values) or not isinstance(said.get("steady"), bool):
+    if not values or any(value is None for value in values) or not isinstance(recorded.get("steady"), bool):
         return None
-    limits = mapping(said.get("limits"))
-    window, first = _whole(limits.get("window") or said.get("window")), _whole(said.get("first_of_window"))
+    limits = mapping(recorded.get("limits"))
+    window, first = _whole(limits.get("window") or recorded.get("window")), _whole(recorded.get("first_of_window"))
     has_window = window is not None and first is not None and first >= 1 and first + window - 1 == len(values)
-    what = said.get("what") if said.get("what") in ("iops", "bandwidth", "latency") else "iops"
+    what = recorded.get("what") if recorded.get("what") in ("iops", "bandwidth", "latency") else "iops"
     return RoundsRun(
         host=host,
         variant=variant,
         cell=cell,
         repeat=repeat,
         what=str(what),
-        track=plain(said.get("track"), 8),
+        track=plain(recorded.get("track"), 8),
         values=tuple(value for value in values if value is not None),
-        steady=said["steady"],
+        steady=recorded["steady"],
         first=first if has_window else None,
         window=window or 0,
-        average=number(said.get("average")),
-        excursion=number(said.get("excursion")),
-        slope=_signed(said.get("slope")),
+        average=number(recorded.get("average")),
+        excursion=number(recorded.get("excursion")),
+        slope=_signed(recorded.get("slope")),
         excursion_limit=number(limits.get("range")),
         slope_limit=number(limits.get("slope")),
     )

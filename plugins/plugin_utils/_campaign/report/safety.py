@@ -76,12 +76,12 @@ def _worst_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
     for one in measurements:
         verdicts.update((one.verdict_before or "", one.verdict_after or ""))
         stacks.update(((one.host, one.stack_before), (one.host, one.stack_after)))
-    said: dict[str, set[str]] = {"unflushed": set(), "device_loss": set()}
+    meanings: dict[str, set[str]] = {"unflushed": set(), "device_loss": set()}
     for host, stack in stacks:
         reported = {key: value for _device, layer, key, value in rows.settings.get((host, stack or ""), ()) if layer == "verdict"}
-        for name, values in said.items():
+        for name, values in meanings.items():
             values.add(reported.get(name, ""))
-    return Safety(*(worst(_MEANINGS.get(value, UNKNOWN) for value in values) for values in (verdicts, said["unflushed"], said["device_loss"])))
+    return Safety(*(worst(_MEANINGS.get(value, UNKNOWN) for value in values) for values in (verdicts, meanings["unflushed"], meanings["device_loss"])))
 
 
 def documented_drives(rows: Rows) -> t.Iterator[tuple[str, str]]:

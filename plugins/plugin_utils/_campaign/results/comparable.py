@@ -68,9 +68,9 @@ def differences(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys
     """What makes two sides incomparable, as ``kernel 6.1.0 / 6.12.0``."""
     found = _different_values(old, new, keys)
     job = found.pop("workload_sha256", None)
-    said = [f"{key.replace('_', ' ')} {' / '.join(', '.join(plain(one, 40) for one in side) for side in values)}" for key, values in found.items()]
+    named = [f"{key.replace('_', ' ')} {' / '.join(', '.join(plain(one, 40) for one in side) for side in values)}" for key, values in found.items()]
     # A hash says nothing where an option that differs is named.
-    return [*said, "other options of the job (workload sha256)"] if job and not _OF_THE_JOB & found.keys() else said
+    return [*named, "other options of the job (workload sha256)"] if job and not _OF_THE_JOB & found.keys() else named
 
 
 def _are_equal(sides: t.Sequence[t.Sequence[Measurement]], keys: tuple[str, ...]) -> bool:

@@ -207,9 +207,9 @@ def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> st
         if kept.pop(name, None) is not None:
             left_out.append(name)
     text = _aligned(kept, width, hosts)
-    said = [f"On every line: {', '.join(notes)}."] if notes else []
-    said += [f"Not shown below {_WIDE} columns: {', '.join(left_out)}."] if left_out else []
-    return "\n".join([text, *(line for one in said for line in textwrap.wrap(one, width, break_long_words=False))])
+    remarks = [f"On every line: {', '.join(notes)}."] if notes else []
+    remarks += [f"Not shown below {_WIDE} columns: {', '.join(left_out)}."] if left_out else []
+    return "\n".join([text, *(line for one in remarks for line in textwrap.wrap(one, width, break_long_words=False))])
 
 
 def _least(columns: t.Mapping[str, t.Sequence[str]]) -> int:

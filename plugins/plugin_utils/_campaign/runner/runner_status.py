@@ -192,7 +192,7 @@ def keep(campaign: Path, watched: Watched) -> None:
         folder.mkdir(exist_ok=True)
         descriptor, draft = tempfile.mkstemp(prefix=".", dir=folder)
         try:
-            # Not forced to the disk: it is worth nothing after a crash.
+            # Not forced to the disk: it is not needed after a crash.
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(value, file)
             os.replace(draft, folder / f"{name}.json")

@@ -118,16 +118,20 @@ problems:
 
 import time
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
 
 def main() -> None:
+    # Everything else is imported from here on: it is most of what this module uses of a CPU.
+    compile_once()
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+
     module = AnsibleModule(
         argument_spec={
             "names": {"type": "list", "elements": "str", "default": []},

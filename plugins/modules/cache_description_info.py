@@ -83,14 +83,18 @@ controllers:
     volumes: {description: 'The C(id), C(name) and C(wwn) of each volume.', type: list, elements: dict}
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import LAYERS, describe
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
 
 def main() -> None:
+    # Everything else is imported from here on: it is most of what this module uses of a CPU.
+    compile_once()
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import LAYERS, describe
+
     module = AnsibleModule(
         argument_spec={
             "layers": {"type": "list", "elements": "str", "choices": list(LAYERS), "default": list(LAYERS)},

@@ -92,14 +92,16 @@ machine_id:
   returned: success with O(state=read) and O(state=described)
 """
 
-from ansible.module_utils.basic import AnsibleModule
-
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
 
 def main() -> None:
+    # Everything else is imported from here on: it is most of what this module uses of a CPU.
+    compile_once()
+    from ansible.module_utils.basic import AnsibleModule
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["read", "described", "present", "absent"], "default": "read"},
@@ -119,6 +121,9 @@ def main() -> None:
 
 
 def _carry_out(options, check_mode):
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
+
     folder = options["folder"]
     if options["state"] == "present":
         return {"changed": sweep_journal.write(folder, options["journal"], check_mode=check_mode)}

@@ -38,11 +38,14 @@ ON_MACHINE = {
     "runner": "until pgrep -x fio >/dev/null; do sleep 0.2; done; pkill -KILL -f '[f]io_runner|[c]achefleet/spool'; pkill -KILL -x fio; true",
     "connection": "pkill -KILL -f 'sshd: root'; true",
 }
+#: The target is a file below it, after a power cut too.
+MOUNTED_AT_BOOT = "grep -q /mnt/data /etc/fstab || echo '/dev/vg0/data /mnt/data ext4 defaults,nofail 0 2' >>/etc/fstab"
 KINDS = ("controller", *ON_MACHINE, "power")
 MOST_RUNS = 3
 #: Ground for all layers has simulated RAID controllers, which cost a description of the host a minute on a busy machine.
 WITHOUT_SIMULATORS = "grep -rlsI 'simulator of cachefleet.storage' /opt /usr/local /usr/sbin /usr/bin | grep -v ^/opt/cachefleet | xargs -r rm"
 STATE = """
+mountpoint /mnt/data
 hdd=/dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0
 hdparm -W "$hdd" | grep write-caching
 lvs --noheadings --options lv_name,segtype,pool_lv vg0
@@ -134,7 +137,7 @@ def main():
     if not options.prepared:
         install()
         ground("prepare")
-        on_machine(WITHOUT_SIMULATORS)
+        on_machine(f"{WITHOUT_SIMULATORS}; {MOUNTED_AT_BOOT}")
     results = options.results or Path(tempfile.mkdtemp(prefix="sweep-kills-"))
     before = on_machine(STATE)
     longest = options.seconds or without_kill(results, before)

@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.wai
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, Spool, SpoolError, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 
 #: Seconds that a runner has to stop: fio may finish its I/O, and then the results are stored.
 STOPPING = PATIENCE + 30.0
@@ -81,6 +82,8 @@ def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | 
     :raises StorageError: if it could not begin.
     """
     spool.make()
+    # The code for a RAID tool is imported where the tool is: now, because the runner outlives the archive that it would be imported from.
+    find_tools(host.runner)
     daemon.start(lambda under_way: _runner_main(prepared, spool, host, Waiter(starter), under_way), keep=() if starter is None else (starter,))
 
 

@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.mea
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, await_gone, is_running, step
 
 
@@ -646,3 +647,13 @@ def test_unreadable_order_is_reported(rig):
     (rig.spool.home / "order.json").write_text('{"steps": 5}')
     with pytest.raises(StorageError, match="is not what fio_runner writes"):
         rig.packed()
+
+
+def test_code_for_a_raid_tool_is_imported_before_the_runner_is_on_its_own(rig, monkeypatch):
+    """Ansible removes the archive that it could be imported from as soon as the module has ended."""
+    imported = []
+    monkeypatch.setattr(registry, "_places", lambda _runner, tool: ["/opt/tool"] if tool.name == "arcconf" else [])
+    monkeypatch.setattr(registry, "provider_class", lambda name: lambda *_given: imported.append(name))
+    monkeypatch.setattr(control.daemon, "start", lambda *_given, **_kept: imported.append("the runner starts"))
+    control.launch(None, rig.spool, rig.host)
+    assert imported == ["arcconf", "the runner starts"]

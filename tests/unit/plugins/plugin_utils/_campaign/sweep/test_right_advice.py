@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 
 import pytest
@@ -36,11 +37,13 @@ def variables_of(variant):
     }
 
 
-def sweep_of(rack, folder):
+def sweep_of(rack, folder, name="night"):
     """A campaign as the sweep of the rack leaves it before it recommends."""
     variants = rack["variants"]
     truths = {name: synthetic_campaign.Truth(one["speed"], stack_table.described(one["stack"])) for name, one in variants.items()}
-    campaign = synthetic_campaign.write_campaign(folder / "night", 1, cells=REPEATS * len(variants), seconds=12, variants=truths, loads=[LOADS[rack["load"]]])
+    campaign = synthetic_campaign.write_campaign(
+        folder / name, 1, cells=REPEATS * len(variants), seconds=12, variants=truths, loads=[LOADS[rack["load"]]], campaign=name
+    )
     swept = {name: variables_of(one) for name, one in variants.items()}
     states.save(campaign, states.HostState("host0000", "", "", {}, {}, swept, repeats=REPEATS, most_repeats=REPEATS))
     return campaign
@@ -58,6 +61,30 @@ def test_the_advice_is_right(rack, tmp_path):
     for words in rack["says"]:
         assert words in said
     assert not note
+
+
+def text_of(campaign, knowledge):
+    [path], note = ActionModule._recommend(campaign, states.load_all(campaign), "baseline", str(knowledge))
+    assert not note
+    return " ".join(line.removeprefix("#").strip() for line in pathlib.Path(path).read_text().splitlines() if line.startswith("#"))
+
+
+def test_what_a_sweep_has_shown_is_in_a_file_that_the_advice_of_the_next_one_cites(tmp_path):
+    rack = RACKS[0]
+    known = tmp_path / "knowledge.json"
+    first = sweep_of(rack, tmp_path, "first")
+    assert "of the same models" not in text_of(first, known)
+    # A sweep that is continued does not cite itself.
+    assert "of the same models" not in text_of(first, known)
+    [entry] = json.loads(known.read_text())["entries"]
+    assert (entry["models"], entry["campaign"], entry["best"]["variant"]) == (["MODEL"], "first", "drive_off")
+    assert json.loads((first / "recommended/knowledge.json").read_text())["entries"] == [entry]
+
+    said = text_of(sweep_of(rack, tmp_path, "second"), known)
+    assert "The sweep first of the same models (1 host) has shown drive_off to be better than its baseline by a factor of 1.9" in said
+    assert '"drive_write_cache_drives": [{"write_cache": "disabled"}]' in said
+    assert DISK not in known.read_text()
+    assert [one["campaign"] for one in json.loads(known.read_text())["entries"]] == ["first", "second"]
 
 
 def test_every_kind_of_loss_and_at_least_ten_racks_are_covered():

@@ -119,8 +119,7 @@ class BlockBuffers:
 
     def __init__(self, run: bytes, beginnings: t.Sequence[t.Sequence[tuple[bytes, int]]]) -> None:
         self._run = run
-        self._size = SECTOR * len(beginnings[0])
-        self._buffers = [mmap.mmap(-1, self._size) for _variant in beginnings]
+        self._buffers = [mmap.mmap(-1, SECTOR * len(sectors)) for sectors in beginnings]
         # CRCs are linear: that of a beginning adds the same to the one of whatever follows, so that only one is calculated for a write.
         self._ends = [
             [(number * SECTOR + len(beginning), zlib.crc32(_NO_WRITE, checksum) ^ zlib.crc32(_NO_WRITE)) for number, (beginning, checksum) in enumerate(sectors)]
@@ -132,8 +131,8 @@ class BlockBuffers:
 
     def fill(self, record: Record) -> mmap.mmap:
         """The contents of a block, until the next call."""
-        # Of several writers, each with every n-th sequence, each one changes its fill too.
-        variant = (record.sequence + record.offset // self._size) % _VARIANTS
+        # Higher bits of a product: also a writer with every n-th sequence changes its fill.
+        variant = (record.sequence * 0x9E3779B1 >> 20) % _VARIANTS
         buffer = self._buffers[variant]
         write = _WRITE.pack(self._run, *record)
         checksum = zlib.crc32(write)

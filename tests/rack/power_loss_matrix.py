@@ -41,12 +41,13 @@ class Laboratory(Controller):
     """The machine of the laboratory."""
 
     def install(self) -> None:
-        place = f"{FOLDER}/ansible_collections/cachefleet/storage/plugins"
-        packed = subprocess.run(
-            ["tar", "-C", str(TOP / "plugins"), "--exclude=__pycache__", "-cz", "module_utils"], capture_output=True, check=True
-        ).stdout
-        self.run(f"mkdir -p {place} && tar -xz -C {place}", stdin=packed)
-        self.run(f"cat > {FOLDER}/on_machine.py && sync", stdin=(HERE / "power_matrix/on_machine.py").read_bytes())
+        import ansible
+
+        core = Path(ansible.__file__).parents[1]
+        for folder, name, place in ((TOP / "plugins", "module_utils", "ansible_collections/cachefleet/storage/plugins"), (core, "ansible/module_utils", ".")):
+            packed = subprocess.run(["tar", "-C", str(folder), "--exclude=__pycache__", "-cz", name], capture_output=True, check=True).stdout
+            self.run(f"mkdir -p {FOLDER}/{place} && tar -xz -C {FOLDER}/{place}", stdin=packed)
+        self.run(f"touch {FOLDER}/ansible/__init__.py && cat > {FOLDER}/on_machine.py && sync", stdin=(HERE / "power_matrix/on_machine.py").read_bytes())
 
     def shell(self, part: str) -> None:
         report(f"{part} begins")
@@ -68,13 +69,15 @@ def right(cell: Cell, found: t.Mapping[str, t.Any]) -> bool:
     return found["verdict"] == cell.answer
 
 
+def order_of(cell: Cell) -> dict[str, t.Any]:
+    return {"name": cell.name, "target": cell.target, "load": cell.load}
+
+
 def one_cut(machine: Laboratory, cells: t.Sequence[Cell]) -> list[dict[str, t.Any]]:
     """The power cut, with what was found for each cell."""
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
 
-    orders = [
-        {"name": cell.name, "target": cell.target, "load": cell.load, "run": secrets.token_hex(16), "secret": secrets.token_hex(32)} for cell in cells
-    ]
+    orders = [{**order_of(cell), "run": secrets.token_hex(16), "secret": secrets.token_hex(32)} for cell in cells]
     with tempfile.TemporaryDirectory() as name:
         logs = Path(name)
         witness = Witness(logs, {order["run"]: bytes.fromhex(order["secret"]) for order in orders}, ["127.0.0.1"], "127.0.0.1")
@@ -82,7 +85,7 @@ def one_cut(machine: Laboratory, cells: t.Sequence[Cell]) -> list[dict[str, t.An
         forward = subprocess.Popen(machine.words("-N", options=["-o", "ExitOnForwardFailure=yes", "-R", f"{witness.port}:127.0.0.1:{witness.port}"]))
         try:
             time.sleep(5)
-            stacks = machine.orders("write", [{**order, "port": witness.port} for order in orders])
+            machine.orders("write", [{**order, "port": witness.port} for order in orders])
             report("all writers run")
             paths = [log_path(logs, order["run"]) for order in orders]
             _cut_power(machine, orders, paths)
@@ -90,11 +93,10 @@ def one_cut(machine: Laboratory, cells: t.Sequence[Cell]) -> list[dict[str, t.An
             forward.terminate()
             forward.wait()
             witness.stop()
-        report("the power is off")
+        report("the power was cut")
         machine.start()
         machine.shell("up")
-        found = machine.orders("verify", [{**order, "log": path.read_text(errors="replace")} for order, path in zip(orders, paths)])
-    return [{**one, "stack": stack} for one, stack in zip(found, stacks)]
+        return machine.orders("verify", [{**order, "log": path.read_text(errors="replace")} for order, path in zip(orders, paths)])
 
 
 def _cut_power(machine: Laboratory, orders: t.Sequence[t.Mapping[str, t.Any]], paths: t.Sequence[Path]) -> None:
@@ -110,13 +112,15 @@ def _cut_power(machine: Laboratory, orders: t.Sequence[t.Mapping[str, t.Any]], p
 
 def line(cell: Cell, cut: int, found: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     counts = {key: found[key] for key in ("verdict", "acknowledged", "places", "damaged", "lost", "stale", "torn", "misplaced", "reordered", "fence_damaged")}
-    stack = found["stack"]
-    return {"cut": cut, "cell": cell.name, "answer": cell.answer, "right": right(cell, found), **counts, "stack": stack["verdict"], "reason": found["reason"]}
+    return {"cut": cut, "cell": cell.name, "answer": cell.answer, "right": right(cell, found), **counts, "reason": found["reason"]}
 
 
 def table(cells: t.Sequence[Cell], lines: t.Sequence[t.Mapping[str, t.Any]]) -> str:
     """The result as Markdown."""
-    rows = ["| cell | disks | sync | right answer, and why | cuts with it | blocks checked | damaged | `cache_stack_info` |", "|---|---|---|---|---|---|---|---|"]
+    rows = [
+        "| cell | disks | sync | right answer, and why | cuts with it | blocks checked | damaged | `cache_stack_info` |",
+        "|---|---|---|---|---|---|---|---|",
+    ]
     for cell in cells:
         own = [one for one in lines if one["cell"] == cell.name]
         load = ", ".join(str(value) for key, value in cell.load.items() if key in ("sync", "layout")) + (
@@ -148,10 +152,11 @@ def main() -> int:
         machine.start("shutdown")
     machine.shell("up")
     machine.install()
+    verdicts = [one["verdict"] for one in machine.orders("stacks", [order_of(cell) for cell in cells])]
     lines = []
     for cut in range(1, options.cuts + 1):
-        for cell, found in zip(cells, one_cut(machine, cells)):
-            lines.append(line(cell, cut, found))
+        for cell, verdict, found in zip(cells, verdicts, one_cut(machine, cells)):
+            lines.append({**line(cell, cut, found), "stack": verdict})
             print(json.dumps(lines[-1]), flush=True)
         if options.results:
             with options.results.open("a") as stream:

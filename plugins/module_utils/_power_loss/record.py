@@ -122,7 +122,10 @@ class BlockBuffers:
         self._buffers = [mmap.mmap(-1, SECTOR * len(sectors)) for sectors in beginnings]
         # CRCs are linear: that of a beginning adds the same to the one of whatever follows, so that only one is calculated for a write.
         self._ends = [
-            [(number * SECTOR + len(beginning), zlib.crc32(_NO_WRITE, checksum) ^ zlib.crc32(_NO_WRITE)) for number, (beginning, checksum) in enumerate(sectors)]
+            [
+                (number * SECTOR + len(beginning), zlib.crc32(_NO_WRITE, checksum) ^ zlib.crc32(_NO_WRITE))
+                for number, (beginning, checksum) in enumerate(sectors)
+            ]
             for sectors in beginnings
         ]
         for buffer, sectors in zip(self._buffers, beginnings):

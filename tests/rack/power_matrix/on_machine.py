@@ -4,94 +4,141 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """On the machine of the laboratory: the writers of all cells, and their verifiers.
 
-usage: on_machine.py write|verify     with a list of orders on the standard input, in the folder with the collection
+usage: on_machine.py stacks|write|verify     with a list of orders on the standard input, in the folder with the collection
 
-What the modules power_loss_writer and power_loss_verify do for one target, with the devices read once for all.
+What is between the guard and the removal in the modules power_loss_writer and power_loss_verify. The guard reads whole devices, and is tested elsewhere;
+here everything is of the laboratory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
+import shutil
 import signal
 import sys
 import typing as t
+from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_verifier, host_writer
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import make_file, sync_up
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import Stack, read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Writer, connect
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
 #: The range of a cell: small, so that a disk that lies never has more in its cache than fits there.
 SIZE = 2 * 1024**2
-SECONDS = 7200.0
 PROTECTED = ["PROTECTED"]
+MESSAGES = Path("/run/lab/messages")
+_PIECE = 1024**2
 
 Order = t.Mapping[str, t.Any]
 
 
-def write(orders: t.Sequence[Order]) -> list[dict[str, t.Any]]:
-    """Start one writer for each order; they begin together, once the last is ready."""
-    runner = Runner()
-    stack = read_stack(runner, protected=PROTECTED)
-    started: list[int] = []
+def spec_of(order: Order) -> RunSpec:
+    ((kind, path),) = order["target"].items()
+    return RunSpec(path, kind, None, SIZE, seconds=7200.0, **order["load"])
+
+
+def stacks(orders: t.Sequence[Order]) -> list[dict[str, t.Any]]:
+    """What ``cache_stack_info`` says of each target."""
+    stack = read_stack(Runner(), protected=PROTECTED)
     found = []
-    try:
-        for order in orders:
-            pid, result = _start(order, stack, runner)
-            os.kill(pid, signal.SIGSTOP)
-            started.append(pid)
-            found.append(result)
-    finally:
-        for pid in started:
-            os.kill(pid, signal.SIGCONT)
+    for order in orders:
+        name = host_writer.device_of(spec_of(order), stack.devices)
+        described = stack.describe(name) if name is not None else {"verdict": "unknown", "reason": "The device is not known.", "unflushed": "unknown"}
+        found.append({key: described[key] for key in ("verdict", "reason", "unflushed")})
     return found
 
 
-def _start(order: Order, stack: Stack, runner: Runner) -> tuple[int, dict[str, t.Any]]:
-    size = order["load"].get("size", SIZE)
-    target = read_target({**order["target"], "size": size}, "target")
-    load = {"seconds": SECONDS, **{name: value for name, value in order["load"].items() if name != "size"}}
-    spec = RunSpec(target.path, target.kind, target.identity, size, **load)
+def write(orders: t.Sequence[Order]) -> list[int]:
+    """Start one writer for each order; they begin together, once the last is ready."""
+    MESSAGES.mkdir(exist_ok=True)
+    pids = []
+    for order in orders:
+        pid = os.fork()
+        if not pid:
+            _writer_main(order)
+        pids.append(pid)
+    for order, pid in zip(orders, pids):
+        _pid, status = os.waitpid(pid, os.WUNTRACED)
+        if not os.WIFSTOPPED(status):
+            raise SystemExit(f"{order['name']}: the writer has ended: {(MESSAGES / order['name']).read_text()[-1000:]}")
+    for pid in pids:
+        os.kill(pid, signal.SIGCONT)
+    return pids
+
+
+def _writer_main(order: Order) -> t.NoReturn:
     try:
-        facts = host_writer.examine(target, spec, stack.devices, runner)
-        path = (facts.device.stable_path or target.path) if facts.device is not None else facts.path
-        spec = dataclasses.replace(spec, path=path, identity=facts.identity)
-        witness = host_writer.WitnessAddress("127.0.0.1", order["port"], bytes.fromhex(order["secret"]))
-        host_writer.start(spec, facts, order["run"], witness, runner)
-    except StorageError as error:
-        raise SystemExit(f"{order['name']}: {error.message}") from None
-    name = host_writer.device_of(spec, stack.devices)
-    described = stack.describe(name) if name is not None else {"verdict": "unknown", "reason": "", "unflushed": "unknown"}
-    pid = BackgroundRun(host_writer.FOLDER, order["run"]).read()["pid"]
-    return pid, {key: described[key] for key in ("verdict", "reason", "unflushed")}
+        os.setsid()
+        null = os.open(os.devnull, os.O_RDWR)
+        log = os.open(MESSAGES / order["name"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+        for number, descriptor in enumerate((null, null, log)):
+            os.dup2(descriptor, number)
+        _write(order, spec_of(order))
+    except BaseException as error:  # noqa: BLE001 - it is read by the process that started this one
+        print(getattr(error, "message", repr(error)), file=sys.stderr, flush=True)
+    finally:
+        os._exit(1)
+
+
+def _write(order: Order, spec: RunSpec) -> None:
+    blocks = Blocks(bytes.fromhex(order["run"]), spec.block_size)
+    _prepare(spec, blocks)
+    greeting = {"run": order["run"], "boot_id": host_writer.boot_id(), "spec": spec.to_dict()}
+    connection, session = connect("127.0.0.1", order["port"], bytes.fromhex(order["secret"]), greeting, patience=300)
+    os.kill(os.getpid(), signal.SIGSTOP)
+    Writer(spec.medium(), blocks, spec.load(), connection, session).run()
+
+
+def _prepare(spec: RunSpec, blocks: Blocks) -> None:
+    """What the run before has left is removed; the range has zeros, and behind it is the fence; both are synced."""
+    path = Path(spec.path)
+    if spec.kind == "file":
+        if path.is_dir():
+            shutil.rmtree(path)
+        with contextlib.suppress(FileNotFoundError):
+            path.unlink()
+        if spec.layout == "rename":
+            path.mkdir()
+            sync_up(path)
+        else:
+            make_file(path, 0 if spec.layout == "append" else spec.extent)
+    if spec.layout != "in_place":
+        return
+    with open(path, "r+b", buffering=0) as stream:
+        for start in range(0, spec.extent, _PIECE):
+            stream.write(bytes(min(_PIECE, spec.extent - start)))
+        os.fsync(stream.fileno())
+    medium = dataclasses.replace(spec, sync="none").medium()
+    buffers = blocks.buffers()
+    for record in host_writer.fence_records(spec):
+        medium.write(record.offset // spec.block_size, buffers.fill(record))
+    medium.sync()
+    medium.close()
 
 
 def verify(orders: t.Sequence[Order]) -> list[dict[str, t.Any]]:
-    """What is left of each run; then what it wrote is removed."""
+    """What is left of each run."""
     runner = Runner()
     devices = read_devices(runner)
     found = []
     for order in orders:
-        log = host_writer.FOLDER / f"{order['run']}.log"
+        log = Path("/run/lab") / f"{order['run']}.log"
         log.write_text(order["log"])
-        try:
-            found.append(host_verifier.verify(log, order["run"], lambda: devices, runner))
-            host_writer.remove(order["run"], lambda: devices, runner)
-        except StorageError as error:
-            raise SystemExit(f"{order['name']}: {error.message}") from None
+        found.append(host_verifier.verify(log, order["run"], lambda: devices, runner))
     return found
 
 
 def main() -> None:
-    work = {"write": write, "verify": verify}[sys.argv[1]]
-    orders = json.loads(sys.stdin.read())
-    print(json.dumps(work(orders)))
+    work = {"stacks": stacks, "write": write, "verify": verify}[sys.argv[1]]
+    print(json.dumps(work(json.loads(sys.stdin.read()))))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ TOP = HERE.parents[1]
 # Not PYTHONPATH: the commands of Ansible that this starts must not have it.
 sys.path[:0] = [str(HERE), str(HERE / "power_matrix"), os.environ.get("ANSIBLE_COLLECTIONS_PATH", "")]
 
-from cells import CELLS, KEPT, LOST, TORN, Cell, script  # noqa: E402 - beside this file
-from power_loss import FOLDER, Controller  # noqa: E402
+from cells import CELLS, KEPT, LOST, TORN, Cell, script
+from power_loss import FOLDER, Controller
 
 WRITES = 100
 LONGEST = 1800.0
@@ -152,11 +152,14 @@ def main() -> int:
         machine.start("shutdown")
     machine.shell("up")
     machine.install()
-    verdicts = [one["verdict"] for one in machine.orders("stacks", [order_of(cell) for cell in cells])]
+    stacks = machine.orders("stacks", [order_of(cell) for cell in cells])
+    for cell, stack in zip(cells, stacks):
+        print(json.dumps({"cell": cell.name, "stack": stack}), flush=True)
     lines = []
     for cut in range(1, options.cuts + 1):
-        for cell, verdict, found in zip(cells, verdicts, one_cut(machine, cells)):
-            lines.append({**line(cell, cut, found), "stack": verdict})
+        for cell, stack, found in zip(cells, stacks, one_cut(machine, cells)):
+            # Without a flush, what cache_stack_info says of such writes.
+            lines.append({**line(cell, cut, found), "stack": stack["unflushed" if cell.load["sync"] == "none" else "verdict"]})
             print(json.dumps(lines[-1]), flush=True)
         if options.results:
             with options.results.open("a") as stream:

@@ -29,7 +29,7 @@ class PowerLossResult:
     :param load: how was written, in words.
     :param sentence: the cuts, and how many can still lose something.
     :param contradiction: with the verdict on the stack; empty if there is none.
-    :param models: of the drives below, each with its firmware.
+    :param drives: below the target, as model and firmware.
     """
 
     test: str
@@ -39,7 +39,12 @@ class PowerLossResult:
     verdict: str
     sentence: str
     contradiction: str
-    models: tuple[str, ...]
+    drives: tuple[tuple[str, str], ...]
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """Of the drives, with their firmware."""
+        return tuple(" ".join(words).strip() for words in self.drives)
 
     @property
     def lost_flushed(self) -> bool:
@@ -67,6 +72,16 @@ def of_hosts(results: t.Iterable[PowerLossResult], hosts: t.Collection[str]) -> 
     return tuple(sorted((one for one in results if one.host in hosts), key=lambda one: (one.host, one.test)))
 
 
+def losses_of(results: t.Iterable[PowerLossResult], models: t.Collection[str]) -> list[str]:
+    """What must be known of these models of drives: flushed writes to them were lost, though their stack should have kept them. As sentences."""
+    return [
+        f"Flushed writes were lost on {' and '.join(one.models)} in the power-loss test {one.test} on {one.host} ({one.sentence.rstrip('.')}), though the "
+        "layers above pass flushes on: disable the write cache of these drives, or replace them, where data must survive a power failure."
+        for one in results
+        if one.lost_flushed and any(model in models for model, _firmware in one.drives)
+    ]
+
+
 def _files(folder: Path, option: str) -> list[Path]:
     own = folder / RESULT_FILE
     files = [own] if own.is_file() else sorted(folder.glob(f"*/{RESULT_FILE}"))
@@ -90,10 +105,8 @@ def _result(test: str, found: t.Mapping[str, t.Any]) -> PowerLossResult:
     target = _dictionary(settings, "target")
     load = [f"sync {_text(settings.get('sync'), 20)}", _text(settings.get("layout"), 20), f"depth {_text(settings.get('depth'), 10)}"]
     verdict = _text(found.get("verdict"), 20)
-    drives = stack.get("drives")
-    models = [
-        f"{_text(one.get('model'), 80)} {_text(one.get('firmware'), 20)}".strip() for one in (drives if isinstance(drives, list) else []) if _is_drive(one)
-    ]
+    raw = stack.get("drives")
+    drives = [(_text(one.get("model"), 80), _text(one.get("firmware"), 20)) for one in (raw if isinstance(raw, list) else []) if _is_drive(one)]
     return PowerLossResult(
         test=test,
         host=_text(found.get("host"), 200),
@@ -102,7 +115,7 @@ def _result(test: str, found: t.Mapping[str, t.Any]) -> PowerLossResult:
         verdict=verdict if verdict in VERDICTS else "unknown",
         sentence=_text(found.get("sentence"), 500),
         contradiction=_text(found.get("contradiction"), 500),
-        models=tuple(dict.fromkeys(models)),
+        drives=tuple(dict.fromkeys(drives)),
     )
 
 

@@ -145,17 +145,20 @@ def bcache(name: str, mode: str, fast: str, disks: str, load: t.Mapping[str, t.A
     make = "\n".join(
         [
             "modprobe bcache",
-            f'make-bcache -B "$(d {name}-hdd)" -C "{fast}" >/dev/null',
+            # The kernel wants 1,024 buckets at least.
+            f'make-bcache --bucket 128k -B "$(d {name}-hdd)" -C "{fast}" >/dev/null',
             # Also registered by udev: whichever comes second fails.
             f'for f in "$(d {name}-hdd)" "{fast}"; do readlink -f "$f" > /sys/fs/bcache/register 2>/dev/null || true; done',
             f'wait_for /sys/block/"$(k "$(d {name}-hdd)")"/bcache/dev/bcache/cache_mode',
+            f'wait_for /sys/block/"$(k "$(d {name}-hdd)")"/bcache/cache',
             f'echo {mode} > /sys/block/"$(k "$(d {name}-hdd)")"/bcache/cache_mode',
         ]
     )
     up = "\n".join(
         [
             f'b=/sys/block/"$(k "$(d {name}-hdd)")"/bcache',
-            'wait_for "$b/dev/bcache/cache_mode"',
+            # Attached: without its cache set the device works too.
+            'wait_for "$b/cache"',
             f'has "$b/cache_mode" "[{mode}]"',
             'echo 0 > "$b/sequential_cutoff"',
             f'ln -sfn "/dev/$(k "$b/dev")" /run/lab/{name}',

@@ -33,6 +33,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack im
 
 #: The range of a cell: small, so that a disk that lies never has more in its cache than fits there.
 SIZE = 2 * 1024**2
+#: Each block of a file that grows is written once: there must be room until the power is cut.
+GROWING = 64 * 1024**2
 PROTECTED = ["PROTECTED"]
 MESSAGES = Path("/run/lab/messages")
 _PIECE = 1024**2
@@ -42,7 +44,8 @@ Order = t.Mapping[str, t.Any]
 
 def spec_of(order: Order) -> RunSpec:
     ((kind, path),) = order["target"].items()
-    return RunSpec(path, kind, None, SIZE, seconds=7200.0, **order["load"])
+    size = GROWING if order["load"].get("layout") == "append" else SIZE
+    return RunSpec(path, kind, None, size, seconds=7200.0, **order["load"])
 
 
 def stacks(orders: t.Sequence[Order]) -> list[dict[str, t.Any]]:

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss import journal, result
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult, of_hosts, read_tests
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult, losses_of, of_hosts, read_tests
 
 RUN = "5a" * 16
 SETTINGS = {"target": {"device": "/dev/disk/by-id/ata-X"}, "sync": "fsync", "layout": "in_place", "depth": 4, "how": "power_cut"}
@@ -46,6 +46,15 @@ def test_only_those_of_the_hosts_are_shown(tmp_path):
     for host in ("node2", "node1", "other"):
         write_test(tmp_path / host, host, "kept")
     assert [one.host for one in of_hosts(read_tests([str(tmp_path)], "report_power_loss"), ["node1", "node2"])] == ["node1", "node2"]
+
+
+def test_models_that_lost_flushed_writes_are_named(tmp_path):
+    write_test(tmp_path / "first", "node1", "lost")
+    write_test(tmp_path / "second", "node2", "kept")
+    tests = read_tests([str(tmp_path)], "sweep_power_loss")
+    (sentence,) = losses_of(tests, ["OTHER", "ST4000"])
+    assert sentence.startswith("Flushed writes were lost on ST4000 SN05 in the power-loss test first on node1 (1 of 1 cuts lost acknowledged writes), ")
+    assert losses_of(tests, ["ST4000 SN05", ""]) == []
 
 
 def test_folder_without_a_test_is_refused_with_those_beside_it(tmp_path):

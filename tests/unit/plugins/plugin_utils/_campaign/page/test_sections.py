@@ -57,7 +57,7 @@ def six():
 
 def lost_on(host):
     said = ("at_risk", "1 of 1 cuts lost acknowledged writes.", "Contradiction: <b>flushed</b> writes are kept, and the test lost some.")
-    return PowerLossResult("t1", host, "/dev/disk/by-id/ata-<X>", "sync fsync, in_place, depth 1", *said, ("ST4000 SN05",))
+    return PowerLossResult("t1", host, "/dev/disk/by-id/ata-<X>", "sync fsync, in_place, depth 1", *said, (("ST4000", "SN05"),))
 
 
 @pytest.fixture(scope="module")

@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import rare_garbage_collection
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import read_tests
 
 
 class ActionModule(ActionBase):
@@ -144,6 +145,7 @@ def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
         limit=None if limit is None else limit * 1e6,
         prices=costs.read_prices(options["prices"]),
         currency=options["currency"],
+        power_loss=read_tests(options["power_loss"], "report_power_loss"),
     )
 
 

@@ -37,6 +37,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import WorkloadAnswer
 
 Results = t.Dict[str, t.Any]
 
@@ -230,12 +234,14 @@ class ActionModule(ActionBase):
         if not found:
             return {"problems": [], "text": "", "recommended": []}
         shown = text.end_text(found)
-        files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"])
+        files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"], options["power_loss"])
         self._display.display("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
         return {"problems": text.problems_of(found, hosts), "text": shown, "recommended": files, "changed": bool(files)}
 
     @staticmethod
-    def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str) -> tuple[list[str], str]:
+    def _recommend(
+        campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str, tested: t.Sequence[str]
+    ) -> tuple[list[str], str]:
         # The libraries of the report are needed here only.
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import analysed
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options
@@ -251,8 +257,16 @@ class ActionModule(ActionBase):
                 known = knowledge.read_knowledge(Path(shared))
             except StorageError as error:
                 shared, note = "", error.message
+        try:
+            tests = read_tests(tested, "sweep_power_loss")
+        except StorageError as error:
+            tests, note = (), " ".join(filter(None, [note, error.message]))
         source = knowledge.source_of(campaign, [state.host for state in found])
-        files = recommend.recommendations(answer, found, campaign.name, lambda one: knowledge.cited(known, one, source.campaign_id))
+
+        def elsewhere(one: WorkloadAnswer) -> list[str]:
+            return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
+
+        files = recommend.recommendations(answer, found, campaign.name, elsewhere)
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:

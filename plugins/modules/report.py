@@ -116,6 +116,14 @@ options:
     type: str
     default: ""
     version_added: 0.4.0
+  power_loss:
+    description:
+      - Folders of finished power-loss tests, or folders with several of them. Those of the hosts of the campaign are shown.
+      - If flushed writes were lost on a stack that C(cache_stack_info) expects to keep them, the report begins with that.
+    type: list
+    elements: str
+    default: []
+    version_added: 0.5.0
 seealso:
   - module: cachefleet.storage.campaign
   - module: cachefleet.storage.collect
@@ -250,6 +258,7 @@ def argument_spec() -> dict[str, t.Any]:
             },
         },
         "currency": {"type": "str", "default": ""},
+        "power_loss": {"type": "list", "elements": "str", "default": []},
     }
 
 

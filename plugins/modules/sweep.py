@@ -129,6 +129,14 @@ options:
         cited in the recommendations. It is created if it does not exist.
     type: path
     default: ""
+  power_loss:
+    description:
+      - Folders of finished power-loss tests, or folders with several of them, with O(operation=finish). A model of drives that lost flushed writes in
+        one of them is named in the recommendations.
+    type: list
+    elements: str
+    default: []
+    version_added: 0.5.0
 notes:
   - An action plugin of the same name does the work.
 seealso:
@@ -251,6 +259,7 @@ def argument_spec() -> dict[str, t.Any]:
         "text": {"type": "str", "default": ""},
         "refused": {"type": "dict", "default": {}},
         "knowledge": {"type": "path", "default": ""},
+        "power_loss": {"type": "list", "elements": "str", "default": []},
     }
 
 

@@ -82,8 +82,8 @@ class Controller:
         flags = [word for option in known for word in ("-o", option)]
         return ["ssh", *flags, *options, "-i", str(self.folder / "id_ed25519"), "-p", str(self.note()["ssh_port"]), "root@127.0.0.1", *command]
 
-    def run(self, *command: str, stdin: bytes = b"") -> str:
-        completed = subprocess.run(self.words(*command), input=stdin, capture_output=True, check=False, timeout=LONGEST)
+    def run(self, *command: str, stdin: bytes = b"", timeout: float = LONGEST) -> str:
+        completed = subprocess.run(self.words(*command), input=stdin, capture_output=True, check=False, timeout=timeout)
         if completed.returncode:
             raise SystemExit(f"{' '.join(command)}: {completed.stderr.decode(errors='replace').strip()}")
         return completed.stdout.decode()
@@ -95,8 +95,8 @@ class Controller:
         self.run(f"mkdir -p {place} && tar -xz -C {place}", stdin=packed)
         self.run(f"cat > {FOLDER}/power_loss.py && sync", stdin=HERE.read_bytes())
 
-    def power(self, state: str) -> subprocess.CompletedProcess[str]:
-        options = {"name": self.rack, "only": [self.machine], "state": state, "how": "power_cut", "ssh_timeout": LONGEST}
+    def power(self, state: str, how: str = "power_cut") -> subprocess.CompletedProcess[str]:
+        options = {"name": self.rack, "only": [self.machine], "state": state, "how": how, "ssh_timeout": LONGEST}
         words = ["ansible", "localhost", "-i", "localhost,", "-c", "local", "-e", f"ansible_python_interpreter={sys.executable}"]
         return subprocess.run([*words, "-m", "cachefleet.storage.virtual_rack", "-a", json.dumps(options)], capture_output=True, text=True, check=False)
 
@@ -105,9 +105,9 @@ class Controller:
         if completed.returncode:
             raise SystemExit(completed.stdout[-2000:])
 
-    def start(self) -> None:
+    def start(self, how: str = "power_cut") -> None:
         # A busy host may need longer than the module waits.
-        self.power("restarted")
+        self.power("restarted", how)
         _wait(lambda: subprocess.run(self.words("true"), capture_output=True, check=False).returncode == 0, f"{self.machine} back")
 
 

@@ -22,7 +22,6 @@ import os
 import socket
 import struct
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
 
@@ -54,8 +53,7 @@ def read_secret(text: str) -> bytes:
     return secret
 
 
-@dataclass(frozen=True)
-class Message:
+class Message(t.NamedTuple):
     """One message of a writer. ``length`` in bytes; ``time`` in ns of the monotonic clock of the host, after the sync returned."""
 
     kind: int
@@ -77,7 +75,7 @@ class Session:
         self._count = 0
 
     def pack(self, message: Message) -> bytes:
-        body = _BODY.pack(message.kind, message.sequence, message.offset, message.length, message.time)
+        body = _BODY.pack(*message)
         return body + self._next_code(body)
 
     def unpack(self, data: bytes) -> Message:

@@ -17,6 +17,7 @@ write comes last, so that the checksum of the rest is calculated once.
 
 from __future__ import annotations
 
+import mmap
 import random
 import struct
 import typing as t
@@ -29,13 +30,14 @@ _MAGIC = b"CFPWRLS1"
 _PLACE = struct.Struct("<8sII")
 _WRITE = struct.Struct("<16sQQQ")
 _CHECKSUM = struct.Struct("<I")
+_END = struct.Struct(f"<{_WRITE.size}sI")
 _FILL = SECTOR - _PLACE.size - _WRITE.size - _CHECKSUM.size
-#: Different fills that follow one another.
-_VARIANTS = 16
+#: Different fills.
+_VARIANTS = 4
+_NO_WRITE = bytes(_WRITE.size)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(t.NamedTuple):
     """One write. ``offset`` in bytes; ``time`` in ns of the monotonic clock of the host when it was begun."""
 
     sequence: int
@@ -88,11 +90,11 @@ class Blocks:
 
     def make(self, record: Record) -> bytes:
         """The contents of a block."""
-        write = _WRITE.pack(self.run, record.sequence, record.offset, record.time)
-        pieces: list[bytes] = []
-        for beginning, checksum in self._beginnings[record.sequence % _VARIANTS]:
-            pieces += (beginning, write, _CHECKSUM.pack(zlib.crc32(write, checksum)))
-        return b"".join(pieces)
+        return bytes(self.buffers().fill(record))
+
+    def buffers(self) -> BlockBuffers:
+        """Buffers for one process that writes one block at a time."""
+        return BlockBuffers(self.run, self._beginnings)
 
     def read(self, data: bytes) -> BlockContents:
         """What a block contains; sectors that are not of this run, or damaged, count as none."""
@@ -107,3 +109,36 @@ class Blocks:
         _magic, own_number, own_count = _PLACE.unpack_from(data)
         run, sequence, offset, time = _WRITE.unpack_from(data, SECTOR - _CHECKSUM.size - _WRITE.size)
         return Record(sequence, offset, time) if (run, own_number, own_count) == (self.run, number, count) else None
+
+
+class BlockBuffers:
+    """Blocks of which only what differs from write to write is written anew; they are aligned to pages.
+
+    :param beginnings: of the sectors, with their checksums, for each of several fills.
+    """
+
+    def __init__(self, run: bytes, beginnings: t.Sequence[t.Sequence[tuple[bytes, int]]]) -> None:
+        self._run = run
+        self._buffers = [mmap.mmap(-1, SECTOR * len(sectors)) for sectors in beginnings]
+        # CRCs are linear: that of a beginning adds the same to the one of whatever follows, so that only one is calculated for a write.
+        self._ends = [
+            [
+                (number * SECTOR + len(beginning), zlib.crc32(_NO_WRITE, checksum) ^ zlib.crc32(_NO_WRITE))
+                for number, (beginning, checksum) in enumerate(sectors)
+            ]
+            for sectors in beginnings
+        ]
+        for buffer, sectors in zip(self._buffers, beginnings):
+            for number, (beginning, _checksum) in enumerate(sectors):
+                buffer[number * SECTOR : number * SECTOR + len(beginning)] = beginning
+
+    def fill(self, record: Record) -> mmap.mmap:
+        """The contents of a block, until the next call."""
+        # Higher bits of a product: also a writer with every n-th sequence changes its fill.
+        variant = (record.sequence * 0x9E3779B1 >> 20) % _VARIANTS
+        buffer = self._buffers[variant]
+        write = _WRITE.pack(self._run, *record)
+        checksum = zlib.crc32(write)
+        for position, addition in self._ends[variant]:
+            _END.pack_into(buffer, position, write, checksum ^ addition)
+        return buffer

@@ -5,28 +5,27 @@
 
 """The writer: writes blocks, syncs each as requested, and only then reports it to the witness.
 
-Several threads write at once, each one block at a time; no two write the same place, so that the last acknowledged write of a place is
-its newest one.
+With a depth, several processes write at once, each one block at a time (:mod:`lanes`); no two write the same place, so that the last
+acknowledged write of a place is its newest one.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
-import mmap
-import random
 import socket
-import threading
 import time
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks, Record
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.lanes import Done, Lane, LaneProcesses, StopFlag, failed_write
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import Medium
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Record
 
 _PROGRESS_SECONDS = 0.5
 
@@ -79,14 +78,8 @@ class Writer:
         self._load = load
         self._connection = connection
         self._session = session
-        self._lock = threading.Lock()
-        self._sending = threading.Lock()
-        self._sequence = 0
-        self._under_way: set[int] = set()
-        self._random = random.Random()
-        self._deadline = 0.0
-        self._stopped = threading.Event()
-        self._error: BaseException | None = None
+        self._stop = StopFlag()
+        self._written = 0
 
     def run(self) -> int:
         """Write until the load ends.
@@ -94,94 +87,61 @@ class Writer:
         :returns: how many blocks were written.
         :raises StorageError: if a write fails, or the witness is gone: from then on nothing could be proved.
         """
-        self._deadline = time.monotonic() + self._load.seconds
-        work = self._bulk if self._load.bulk else self._each
-        threads = [threading.Thread(target=self._guarded, args=(work,), daemon=True) for _thread in range(self._load.depth)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        if self._error is not None:
-            raise self._error
-        self._send(messages.Message(messages.ENDED))
-        return self._sequence
+        load = self._load
+        deadline = time.monotonic() + load.seconds
+        lanes = [Lane(load, index, self._stop, deadline) for index in range(load.depth)]
+        try:
+            if load.bulk:
+                self._bulk(lanes[0])
+            elif load.depth == 1:
+                lanes[0].write(self._medium, self._blocks, lambda done: self._acknowledge([done]))
+            else:
+                self._together(lanes)
+        except OSError as error:
+            raise failed_write(error) from None
+        self._send([messages.Message(messages.ENDED)])
+        return self._written
 
     def stop(self) -> None:
         """Have :meth:`run` return after the writes that are under way."""
-        self._stopped.set()
+        self._stop.set()
 
-    def _guarded(self, work: t.Callable[[mmap.mmap], None]) -> None:
+    def _together(self, lanes: t.Sequence[Lane]) -> None:
+        processes = LaneProcesses(lanes, self._medium, self._blocks, self._stop, self._connection.close)
         try:
-            with mmap.mmap(-1, self._load.block_size) as buffer:
-                work(buffer)
-        except StorageError as error:
-            self._error = error
-        except OSError as error:
-            self._error = CommandFailed(f"A write of the power-loss test failed: {error.strerror}.")
-        except BaseException as error:  # noqa: BLE001 - raised again where the threads are waited for
-            self._error = error
+            for several in processes.done():
+                self._acknowledge(several)
         finally:
-            self._stopped.set()
+            processes.end()
 
-    def _each(self, buffer: mmap.mmap) -> None:
-        while True:
-            record = self._begin()
-            if record is None:
-                return
-            self._write(record, buffer)
-            self._acknowledge(record)
-            with self._lock:
-                self._under_way.discard(record.offset)
-
-    def _bulk(self, buffer: mmap.mmap) -> None:
+    def _bulk(self, lane: Lane) -> None:
+        load = self._load
+        buffers = self._blocks.buffers()
         while True:
             written: list[Record] = []
             reported = 0.0
-            while len(written) < self._load.places:
-                record = self._begin()
+            while len(written) < load.places:
+                record = lane.next()
                 if record is None:
                     return
-                self._write(record, buffer)
-                self._under_way.discard(record.offset)
+                self._medium.write(record.offset // load.block_size, buffers.fill(record))
                 written.append(record)
                 if time.monotonic() - reported > _PROGRESS_SECONDS:
                     reported = time.monotonic()
-                    self._send(messages.Message(messages.PROGRESS))
+                    self._send([messages.Message(messages.PROGRESS)])
             self._medium.sync()
-            for record in written:
-                self._acknowledge(record)
+            now = time.monotonic_ns()
+            self._acknowledge([Done(record.sequence, record.offset, now) for record in written])
 
-    def _begin(self) -> Record | None:
-        """The next write; ``None`` at the end of the load."""
-        load = self._load
-        with self._lock:
-            done = self._sequence
-            if self._stopped.is_set() or time.monotonic() > self._deadline or (load.writes is not None and done >= load.writes):
-                return None
-            if load.once and done >= load.places:
-                return None
-            place = done % load.places if load.order == "sequential" else self._random.randrange(load.places)
-            # Of a sequential range the next free place: one that is under way for long must not be overtaken.
-            while place * load.block_size in self._under_way:
-                place = (place + 1) % load.places if load.order == "sequential" else self._random.randrange(load.places)
-            self._sequence += 1
-            self._under_way.add(place * load.block_size)
-            return Record(self._sequence, place * load.block_size, time.monotonic_ns())
+    def _acknowledge(self, several: t.Sequence[Done]) -> None:
+        self._written += len(several)
+        self._send([messages.Message(messages.ACKNOWLEDGED, done.sequence, done.offset, self._load.block_size, done.time) for done in several])
 
-    def _write(self, record: Record, buffer: mmap.mmap) -> None:
-        buffer[:] = self._blocks.make(record)
-        self._medium.write(record.offset // self._load.block_size, buffer)
-
-    def _acknowledge(self, record: Record) -> None:
-        self._send(messages.Message(messages.ACKNOWLEDGED, record.sequence, record.offset, self._load.block_size, time.monotonic_ns()))
-
-    def _send(self, message: messages.Message) -> None:
-        # The codes are numbered: they are made in the order in which they are sent.
-        with self._sending:
-            try:
-                self._connection.sendall(self._session.pack(message))
-            except OSError as error:
-                raise CommandFailed(f"The witness is gone ({error.strerror or error}): the run is ended, since nothing more could be proved.") from None
+    def _send(self, several: t.Sequence[messages.Message]) -> None:
+        try:
+            self._connection.sendall(b"".join([self._session.pack(message) for message in several]))
+        except OSError as error:
+            raise CommandFailed(f"The witness is gone ({error.strerror or error}): the run is ended, since nothing more could be proved.") from None
 
 
 def connect(address: str, port: int, secret: bytes, greeting: t.Mapping[str, t.Any], patience: float = 10.0) -> tuple[socket.socket, messages.Session]:

@@ -53,9 +53,16 @@ def titles_of(a: Analysis) -> dict[str, str]:
         "problems": f"{text.counted(len(a.problems), 'problem')} found" if a.problems else "No problem found",
         "costs": _title_of_costs(a),
         "wear": f"{text.size(written)} went to the drives" if written is not None else "The drives do not report the written bytes",
+        "power_loss": _title_of_power_loss(a),
         "commands": "How to measure it again",
         "environment": "What it ran on",
     }
+
+
+def _title_of_power_loss(a: Analysis) -> str:
+    counts = Counter(one.verdict for one in a.power_loss)
+    words = {"at_risk": "lost acknowledged writes", "durable": "lost nothing", "unknown": "prove nothing"}
+    return "Power-loss tests: " + text.listed([f"{counts[verdict]} {said}" for verdict, said in words.items() if counts[verdict]])
 
 
 def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:

@@ -172,8 +172,9 @@ def render(a: Analysis, folder: str) -> str:
 
 def warnings_of(a: Analysis) -> list[str]:
     """What the answer must be read with."""
+    lost = [f"{one.host}: {one.contradiction} ({', '.join(one.models) or one.target})" for one in a.power_loss if one.lost_flushed]
     changed = [f"{one.where}: {one.text}" for one in a.problems if one.kind == "data" and one.text.startswith("The verdict changed")]
-    return [*([a.cpu_note] if a.cpu_note else []), *changed]
+    return [*lost, *([a.cpu_note] if a.cpu_note else []), *changed]
 
 
 def _data(a: Analysis, drawn: Drawn) -> dict[str, t.Any]:
@@ -194,14 +195,14 @@ def _data(a: Analysis, drawn: Drawn) -> dict[str, t.Any]:
 SECTIONS = (
     ("answer", "Answer"), ("comparison", "Comparison"), ("together", "Together"), ("curves", "Curves"), ("heat", "Block sizes"), ("series", "Over time"),
     ("latency", "Latency"), ("rounds", "Precondition"), ("cpu", "CPU"), ("hosts", "Hosts"), ("costs", "Cost"), ("wear", "Wear"), ("problems", "Problems"),
-    ("stacks", "Stacks"), ("environment", "Environment"), ("commands", "Commands"),
+    ("stacks", "Stacks"), ("power_loss", "Power loss"), ("environment", "Environment"), ("commands", "Commands"),
 )  # fmt: skip
 
 
 def _is_there(name: str, a: Analysis, drawn: Drawn) -> bool:
     parts = {
         "together": a.sums, "curves": a.curves, "heat": a.heat_groups, "series": a.bands or a.series or a.collection, "latency": drawn.latency,
-        "rounds": drawn.rounds, "cpu": a.cpu, "costs": a.costs, "wear": a.wear,
+        "rounds": drawn.rounds, "cpu": a.cpu, "costs": a.costs, "wear": a.wear, "power_loss": a.power_loss,
     }  # fmt: skip
     return bool(parts.get(name, True))
 

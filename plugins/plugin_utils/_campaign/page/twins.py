@@ -75,6 +75,7 @@ def markdown(a: Analysis, folder: str = "") -> str:
         ("wear", _wear(a)),
         ("problems", [f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems] or ["None was found."]),
         ("stacks", _stacks(a)),
+        ("power_loss", _power_loss(a)),
         ("environment", [f"- {label}: {escaped(', '.join(f'{value} ({count})' for value, count in values))}" for label, values in a.environment]),
         ("commands", _commands(a, folder or a.campaign)),
     )
@@ -263,6 +264,11 @@ def _wear(a: Analysis) -> list[str]:
         for one in a.wear
     ]  # fmt: skip
     return _table(["model", "drives", "written meanwhile", "endurance spent", "most worn now", "hottest", "failing"], rows) if rows else []
+
+
+def _power_loss(a: Analysis) -> list[str]:
+    rows = [[one.host, one.target, one.load, one.verdict, one.sentence, one.contradiction or "-", listed(one.models) or "-", one.test] for one in a.power_loss]
+    return _table(["host", "target", "written with", "verdict", "cuts", "against the verdict on the stack", "drives", "test"], rows) if rows else []
 
 
 def _stacks(a: Analysis) -> list[str]:

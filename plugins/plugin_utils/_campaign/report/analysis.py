@@ -35,6 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult, of_hosts
 
 #: Marks a percentile that too few I/Os were measured for.
 HIDDEN = "†"
@@ -53,7 +54,7 @@ class Options:
     """:param baseline: variant; empty: the first that was measured. :param decide_by: patterns of cells; none for the suite's choice.
     :param ignore: what may differ between variants that are compared. :param host_class: what distinguishes hosts.
     :param limit: ns; ``None``: chosen by workload. :param currency: printed before prices.
-    :param levels: :param repeats: of :func:`answer.answer_of`."""
+    :param levels: :param repeats: of :func:`answer.answer_of`. :param power_loss: results of power-loss tests."""
 
     baseline: str = ""
     decide_by: tuple[str, ...] = ()
@@ -64,6 +65,7 @@ class Options:
     currency: str = ""
     levels: t.Mapping[int, float] | None = None
     repeats: Repeats = BENCHMARK
+    power_loss: tuple[PowerLossResult, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -151,6 +153,7 @@ class Analysis:
     currency: str
     wear: tuple[Wear, ...]
     bytes_written: int | None
+    power_loss: tuple[PowerLossResult, ...]
     environment: tuple[tuple[str, list[tuple[str, int]]], ...]
     jobs: tuple[setup.Job, ...]
     points: tuple[Point, ...]
@@ -227,6 +230,7 @@ def analyse(
         currency=options.currency,
         wear=tuple(costs.wear_of(rows)),
         bytes_written=sum(written) if written else None,
+        power_loss=of_hosts(options.power_loss, rows.hosts),
         environment=tuple(setup.environment_of(rows)),
         jobs=tuple(setup.jobs_of(rows, folder)),
         points=tuple(points),

@@ -63,6 +63,16 @@ def test_files_are_written_on_request(folder):
     assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
 
 
+def test_power_loss_tests_are_part_of_the_report(folder, tmp_path):
+    host = {"host": "node1", "verdict": "durable", "sentence": "0 of 3 cuts lost anything.", "settings": {"sync": "fsync"}}
+    hosts = [{**host, "host": one.name} for one in store.host_folders(folder, [])]
+    (tmp_path / "power_loss.json").write_text(json.dumps({"schema": 1, "name": "t", "hosts": hosts}))
+    result, _printed = run(report_action, path=str(folder), files=["markdown"], power_loss=[str(tmp_path)])
+    assert "0 of 3 cuts lost anything." in pathlib.Path(result["files"]["markdown"]).read_text()
+    result, _printed = run(report_action, path=str(folder), power_loss=[str(tmp_path / "nowhere")])
+    assert result["failed"] is True and result["msg"].startswith("report_power_loss: ")
+
+
 def test_the_playbook_writes_every_format_by_default(folder):
     """As the playbook calls the module when no variable is set."""
     collection = pathlib.Path(report_action.__file__).resolve().parents[2]

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import zlib
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import SECTOR, Blocks, Record
@@ -41,4 +43,19 @@ def test_nothing_and_blocks_of_other_runs_count_as_none(data):
 
 
 def test_fill_differs_from_block_to_block():
-    assert BLOCKS.make(NEW)[60:500] != BLOCKS.make(OLD)[60:500]
+    assert BLOCKS.make(NEW)[60:464] != BLOCKS.make(OLD)[60:464]
+
+
+@pytest.mark.parametrize("depth", [1, 4, 16])
+def test_fill_differs_between_writes_of_one_lane(depth):
+    blocks = [BLOCKS.make(Record(1 + depth * number, 8192, 100))[60:464] for number in range(16)]
+    assert len(set(blocks)) > 2
+
+
+@pytest.mark.parametrize("size", [512, 4096, 65536])
+def test_checksums_are_those_of_the_whole_sectors(size):
+    buffers = Blocks(b"r" * 16, size).buffers()
+    for sequence in range(1, 9):
+        data = bytes(buffers.fill(Record(sequence, 3 * size, 2**40 + sequence)))
+        for start in range(0, size, SECTOR):
+            assert data[start + SECTOR - 4 : start + SECTOR] == zlib.crc32(data[start : start + SECTOR - 4]).to_bytes(4, "little")

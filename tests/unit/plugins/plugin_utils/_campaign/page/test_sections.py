@@ -37,6 +37,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import Job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 
@@ -51,7 +52,12 @@ def six():
     rows.aggregates = report_rows.sums(rows)
     rows.measurements.append(report_rows.rounds(rows.hosts[-1]))
     prices = costs.read_prices([{"variant": "write*", "price": 2000.55, "capacity_tb": 4}, {"price": 1000}])
-    return analysed(rows, series, bands, report_rows.distributions(rows), prices=prices, currency="USD")
+    return analysed(rows, series, bands, report_rows.distributions(rows), prices=prices, currency="USD", power_loss=(lost_on(rows.hosts[0]), lost_on("other")))
+
+
+def lost_on(host):
+    said = ("at_risk", "1 of 1 cuts lost acknowledged writes.", "Contradiction: <b>flushed</b> writes are kept, and the test lost some.")
+    return PowerLossResult("t1", host, "/dev/disk/by-id/ata-<X>", "sync fsync, in_place, depth 1", *said, (("ST4000", "SN05"),))
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +75,7 @@ def repeated(rate, variant="none", host="node1", count=4, **changes):
 def test_the_sections_of_the_page_are_in_the_order_of_the_answer_first(html):
     names = re.findall(r'<section id="(\w+)">', html)
     assert names == ["answer", "comparison", "together", "curves", "heat", "series", "latency", "rounds", "cpu", "hosts", "costs", "wear", "problems", "stacks",
-                     "environment", "commands"]  # fmt: skip
+                     "power_loss", "environment", "commands"]  # fmt: skip
 
 
 def test_no_name_is_given_twice(html):
@@ -122,6 +128,20 @@ def test_markdown_has_the_figures_of_the_answer_of_the_page(six):
     results = [result for one in six.answer.workloads for result in one.results]
     assert [line["p"] for line in lines] == [text.chance(one.comparison.p if one.comparison else None) for one in results]
     assert {line["hosts and repeats"] for line in lines} == {"6 hosts, 4 repeats"}
+
+
+def test_power_loss_tests_of_the_hosts_are_shown_and_a_contradiction_comes_first(six, html):
+    assert [one.host for one in six.power_loss] == [six.hosts[0]]
+    part = html.partition('<section id="power_loss">')[2].partition("</section>")[0]
+    assert "Power-loss tests: 1 lost acknowledged writes" in part and '<span class="badge at_risk">at_risk</span>' in part
+    assert "ata-&lt;X&gt;" in part and "<b>flushed" not in html
+    assert any(one.startswith(f"{six.hosts[0]}: Contradiction: ") and one.endswith("(ST4000 SN05)") for one in page.warnings_of(six))
+    said = twins.markdown(six)
+    assert said.index("Contradiction") < said.index("## Answer") and "ST4000 SN05" in said.partition("## Power loss")[2]
+
+
+def test_without_power_loss_tests_there_is_no_section(six):
+    assert 'id="power_loss"' not in page.render(dataclasses.replace(six, power_loss=()), "results/x")
 
 
 # --- the picture of the answer

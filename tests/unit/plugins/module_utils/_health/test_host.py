@@ -44,6 +44,7 @@ def look(host, caches, *, value=100, **questions):
         ("smartctl", "-j", "-x"): smart("S1", value),
         ("dmsetup", "table"): Reply("images: 0 2048 linear 8:0 0\n"),
         ("hdparm", "-N"): Reply("\n max sectors   = 131072/131072, HPA is disabled\n"),
+        ("hdparm", "-W"): lambda words: Reply("".join(f"\n{word}:\n write-caching =  1 (on)\n" for word in words[2:])),
     }
     looks, now = list(caches), [1000.0]
     slept = []

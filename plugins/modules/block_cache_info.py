@@ -83,6 +83,8 @@ caches:
     size: {description: 'Capacity of the cache.', type: int}
     used: {description: 'Used part of the cache.', type: int}
     dirty: {description: 'Amount of data that is not yet on the origin.', type: int}
+    metadata_size: {description: 'Capacity for the metadata of the cache (lvmcache and dm-cache).', type: int}
+    metadata_used: {description: 'Used part of the metadata. A cache whose metadata are full becomes read-only.', type: int}
     dirty_share: {description: 'RV(caches[].dirty) as a fraction of RV(caches[].size), from 0 to 1.', type: float}
     hit_ratio:
       description: The hit ratio of reads and writes, from 0 to 1, since the start of the kernel counters.

@@ -12,8 +12,8 @@ short_description: Check drive wear and the health of SSD caches and their prote
 version_added: 0.3.0
 description:
   - Checks a whole host in one call and returns actionable findings. It reads the wear of all drives, the state, dirty ratio, hit ratios and
-    errors of all SSD caches, the battery or capacitor of RAID controllers, degraded MD arrays and volume groups with missing members, and the
-    over-provisioning of each SSD.
+    errors of all SSD caches, the battery or capacitor of RAID controllers, degraded MD arrays and volume groups with missing members, the
+    caches of ZFS (ARC, L2ARC and log devices), and the over-provisioning of each SSD.
   - Drives are read with C(smartctl). Attributes are matched by name and wear is taken from the normalised value, because attribute numbers
     and raw values differ between models.
   - Hit ratios are computed from the difference between two readings. Set O(interval), or pass RV(readings) of an earlier run.
@@ -50,6 +50,14 @@ options:
         description: The argument of C(smartctl -d), for example V(cciss,0) or V(aacraid,0,0,1).
         type: str
         required: true
+  verdicts:
+    description:
+      - Whether to determine for each mounted device and ZFS pool if an acknowledged, flushed write survives a power failure, as
+        M(cachefleet.storage.cache_stack_info) does. A device with the verdict V(at_risk) is a finding.
+      - This reads all cache layers a second time.
+    type: bool
+    default: false
+    version_added: 0.5.0
   limits:
     description: Thresholds of the findings.
     type: dict
@@ -77,8 +85,13 @@ options:
         description: Mean dirty percentage over up to 24 stored readings at which the finding is a warning.
         type: int
         default: 30
+      metadata:
+        description: Used percentage of the capacity for the metadata of a cache (lvmcache and dm-cache) at which the finding is a warning.
+        type: int
+        default: 80
+        version_added: 0.5.0
       read_hits:
-        description: Read hit percentage of a cache below which the finding is a warning.
+        description: Read hit percentage of a cache, or of the cache devices of ZFS, below which the finding is a warning.
         type: int
         default: 20
       uncacheable:
@@ -93,6 +106,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._options.protected_drives
 seealso:
   - module: cachefleet.storage.cache_stack_info
   - module: cachefleet.storage.block_cache_info
@@ -239,6 +253,53 @@ controllers:
   type: list
   elements: dict
   returned: success
+verdicts:
+  description: By device, whether an acknowledged, flushed write survives a power failure. Empty without O(verdicts).
+  type: dict
+  returned: success
+  contains:
+    verdict: {description: 'V(durable), V(at_risk) or V(unknown).', type: str}
+    reason: {description: 'The reason, which names the decisive layer.', type: str}
+zfs:
+  description: The caches of ZFS; null on hosts without pools.
+  type: dict
+  returned: success
+  contains:
+    arc:
+      description: Values of C(arcstats) for the ARC and the cache devices (L2ARC) of all pools, with the names of OpenZFS.
+      type: dict
+    zil: {description: 'Values of C(zil) for the intent log of all pools, with the names of OpenZFS.', type: dict}
+    pools:
+      description: The imported pools.
+      type: list
+      elements: dict
+      contains:
+        name: {description: 'Name.', type: str}
+        state: {description: 'The state as reported by C(zpool status), for example V(ONLINE).', type: str}
+        size: {description: 'Size in bytes.', type: int}
+        vdevs:
+          description: Log and cache devices.
+          type: list
+          elements: dict
+          contains:
+            class: {description: 'V(logs) or V(cache).', type: str}
+            name: {description: 'Path of the device, or the name of a mirror.', type: str}
+            state: {description: 'The state as reported by C(zpool status).', type: str}
+            devices: {description: 'Paths of its devices.', type: list, elements: str}
+            redundancy: {description: 'V(mirrored), V(degraded) or V(none).', type: str}
+            allocated: {description: 'Used bytes; null if unknown.', type: int}
+            free: {description: 'Free bytes; null if unknown.', type: int}
+worse:
+  description:
+    - The findings that are new, or more severe, since the earlier reading. All findings except V(info) without one.
+  type: list
+  elements: dict
+  returned: success
+worse_keys:
+  description: One word for each of RV(worse), as in C(problems) of RV(readings).
+  type: list
+  elements: str
+  returned: success
 compared:
   description: Whether readings of an earlier run were available, in O(previous) or O(previous_file).
   type: bool
@@ -255,6 +316,7 @@ prometheus:
 
 from ansible.module_utils.basic import AnsibleModule
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, run_module
 
 
@@ -270,6 +332,8 @@ def main() -> None:
                 "default": [],
                 "options": {"device": {"type": "str", "required": True}, "type": {"type": "str", "required": True}},
             },
+            "verdicts": {"type": "bool", "default": False},
+            **PROTECTED_DRIVES_OPTION,
             "limits": {"type": "dict", "default": {}, "options": LIMIT_OPTIONS},
         },
         mutually_exclusive=[("previous", "previous_file")],

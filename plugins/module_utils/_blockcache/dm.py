@@ -28,6 +28,7 @@ MODES = ("writethrough", "writeback", "passthrough")
 @dataclass(frozen=True)
 class CacheStatus:
     """One cached device. ``block_size`` in bytes; ``used``, ``total`` and ``dirty`` in blocks of that size.
+    ``metadata_used`` and ``metadata_size`` in bytes.
 
     ``failed`` is set when the kernel reports no more than ``Fail`` or ``Error``; every figure is ``None`` then. The counters
     of hits are the kernel's 32-bit ones and start again at every table reload.
@@ -40,6 +41,8 @@ class CacheStatus:
     used: int | None = None
     total: int | None = None
     dirty: int | None = None
+    metadata_used: int | None = None
+    metadata_size: int | None = None
     policy: str | None = None
     policy_settings: t.Mapping[str, str] = field(default_factory=dict)
     core_settings: t.Mapping[str, str] = field(default_factory=dict)
@@ -160,6 +163,7 @@ def _parse_cache(words: list[str]) -> CacheStatus:
     """Every list carries its own length, so nothing is counted from the end."""
     if words[0] in ("Fail", "Error"):
         return CacheStatus(failed=True)
+    metadata_used, metadata_total = (int(number) * int(words[0]) * SECTOR for number in words[1].split("/"))
     used, total = (int(number) for number in words[3].split("/"))
     counters = [int(number) for number in words[4:11]]
     features, rest = _take_counted(words[11:])
@@ -172,6 +176,8 @@ def _parse_cache(words: list[str]) -> CacheStatus:
         used=used,
         total=total,
         dirty=counters[6],
+        metadata_used=metadata_used,
+        metadata_size=metadata_total,
         policy=policy,
         policy_settings=_paired(settings),
         core_settings=_paired(core),

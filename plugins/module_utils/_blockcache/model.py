@@ -49,6 +49,7 @@ class CacheState:
     :param cache_devices: stable paths of what the cache lies on (a drive, a partition, an MD array), as a user would write them.
     :param cache_device_names: their kernel names.
     :param mode: ``writethrough``, ``writeback``, ``writearound``, ``passthrough`` or ``none``.
+    :param metadata_size: what the metadata of the cache may take; ``metadata_used``: what they take. A cache whose metadata are full becomes read-only.
     :param redundancy: of what holds dirty blocks: ``mirrored``, ``degraded`` or ``none``.
     :param sends_flushes: whether a flush of the cached device reaches the devices below it.
     :param state: one of :data:`STATES`.
@@ -73,6 +74,8 @@ class CacheState:
     size: int | None = None
     used: int | None = None
     dirty: int | None = None
+    metadata_size: int | None = None
+    metadata_used: int | None = None
     redundancy: str = "none"
     sends_flushes: bool = True
     state: str = "ok"

@@ -42,6 +42,7 @@ def cache_findings(cache: CacheState, passed: CacheActivity, diagnosis: Diagnosi
     yield from _state(cache)
     yield from _redundancy(cache)
     yield from _dirty(cache, average, limits)
+    yield from _metadata(cache, limits)
     yield from _errors(cache, passed)
     yield from _hits(cache, passed, limits)
     yield from _diagnosis(cache, diagnosis, limits)
@@ -87,6 +88,19 @@ def _dirty(cache: CacheState, average: tuple[float | None, int], limits: Limits)
         over = f" in the mean of {average[1]} readings" if average[1] > 1 else ""
         words = f"{_label(cache)} is {mean:g}% dirty{over} (the limit is {limits.dirty_average}%): its origin hardly keeps up with the writes."
         yield Finding("warning", cache.name, "cache_dirty", words, mean, limits.dirty_average)
+
+
+def _metadata(cache: CacheState, limits: Limits) -> t.Iterator[Finding]:
+    """A cache without room for its metadata becomes read-only."""
+    if not cache.metadata_size or cache.metadata_used is None:
+        return
+    used = round(100 * cache.metadata_used / cache.metadata_size, 1)
+    if used >= limits.metadata:
+        words = (
+            f"{_label(cache)} uses {used:g}% of the {format_size(cache.metadata_size)} for its metadata (the limit is {limits.metadata}%): when they are full, it"
+            " becomes read-only. Create the cache anew with more metadata or larger blocks."
+        )
+        yield Finding("warning", cache.name, "cache_metadata", words, used, limits.metadata)
 
 
 def _errors(cache: CacheState, passed: CacheActivity) -> t.Iterator[Finding]:

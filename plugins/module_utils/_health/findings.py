@@ -35,6 +35,11 @@ class Finding:
     value: t.Any = None
     limit: t.Any = None
 
+    @property
+    def key(self) -> str:
+        """What it is as one word, by which a later run finds it again; what was measured is not in it."""
+        return f"{self.severity} {self.check} {self.subject}"
+
     def to_dict(self) -> dict[str, t.Any]:
         """For a module's return values."""
         return dataclasses.asdict(self)
@@ -46,6 +51,19 @@ def in_order(findings: t.Iterable[Finding]) -> list[Finding]:
     return sorted(unique.values(), key=lambda finding: (SEVERITIES.index(finding.severity), finding.subject, finding.check, finding.message))
 
 
+def worse_than(findings: t.Iterable[Finding], before: t.Container[str]) -> list[Finding]:
+    """The problems that are new or more severe than in an earlier run.
+
+    :param before: the keys of the problems of that run.
+    """
+    worse = []
+    for finding in findings:
+        severer = SEVERITIES[: SEVERITIES.index(finding.severity) + 1]
+        if finding.severity != "info" and not any(dataclasses.replace(finding, severity=severity).key in before for severity in severer):
+            worse.append(finding)
+    return worse
+
+
 @dataclass(frozen=True)
 class Limits:
     """From where on something is a finding. Percent, unless noted otherwise.
@@ -54,6 +72,7 @@ class Limits:
     :param wear_used_soon: a warning from here on.
     :param reallocated: sectors a drive has replaced, a count.
     :param dirty: of the size of a cache: critical from here on; ``dirty_average``: of the mean of the readings kept, a warning.
+    :param metadata: of the capacity for the metadata of a cache: a warning from here on.
     :param read_hits: of what was looked up in a cache between two readings: a warning below.
     :param uncacheable: of the requests to a cache: a warning from here on.
     :param requests: with fewer requests between two readings than this, rates are meaningless; a count.
@@ -64,6 +83,7 @@ class Limits:
     reallocated: int = 100
     dirty: int = 70
     dirty_average: int = 30
+    metadata: int = 80
     read_hits: int = 20
     uncacheable: int = 20
     requests: int = 1000

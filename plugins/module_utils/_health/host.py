@@ -3,12 +3,13 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Everything about the health of a host in one reading: drives, caches, controllers, arrays; and what follows from it."""
+"""Everything about the health of a host in one reading: drives, caches, controllers, arrays, ZFS; and what follows from it."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
+import dataclasses
 import time
 import typing as t
 from dataclasses import dataclass, field
@@ -24,10 +25,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.aoe_rul
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis, diagnose
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order, worse_than
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity, passed
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.prometheus import exposition
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.metrics import Measured, exposition
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, key_of, take
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.verdicts import read_verdicts, verdict_findings
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs import ZfsHealth, read_zfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs_rules import zfs_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 
 if t.TYPE_CHECKING:
@@ -37,6 +41,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
+    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import Verdict
 
 ReadCaches = t.Callable[["Devices", "Runner", Path], survey.Survey]
 FindTools = t.Callable[["Runner"], t.Sequence["RaidProvider"]]
@@ -49,17 +54,21 @@ class Questions:
     :param interval: seconds between two readings of the caches; 0 for one reading.
     :param previous: what an earlier run read, if any.
     :param further_drives: drives that no tool lists.
+    :param verdicts: whether to read what a flushed write is worth on each device in use, which reads the whole stack.
+    :param protected: drives whose cache is declared to survive a power cut.
     """
 
     limits: Limits = field(default_factory=Limits)
     interval: float = 0.0
     previous: Readings | None = None
     further_drives: tuple[Address, ...] = ()
+    verdicts: bool = False
+    protected: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class HostHealth:
-    """One host. ``problems`` are what could not be read, one sentence each."""
+    """One host. ``problems`` are what could not be read, one sentence each; ``worse`` is what is new since the previous reading."""
 
     drives: tuple[DriveHealth, ...]
     reserves: tuple[Reserve, ...]
@@ -69,6 +78,9 @@ class HostHealth:
     controllers: tuple[Controller, ...]
     readings: Readings
     findings: tuple[Finding, ...]
+    worse: tuple[Finding, ...]
+    verdicts: t.Mapping[str, Verdict]
+    zfs: ZfsHealth | None
     problems: tuple[str, ...]
 
     def to_dict(self) -> dict[str, t.Any]:
@@ -82,9 +94,26 @@ class HostHealth:
             "over_provisioning": [reserve.to_dict() for reserve in self.reserves],
             "caches": [self._plain_cache(cache) for cache in self.caches],
             "controllers": [_plain_controller(controller) for controller in self.controllers],
+            "verdicts": {device: {"verdict": one.verdict, "reason": one.reason} for device, one in self.verdicts.items()},
+            "zfs": self.zfs.to_dict() if self.zfs is not None else None,
+            "worse": [finding.to_dict() for finding in self.worse],
+            "worse_keys": [finding.key for finding in self.worse],
             "readings": self.readings.to_dict(),
-            "prometheus": exposition(self.caches, self.drives, self.reserves, self.findings, len(self.problems), self.readings.time),
+            "prometheus": exposition(self._measured()),
         }
+
+    def _measured(self) -> Measured:
+        return Measured(
+            caches=self.caches,
+            drives=self.drives,
+            reserves=self.reserves,
+            controllers=self.controllers,
+            findings=self.findings,
+            verdicts={device: one.verdict for device, one in self.verdicts.items()},
+            zfs=self.zfs,
+            unread=len(self.problems),
+            time=self.readings.time,
+        )
 
     def _plain_cache(self, cache: CacheState) -> dict[str, t.Any]:
         key = key_of(cache)
@@ -131,6 +160,8 @@ def read_health(
     reserves, reserve_problems = read_reserves(drives_of(devices), reported.drives, runner, root)
     controllers, raid_problems = redundancy.read_controllers(devices, runner, tools)
     groups, group_problems = redundancy.volume_group_findings(devices, runner)
+    zfs = read_zfs(devices, runner, root)
+    verdicts, stack_problems = read_verdicts(runner, root, questions.protected) if questions.verdicts else ({}, ())
     readings = take(surveyed.caches, reported.drives, root, now, previous)
     happened = {key_of(cache): passed(cache, first, readings) for cache in surveyed.caches}
     sharing = {cache.type: sum(other.type == cache.type for other in surveyed.caches) for cache in surveyed.caches}
@@ -141,7 +172,11 @@ def read_health(
     for cache in surveyed.caches:
         key = key_of(cache)
         findings += cache_findings(cache, happened[key], diagnoses[key], _average(readings, key), questions.limits)
+    findings += [*zfs_findings(zfs, previous, readings.boot, questions.limits), *verdict_findings(verdicts)]
     findings = with_aoe(findings, aoe_findings(read_sight(devices, root), devices, surveyed.caches, diagnoses), surveyed.caches, diagnoses)
+    ordered = in_order(findings)
+    keys = tuple(dict.fromkeys(finding.key for finding in ordered if finding.severity != "info"))
+    unread = (*surveyed.problems, *reported.problems, *reserve_problems, *raid_problems, *group_problems, *(zfs.problems if zfs is not None else ()))
     return HostHealth(
         drives=reported.drives,
         reserves=tuple(reserves),
@@ -149,9 +184,12 @@ def read_health(
         passed=happened,
         diagnoses=diagnoses,
         controllers=tuple(controllers),
-        readings=readings,
-        findings=tuple(in_order(findings)),
-        problems=tuple(dict.fromkeys((*surveyed.problems, *reported.problems, *reserve_problems, *raid_problems, *group_problems))),
+        readings=dataclasses.replace(readings, zfs=zfs.counters if zfs is not None else {}, problems=keys),
+        findings=tuple(ordered),
+        worse=tuple(worse_than(ordered, previous.problems if previous is not None else ())),
+        verdicts=verdicts,
+        zfs=zfs,
+        problems=tuple(dict.fromkeys((*unread, *stack_problems))),
     )
 
 

@@ -78,12 +78,17 @@ class CacheReading:
 
 @dataclass(frozen=True)
 class Readings:
-    """One reading of a host. ``time`` in seconds since 1970; ``boot`` identifies one run of the kernel."""
+    """One reading of a host. ``time`` in seconds since 1970; ``boot`` identifies one run of the kernel.
+
+    ``zfs`` are counters of ZFS; ``problems`` what was a problem then, one word for each (:attr:`Finding.key`).
+    """
 
     time: float = 0.0
     boot: str = ""
     caches: t.Mapping[str, CacheReading] = field(default_factory=dict)
     drives: t.Mapping[str, t.Mapping[str, int]] = field(default_factory=dict)
+    zfs: t.Mapping[str, int] = field(default_factory=dict)
+    problems: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, t.Any]:
         """What :func:`from_plain` reads again."""
@@ -102,6 +107,8 @@ class Readings:
             "boot": self.boot,
             "caches": caches,
             "drives": {name: dict(row) for name, row in sorted(self.drives.items())},
+            "zfs": dict(self.zfs),
+            "problems": list(self.problems),
         }
 
 
@@ -186,7 +193,9 @@ def from_dict(value: t.Any) -> Readings:
             for name, one in value["caches"].items()
         }
         drives = {str(name): _counts(row) for name, row in value["drives"].items()}
-        return Readings(float(value["time"]), str(value["boot"]), caches, drives)
+        # Readings of version 0.4 have neither.
+        problems = tuple(str(key) for key in value.get("problems", ()))
+        return Readings(float(value["time"]), str(value["boot"]), caches, drives, _counts(value.get("zfs", {})), problems)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not readings: {error}") from None
 

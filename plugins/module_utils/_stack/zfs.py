@@ -33,6 +33,7 @@ _CLASSES = ("logs", "cache", "spares", "special", "dedup")
 #: Classes of devices that hold data, and so must keep what was flushed.
 _DATA_CLASSES = ("data", "special", "dedup", "logs")
 _VDEV = re.compile(r"^(mirror|raidz(\d?)|draid(\d?)(?::\S+)?|spare|replacing|indirect|missing)-?\d*$")
+_COUNT = re.compile(r"^(\d+(?:\.\d+)?)([KMGTPE])?$")
 _WHOLE = "ONLINE"
 _MEMBER = "zfs_member"
 _NAMED = 3
@@ -45,16 +46,23 @@ class Vdev:
 
     :param name: ``mirror-0``, or the path of a device.
     :param state: the word of ZFS: ``ONLINE``, ``DEGRADED``, ``FAULTED``, ``UNAVAIL``…
+    :param errors: of reading, writing and checksums, since the pool was imported or cleared; None if a number is not printed.
     """
 
     name: str
     state: str
     children: tuple[Vdev, ...] = ()
+    errors: tuple[int | None, int | None, int | None] = (None, None, None)
 
     @property
     def disks(self) -> tuple[str, ...]:
         """The paths of every device in it."""
-        return (self.name,) if not self.children else tuple(path for child in self.children for path in child.disks)
+        return tuple(leaf.name for leaf in self.leaves)
+
+    @property
+    def leaves(self) -> tuple[Vdev, ...]:
+        """Every device in it."""
+        return (self,) if not self.children else tuple(leaf for child in self.children for leaf in child.leaves)
 
     @property
     def parity(self) -> int:
@@ -130,12 +138,24 @@ class _Row(t.NamedTuple):
     depth: int
     name: str
     state: str
+    errors: tuple[int | None, int | None, int | None]
 
     @classmethod
     def of(cls, line: str) -> _Row:
         words = line.split()
         bare = line.replace("\t", "")
-        return cls(len(bare) - len(bare.lstrip(" ")), words[0], words[1] if len(words) > 1 else UNKNOWN)
+        return cls(len(bare) - len(bare.lstrip(" ")), words[0], words[1] if len(words) > 1 else UNKNOWN, _errors(words[2:5]))
+
+
+def _errors(words: t.Sequence[str]) -> tuple[int | None, int | None, int | None]:
+    read, write, checksum = [*map(parse_count, words), None, None, None][:3]
+    return read, write, checksum
+
+
+def parse_count(text: str) -> int | None:
+    """A number as zpool shortens it, ``1.25K`` for about 1280: steps of 1024, at most five characters (``zfs_nicenum``)."""
+    match = _COUNT.match(text)
+    return int(float(match.group(1)) * 1024 ** " KMGTPE".index(match.group(2) or " ")) if match else None
 
 
 def _tree(rows: t.Sequence[_Row]) -> t.Iterator[Vdev]:
@@ -146,7 +166,7 @@ def _tree(rows: t.Sequence[_Row]) -> t.Iterator[Vdev]:
         end = place + 1
         while end < len(rows) and rows[end].depth > row.depth:
             end += 1
-        yield Vdev(row.name, row.state, tuple(_tree(rows[place + 1 : end])))
+        yield Vdev(row.name, row.state, tuple(_tree(rows[place + 1 : end])), row.errors)
         place = end
 
 

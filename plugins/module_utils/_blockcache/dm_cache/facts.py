@@ -186,6 +186,8 @@ def _loaded(mapping: Mapping, found: Attached, status: dm.CacheStatus | None, de
         size=status.total * block if status.total is not None else None,
         used=status.used * block if status.used is not None else None,
         dirty=status.dirty * block if status.dirty is not None else None,
+        metadata_size=status.metadata_size,
+        metadata_used=status.metadata_used,
         redundancy=redundancy_of(devices, found.cache_name, root),
         state=state,
         problem=problem,

@@ -77,6 +77,8 @@ def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
         size=pool.size if pool is not None else None,
         used=_bytes(figures.used, block),
         dirty=_bytes(figures.dirty, block),
+        metadata_size=figures.metadata_size,
+        metadata_used=figures.metadata_used,
         redundancy=state.redundancy(under, pool) if pool is not None and condition != "cache_missing" else UNMIRRORED,
         state=condition,
         problem=f"{cached.full_name} {reason}." if reason else "",

@@ -14,6 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, read_questions
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, GIB, cache
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -43,6 +44,7 @@ def look(host, caches, *, value=100, **questions):
         ("smartctl", "-j", "-x"): smart("S1", value),
         ("dmsetup", "table"): Reply("images: 0 2048 linear 8:0 0\n"),
         ("hdparm", "-N"): Reply("\n max sectors   = 131072/131072, HPA is disabled\n"),
+        ("hdparm", "-W"): lambda words: Reply("".join(f"\n{word}:\n write-caching =  1 (on)\n" for word in words[2:])),
     }
     looks, now = list(caches), [1000.0]
     slept = []
@@ -115,6 +117,33 @@ def test_earlier_run_gives_rates_and_contributes_to_the_average(host):
     assert [(one["check"], one["value"]) for one in second["findings"]] == [("cache_dirty", 35.0)]
 
 
+def test_problems_are_worse_only_when_they_are_new_or_more_severe(host):
+    first, _slept = look(host, [()], value=15)
+    assert [(one["severity"], one["check"]) for one in first["worse"]] == [("warning", "drive_wear")]
+    earlier = from_dict(json.loads(json.dumps(first["readings"])))
+    same, _slept = look(host, [()], value=14, previous=earlier)
+    assert (len(same["findings"]), same["worse"], same["worse_keys"]) == (1, [], [])
+    worn, _slept = look(host, [()], value=9, previous=earlier)
+    assert [(one["severity"], one["check"]) for one in worn["worse"]] == [("critical", "drive_wear")]
+    assert worn["worse_keys"] == worn["readings"]["problems"] == ["critical drive_wear /dev/disk/by-id/ata-SSD0"]
+    better, _slept = look(host, [()], value=15, previous=from_dict(worn["readings"]))
+    assert (len(better["findings"]), better["worse"]) == (1, [])
+
+
+def test_verdicts_of_mounted_devices_are_read_on_request(host, monkeypatch):
+    host.disk("sda", size=64 << 20, serial="S2", DEVLINKS="/dev/disk/by-id/ata-DATA", ID_FS_TYPE="ext4", ID_FS_USAGE="filesystem")
+    host.mount("sda", "/srv")
+    monkeypatch.setattr(block_caches, "read_caches", lambda devices, runner, root: Survey())
+    for kernel, verdict in (("write through", "at_risk"), ("write back", "durable")):
+        host.write("sys/class/block/sda/queue/write_cache", f"{kernel}\n")
+        result, _slept = look(host, [()], verdicts=True)
+        assert {device: one["verdict"] for device, one in result["verdicts"].items()} == {"/dev/disk/by-id/ata-DATA": verdict}
+        assert f'cachefleet_device_verdict{{device="/dev/disk/by-id/ata-DATA",verdict="{verdict}"}} 1\n' in result["prometheus"]
+        found = [(one["severity"], one["subject"]) for one in result["findings"] if one["check"] == "verdict"]
+        assert found == ([("warning", "/dev/disk/by-id/ata-DATA")] if verdict == "at_risk" else [])
+    assert look(host, [()])[0]["verdicts"] == {}
+
+
 def test_second_reading_of_one_run_does_not_count_for_the_average(host):
     result, _slept = look(host, [(cache(dirty=1),), (cache(dirty=1),)], interval=1.0)
     (kept,) = result["readings"]["caches"].values()
@@ -151,7 +180,7 @@ def test_command_count_is_independent_of_number_of_caches(host):
 
 
 def params(**changes):
-    return {"interval": 0, "previous": None, "previous_file": None, "further_drives": [], "limits": {}, **changes}
+    return {"interval": 0, "previous": None, "previous_file": None, "further_drives": [], "limits": {}, "verdicts": False, "protected_drives": [], **changes}
 
 
 def test_options_are_converted_to_questions(tmp_path):
@@ -168,6 +197,8 @@ def test_damaged_file_is_a_problem_and_damaged_input_an_error(tmp_path):
     assert len(problems) == 1
     with pytest.raises(BadInput, match="previous holds no readings"):
         read_questions(params(previous={"version": 2}), tmp_path)
+    with pytest.raises(BadInput, match="would declare nearly every drive"):
+        read_questions(params(verdicts=True, protected_drives=["*a*"]), tmp_path)
     with pytest.raises(BadInput, match="must not be negative"):
         read_questions(params(interval=-1), tmp_path)
 

@@ -10,18 +10,21 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
+import subprocess
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import bin_index
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, openmetrics
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
-_SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z]+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)')
+_SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+)\} (\S+)')
 
 
 @pytest.fixture(scope="module")
@@ -76,18 +79,66 @@ def test_openmetrics_format(database, folder, tmp_path):
             assert name.endswith("_" + line.split()[3])
         elif not line.startswith("#"):
             match = _SAMPLE.fullmatch(line)
-            assert match and match[1] == name, line
+            assert match and match[1].removesuffix("_bucket").removesuffix("_sum").removesuffix("_count") == name, line
             assert (match[1], match[2]) not in samples
             samples[match[1], match[2]] = float(match[3])
     labels = 'campaign="synthetic",host="host0000",variant="writethrough",cell="randread-4k-qd1",direction="read"'
     repeats = [json.loads((folder / "host0000/writethrough/randread-4k-qd1" / repeat / "meta.json").read_text())["summary"]["read"] for repeat in "12"]
-    assert samples["cachefleet_fio_iops", labels] == pytest.approx(sum(one["iops"] for one in repeats) / 2)
-    p50 = sum(one["clat"]["percentiles_ns"]["50"] for one in repeats) / 2 / 1e9
-    assert samples["cachefleet_fio_latency_seconds", labels + ',quantile="0.5"'] == pytest.approx(p50)
+    assert samples["cachefleet_fio_ios_per_second", labels] == pytest.approx(sum(one["iops"] for one in repeats) / 2)
+    assert not [key for key in samples if "quantile=" in key[1]]
     states = {key: value for key, value in samples.items() if key[0] == "cachefleet_campaign_cells"}
     assert sum(states.values()) == 50
     assert states["cachefleet_campaign_cells", 'campaign="synthetic",host="host0000",variant="writeback",state="failed"'] == 1
     assert not re.search(r"S000000sd|/dev/", text)
+
+
+def test_openmetrics_file_is_read_by_the_parser_of_openmetrics(database, tmp_path):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="prometheus_client (requirements-dev.txt) is not installed")
+    export(database, "openmetrics", tmp_path / "out")
+    families = {family.name: family for family in parser.text_string_to_metric_families((tmp_path / "out").read_text())}
+    assert {name: family.type for name, family in families.items()} == {
+        "cachefleet_fio_ios_per_second": "gauge",
+        "cachefleet_fio_bandwidth_bytes_per_second": "gauge",
+        "cachefleet_fio_latency_mean_seconds": "gauge",
+        "cachefleet_fio_latency_seconds": "histogram",
+        "cachefleet_fio_cell_info": "gauge",
+        "cachefleet_campaign_cells": "gauge",
+    }
+    info = [sample for sample in families["cachefleet_fio_cell_info"].samples if sample.labels["cell"] == "randread-4k-qd1"]
+    assert info and all(sample.value == 1 and sample.labels["fio_version"] and sample.labels["verdict"] in ("durable", "at_risk", "unknown") for sample in info)
+
+
+def test_openmetrics_histogram_has_the_bins_of_all_repeats(database, tmp_path):
+    export(database, "openmetrics", tmp_path / "out")
+    where = {"variant": "writethrough", "cell": "randread-4k-qd1", "direction": "read"}
+    bins = database.execute(
+        "SELECT bin_ns, sum(count) FROM histograms WHERE variant = $variant AND cell = $cell AND direction = $direction GROUP BY ALL", where
+    ).fetchall()
+    assert len(bins) > 1
+    label = r'cachefleet_fio_latency_seconds_(\w+)\{campaign="synthetic",host="host0000",' + ",".join(f'{name}="{value}"' for name, value in where.items())
+    found = re.findall(label + r'(?:,le="([^"]+)")?\} (\S+)', (tmp_path / "out").read_text())
+    buckets = {float(bound): int(count) for kind, bound, count in found if kind == "bucket"}
+    assert len(buckets) == 52 and list(buckets) == sorted(buckets)
+    assert buckets == {bound: sum(count for midpoint, count in bins if midpoint < bound * 1e9) for bound in buckets}
+    total = sum(count for _midpoint, count in bins)
+    assert [(kind, float(value)) for kind, bound, value in found if not bound] == [
+        ("sum", pytest.approx(sum(midpoint * count for midpoint, count in bins) / 1e9)),
+        ("count", total),
+    ]
+    assert buckets[float("inf")] == total
+
+
+def test_bounds_of_the_histogram_are_edges_of_fios_bins():
+    for bound in openmetrics._BOUNDS:
+        # The bin of a bound begins at it: what is below it is in lower bins.
+        assert bin_index(bound - 1) == bin_index(bound) - 1, bound
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian package prometheus) is not installed")
+def test_openmetrics_file_passes_promtool(database, tmp_path):
+    export(database, "openmetrics", tmp_path / "out")
+    checked = subprocess.run(["promtool", "check", "metrics"], input=(tmp_path / "out").read_text(), capture_output=True, text=True, timeout=120, check=False)
+    assert (checked.returncode, checked.stdout + checked.stderr) == (0, "")
 
 
 def test_influx_format(database, folder, tmp_path):

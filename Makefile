@@ -103,6 +103,10 @@ tarball: venv ## build the collection, install it elsewhere, run it there
 molecule: packages venv ## molecule with testinfra on real machines
 	@scripts/molecule-test
 
+.PHONY: docs
+docs: venv ## the documentation as a web site: all guides, modules and roles, in .build/docs/html
+	@echo "== documentation"; scripts/build-docs
+
 .PHONY: clean
 clean: ## remove what was built here (not the machine image, which is kept per user)
 	rm -rf .build .venv .venv-other .venv-target .ansible .pytest_cache .ruff_cache .hypothesis tests/output

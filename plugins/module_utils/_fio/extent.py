@@ -28,7 +28,22 @@ _BLOCK = 4096
 _ZONES = ("zonesize", "zonerange", "zoneskip", "zonecapacity")
 _TRIM_AND_WRITE = frozenset({"trimwrite", "randtrimwrite"})
 #: What is named when a job reaches too far, the first that the job has.
-_MOVERS = ("fill_device", "zonemode", *_ZONES, "filesize", "offset", "offset_increment", "offset_align", "size", "rw", "bs", "bsrange", "bssplit", "ba")
+_MOVERS = (
+    "read_iolog",
+    "fill_device",
+    "zonemode",
+    *_ZONES,
+    "filesize",
+    "offset",
+    "offset_increment",
+    "offset_align",
+    "size",
+    "rw",
+    "bs",
+    "bsrange",
+    "bssplit",
+    "ba",
+)
 
 
 class BlockSizes(t.NamedTuple):
@@ -48,7 +63,10 @@ def end_of_io(job: Job, *, size: int | None, device_size: int | None, is_file: b
     """
     clones = 0
     ends, lengths = [0], [0]
+    replayed = max((section.replay.end for section in job.sections if section.replay is not None), default=0)
     for section in job.sections:
+        if section.replay is not None:
+            continue
         clones += int(section.value("numjobs") or 1)
         # fio 2.1 multiplied offset_increment by the number of the process among all, later versions by that among its clones.
         start = _start(section, clones - 1, device_size)
@@ -57,8 +75,9 @@ def end_of_io(job: Job, *, size: int | None, device_size: int | None, is_file: b
         ends.append(start + _reach(section, start, length))
     whole = max(device_size or 0, *lengths) if is_file else device_size
     if any(_takes_all(section) for section in job.sections):
-        return _known(whole, job.sections[0], is_file=is_file)
-    return max(ends) if whole is None else min(max(ends), whole)
+        return max(replayed, _known(whole, job.sections[0], is_file=is_file))
+    # fio does not drop what a log does behind the end of the device.
+    return max(replayed, max(ends) if whole is None else min(max(ends), whole))
 
 
 def what_moves_the_end(job: Job) -> str:
@@ -85,6 +104,8 @@ def covers_target(job: Job, size: int | None) -> bool:
 
     :param size: what the collection gives as ``size``; ``None`` if it gives none.
     """
+    if any(section.replay is not None for section in job.sections):
+        return False
     whole = all(section.value("size") in (None, "100%") and section.value("filesize") is None for section in job.sections)
     return size is None and whole and starts_at_zero(job)
 

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, canonical, needs_engine, refusal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, objection
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
@@ -52,10 +53,14 @@ _PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
 
 @dataclass(frozen=True)
 class Section:
-    """One job of the file. ``options`` are rendered texts, ``None`` for a flag; those of the global section are merged in."""
+    """One job of the file. ``options`` are rendered texts, ``None`` for a flag; those of the global section are merged in.
+
+    :param replay: the log whose I/Os it does; they replace those of ``rw`` and the other options.
+    """
 
     name: str
     options: t.Mapping[str, str | None]
+    replay: Replay | None = None
 
     def value(self, *names: str) -> str | None:
         """The value of an option, however it is spelled."""
@@ -65,6 +70,8 @@ class Section:
     @property
     def directions(self) -> frozenset[str]:
         """In which directions I/O must have been done afterwards."""
+        if self.replay is not None:
+            return self.replay.directions
         mode = (self.value("rw") or "read").split(":")[0]
         directions = set(DIRECTIONS.get(mode, ()))
         if directions == {"read", "write"}:
@@ -75,6 +82,16 @@ class Section:
                 directions = {"write"}
         unified = self.value("unified_rw_reporting")
         return frozenset({"mixed"}) if unified in ("1", "mixed") else frozenset(directions)
+
+    @property
+    def discards(self) -> bool:
+        """Whether it may discard."""
+        return "trim" in ((self.value("rw") or "") if self.replay is None else self.replay.directions)
+
+    @property
+    def writes(self) -> bool:
+        """Whether it may change its target; what fio would not call reading writes."""
+        return (self.value("rw") or "read").split(":")[0] not in _READING if self.replay is None else self.replay.writes
 
     @property
     def asked_runtime(self) -> float | None:
@@ -107,8 +124,13 @@ class Job:
 
     @property
     def writes(self) -> bool:
-        """Whether any section may change its target; what fio would not call reading writes."""
-        return any((section.value("rw") or "read").split(":")[0] not in _READING for section in self.sections)
+        """Whether any section may change its target."""
+        return any(section.writes for section in self.sections)
+
+    @property
+    def replays(self) -> dict[str, Replay]:
+        """The logs that its sections replay, by the file names in the job file."""
+        return {section.replay.file_name: section.replay for section in self.sections if section.replay is not None}
 
     @property
     def longest(self) -> float | None:
@@ -127,8 +149,13 @@ class Job:
     @property
     def block_size(self) -> int | None:
         """Bytes of every I/O; ``None`` if they are not all of one size. fio before 2.1.14 does not count its I/Os."""
-        found = set()
+        found: set[str] = set()
         for section in self.sections:
+            if section.replay is not None:
+                if section.replay.block_size is None:
+                    return None
+                found.add(str(section.replay.block_size))
+                continue
             if any(section.value(name) is not None for name in ("bssplit", "bsrange")):
                 return None
             found.add(section.value("bs") or "4k")
@@ -171,15 +198,16 @@ def read_job(job: t.Any, name: str) -> Job:
     """
     if not isinstance(job, dict) or not job:
         raise BadInput(f"{name}: the job must be a dictionary of fio options, or one with the keys global and jobs.", item=name)
-    common, rows = _parts(job, name)
+    replays: dict[str, Replay] = {}
+    common, rows = _parts(job, name, replays)
     sections: dict[str, dict[str, str | None]] = {}
     for row in rows:
         title = _title(row, name)
         if title in sections:
             raise BadInput(f"{name}: two jobs are called {title}.", item=name)
-        sections[title] = _options({key: value for key, value in row.items() if key != "name"}, name, title)
+        sections[title] = _options({key: value for key, value in row.items() if key != "name"}, name, title, replays)
     checked = Job(
-        sections=tuple(Section(title, _merged(common, own, name, title)) for title, own in sections.items()),
+        sections=tuple(_section(title, _merged(common, own, name, title), replays) for title, own in sections.items()),
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
@@ -198,6 +226,9 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
     """
     target = facts.target
     own = [f"filename={_escaped_path(facts.path)}"]
+    if job.replays:
+        # fio takes this path as it stands: it has no list of files here.
+        own.append(f"replay_redirect={facts.path}")
     if target.kind == "device":
         own.append("allow_file_create=0")
     size = target.size if target.size is not None or target.kind == "device" else facts.size
@@ -264,7 +295,11 @@ def parse_time(text: str) -> float:
     return float(match.group(1)) * _SECONDS[match.group(2)]
 
 
-def _parts(job: dict[t.Any, t.Any], name: str) -> tuple[dict[str, str | None], list[t.Any]]:
+def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay]) -> Section:
+    return Section(title, options, replays.get(options.get(replay.LOG) or ""))
+
+
+def _parts(job: dict[t.Any, t.Any], name: str, replays: dict[str, Replay]) -> tuple[dict[str, str | None], list[t.Any]]:
     """The options of all sections, and the sections as they were given, in both forms of a job."""
     if "jobs" not in job and "global" not in job:
         if "name" in job:
@@ -276,7 +311,7 @@ def _parts(job: dict[t.Any, t.Any], name: str) -> tuple[dict[str, str | None], l
     rows = job.get("jobs")
     if not isinstance(rows, list) or not rows:
         raise BadInput(f"{name}: jobs must be a list with at least one job.", item=name)
-    return _options({} if job.get("global") is None else job["global"], name, "global"), rows
+    return _options({} if job.get("global") is None else job["global"], name, "global", replays), rows
 
 
 def _section_name(name: str) -> str:
@@ -314,11 +349,18 @@ def _is_percent(value: str | None) -> bool:
     return value is not None and value.endswith("%")
 
 
-def _options(options: t.Any, name: str, section: str) -> dict[str, str | None]:
-    """Options as texts; ``None`` is a flag. A flag that is false is left out."""
+def _options(options: t.Any, name: str, section: str, replays: dict[str, Replay]) -> dict[str, str | None]:
+    """Options as texts; ``None`` is a flag. A flag that is false is left out, and a log is replaced by its file name.
+
+    :param replays: to which logs are added, by their file names.
+    """
     if not isinstance(options, dict):
         raise BadInput(f"{name}: the section {section} must be a dictionary of fio options.", item=name)
     found: dict[str, str | None] = {}
+    if replay.LOG in options:
+        log = replay.read_replay(options, name)
+        replays[log.file_name] = log
+        options = {replay.LOG: log.file_name, **{key: value for key, value in options.items() if key not in replay.OPTIONS}}
     for key, value in options.items():
         if not isinstance(key, str) or not _KEY.match(key):
             raise BadInput(f"{name}: {abbreviated(key)} is not the name of a fio option.", item=name)
@@ -381,6 +423,7 @@ def _check_sections(job: Job, name: str) -> None:
         if section.value("bssplit") is not None and section.value("bsrange") is not None:
             raise BadInput(f"{name}: bssplit and bsrange of the job {section.name} exclude each other: keep one of them.", item=name, option="bssplit")
         _check_times(section, name)
+        replay.require_alone(section, engine, name)
     if job.threads > MAXIMUM_JOBS:
         raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")
 

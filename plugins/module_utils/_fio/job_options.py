@@ -59,6 +59,12 @@ ENGINES: t.Mapping[str, Engine] = {
     "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, options=_SG),
 }
 
+#: Engines for which a target exists that can be measured otherwise, and how.
+ENGINES_WITHOUT_DEVICE: t.Mapping[str, str] = {
+    "rbd": "an image in a Ceph cluster is no device of this host, so nothing shows whether it contains data or is in use, and nothing keeps others out: "
+    "map it (rbd map) and give its device as the target",
+}
+
 #: An alias is its option in everything that is checked. ``wait_for_previous`` was an option of its own in fio 2, as ``log_unix_epoch`` was until 3.36.
 ALIASES: t.Mapping[str, str] = {
     "blocksize": "bs",
@@ -110,6 +116,8 @@ COMPUTED = frozenset(
 #: beside the other files of the run: fio works in a private folder.
 HARMLESS = frozenset(
     {
+        # a log of I/O, which replay.py reads and writes anew
+        "read_iolog",
         # amount, order and time of I/O
         *("io_size", "number_ios", "num_range", "loops", "runtime", "ramp_time", "startdelay", "time_based", "rw_sequencer", "rwmixread", "rwmixwrite"),
         *("percentage_sequential", "rwmixcycle", "randrepeat", "allrandrepeat", "randseed", "norandommap", "softrandommap", "use_os_rand"),
@@ -148,7 +156,8 @@ _OWNED_BY_THE_GUARD = "the target defines the file that the job uses"
 _RUNS_COMMANDS = "it runs a command on the host"
 _WRITES_FILES = "it reads or writes files of its own choice"
 _OTHER_HOST = "it belongs to an engine that is not supported"
-_BELONGS_TO_A_LOG = "it belongs to read_iolog, which reads a file and takes offsets from it"
+_BELONGS_TO_A_LOG = "it belongs beside read_iolog in the same section"
+_NOT_OF_A_LOG = "read_iolog takes one log of fio, and reads all of it"
 
 #: Why an option is refused, by its canonical name.
 REFUSED: t.Mapping[str, str] = {
@@ -156,11 +165,12 @@ REFUSED: t.Mapping[str, str] = {
     "filetype": _OWNED_BY_THE_GUARD,
     **dict.fromkeys(("include", "profile"), "everything that runs must be in the job itself"),
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments", "grow_pid", "grace_time", "std_redirect"), _RUNS_COMMANDS),
-    **dict.fromkeys(("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog", "read_iolog"), _WRITES_FILES),
-    **dict.fromkeys(("merge_blktrace_file", "verify_state_load", "verify_dump", "dp_scheme", "lockfile", "output", "output-format"), _WRITES_FILES),
+    **dict.fromkeys(("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog"), _WRITES_FILES),
+    **dict.fromkeys(("verify_state_load", "verify_dump", "dp_scheme", "lockfile", "output", "output-format"), _WRITES_FILES),
     **dict.fromkeys(("aux-path", "aux_path", "donorname"), _WRITES_FILES),
-    **dict.fromkeys(("replay_no_stall", "replay_redirect", "replay_scale", "replay_align", "replay_time_scale", "replay_skip"), _BELONGS_TO_A_LOG),
-    **dict.fromkeys(("read_iolog_chunked", "merge_blktrace_scalars", "merge_blktrace_iters"), _BELONGS_TO_A_LOG),
+    **dict.fromkeys(("replay_no_stall", "replay_scale", "replay_align", "replay_time_scale", "replay_skip"), _BELONGS_TO_A_LOG),
+    **dict.fromkeys(("read_iolog_chunked", "merge_blktrace_file", "merge_blktrace_scalars", "merge_blktrace_iters"), _NOT_OF_A_LOG),
+    "replay_redirect": _OWNED_BY_THE_GUARD,
     **dict.fromkeys(("cgroup", "cgroup_root", "cgroup_nodelete", "cgroup_weight"), "it creates and changes control groups of the host"),
     **dict.fromkeys(("uid", "gid"), "files are opened as the user who runs fio, as the guard has examined them"),
     **dict.fromkeys(("allow_mounted_write", "allow_file_create", "create_only", "readonly"), "the guard decides what may be written"),

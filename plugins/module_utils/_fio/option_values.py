@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, ENGINES_WITHOUT_DEVICE
 
 #: fio has room for that many jobs (``REAL_MAX_JOBS``); with numjobs=0 it forks without end.
 MAXIMUM_JOBS = 4096
@@ -107,6 +107,8 @@ def objection(option: str, value: str) -> str | None:
         return f"is refused: the value must not be longer than {MAXIMUM_LENGTH} bytes"
     if option == "description":
         return None
+    if option == "ioengine" and value in ENGINES_WITHOUT_DEVICE:
+        return f"is refused: {ENGINES_WITHOUT_DEVICE[value]}"
     if option in _WORDS:
         return None if _WORDS[option][0].match(value) else f"must be one of {_WORDS[option][1]}"
     allowed = _allowed_values(option, value)

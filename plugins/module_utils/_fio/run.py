@@ -233,6 +233,9 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
         entries = [one for one in output.jobs if one.name == section.name]
         if not entries:
             return Decision("failed", f"The job {section.name} is not in fio's report.")
+        unfinished = _unfinished_replay(section, entries)
+        if unfinished:
+            return Decision("failed", unfinished)
         target = target_that_ends(section) if alone else None
         for entry in entries:
             missing = [name for name in sorted(section.directions) if not _did_io(entry, name)]
@@ -247,6 +250,15 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
             unsteady = unsteady or attained is False
     reported = tuple(dict.fromkeys(notes))
     return Decision("not_steady", "fio's steady state was not reached in the time given.", reported) if unsteady else Decision("ok", notes=reported)
+
+
+def _unfinished_replay(section: Section, entries: t.Sequence[fio_output.Job]) -> str | None:
+    """A log is replayed as a whole, unless the job limits its time."""
+    counts = [found.total_ios for entry in entries for name, found in entry.directions.items() if name != "sync"]
+    if section.replay is None or section.longest is not None or None in counts:
+        return None
+    done = sum(count for count in counts if count is not None)
+    return None if done == section.replay.ios else f"The job {section.name} did {done} of the {section.replay.ios} I/Os of its log."
 
 
 def _note_on_target(section: Section, entry: fio_output.Job, *, met: bool) -> str:

@@ -34,6 +34,9 @@ COMPLETE = Version(3, 1)
 #: Since when ``--output-format=json+`` has bins, without which percentiles of several jobs or hosts cannot be put together.
 BINS = Version(2, 2, 12)
 
+#: Since when logs of I/O have times (format version 3). From patches of April 2022, after 3.30.
+TIMED_LOGS = Version(3, 31)
+
 #: Options that came, or became right, in a release that hosts may not have yet.
 SINCE: t.Mapping[str, Version] = {
     **dict.fromkeys(("latency_target", "latency_window", "latency_percentile"), Version(2, 1, 5)),
@@ -137,6 +140,11 @@ def _check_section(version: Version, section: Section) -> None:
     for options, since in _PERCENTAGES:
         if (section.value(*options) or "").endswith("%") and version < since:
             raise TooOld(f"fio {version} on this host is too old for {options[0]} in percent of the job {section.name}: {since} or newer is needed.")
+    if section.replay is not None and section.replay.seconds is not None and version < TIMED_LOGS:
+        raise TooOld(
+            f"fio {version} on this host is too old for the times in the log of the job {section.name}: {TIMED_LOGS} or newer is needed, "
+            "or replay_no_stall: true beside read_iolog."
+        )
 
 
 def notes_on(version: Version, abilities: Abilities) -> tuple[str, ...]:

@@ -132,7 +132,7 @@ class Measuring:
         """Count what a cell wrote to its target. After a discard the device is empty again; writes to a part of it do not fill it."""
         cell = requested.cell
         path, written = cell.target.path, meta.get("bytes_written") or 0
-        if any("trim" in (section.value("rw") or "") for section in cell.job.sections):
+        if any(section.discards for section in cell.job.sections):
             self.written[path] = 0.0
         elif written and covers_target(cell.job, cell.target.size):
             self.written[path] = self.written.get(path, 0.0) + written
@@ -176,6 +176,8 @@ class Measuring:
         series, added = ("series" if pace.series else None), ([OPTION] if gate else ())
         text = fio_job.render(cell.job, given.facts, series=series, without=fio.abilities.without, added=added)
         (folder / "job.fio").write_text(text)
+        for name, log in cell.job.replays.items():
+            (folder / name).write_text(log.text)
         if given.note:
             text = fio_job.render(cell.job, facts, series=series, without=fio.abilities.without, added=added) + given.note + "\n"
         report = folder / "fio.json"

@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import require_fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.discards import require_discard
@@ -67,6 +68,7 @@ def guard_all(
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
             guard.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
             require_discard(facts, here, host.root)
+            require_fits(facts, here)
         except StorageError as error:
             refusals.append(error)
         else:

@@ -20,12 +20,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
-_MODES = frozenset({"trim", "randtrim", "trimwrite", "randtrimwrite"})
-
 
 def discards(job: Job) -> bool:
     """Whether any section of a job discards."""
-    return any((section.value("rw", "readwrite") or "").split(":")[0] in _MODES for section in job.sections)
+    return any(section.discards for section in job.sections)
 
 
 def largest_discard(facts: TargetFacts, root: Path) -> int | None:

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget
 
 _WRITES_ALL = frozenset({"write", "randwrite"})
@@ -104,6 +105,8 @@ def _together(parts: t.Sequence[_Part]) -> _Part:
 
 
 def _part(section: Section, target: CampaignTarget) -> _Part:
+    if section.replay is not None:
+        return _replay_part(section, section.replay, target)
     share = _write_share(section)
     rate = _rate(section, target)
     moved = None if section.asked_runtime is not None else _moved(section, target)
@@ -118,6 +121,15 @@ def _part(section: Section, target: CampaignTarget) -> _Part:
     bounds = [bound for bound in (by_time, amount) if bound is not None]
     exact = share == 1 and amount is not None and (by_time is None or amount <= by_time)
     return _Part(seconds, round(min(bounds)) if bounds else None, exact, rate)
+
+
+def _replay_part(section: Section, log: Replay, target: CampaignTarget) -> _Part:
+    """A log moves what is in it, not faster than the target, and not faster than recorded if it has times."""
+    average = sum(log.moved.values()) / log.ios
+    rate = min(target.write_rate, target.write_iops * average)
+    seconds = max(sum(log.moved.values()) / rate, log.seconds or 0.0)
+    limit = section.longest
+    return _Part(seconds if limit is None else min(seconds, limit), log.moved["write"], limit is None or limit >= seconds, rate)
 
 
 def _write_share(section: Section) -> float:

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import packed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import (
     Pause,
     Rounds,
@@ -248,7 +249,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
     for key in ("fill", "measures_garbage_collection"):
         if not isinstance(row.get(key, False), bool):
             raise BadInput(f"{where}: '{key}' must be true or false.")
-    job = _with_options(row.get("job"), options)
+    job = packed(_with_options(row.get("job"), options))
     checked = _checked_job(job, where)
     if row.get("search") is not None and row.get("rounds") is not None:
         raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")

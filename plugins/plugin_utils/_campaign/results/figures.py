@@ -44,6 +44,7 @@ _LARGEST_OPTION = 2**31 - 1
 
 #: fio's defaults (HOWTO, "Job file parameters").
 _DEFAULTS = {"rw": "read", "bs": "4k", "ioengine": "psync", "iodepth": "1", "numjobs": "1", "fdatasync": "0", "fsync": "0", "direct": "0"}
+_LOG, _HASH = "read_iolog", 12
 _OTHER_NAMES = {"readwrite": "rw", "blocksize": "bs"}
 _MIXES = re.compile(r"(?:rand)?rw|readwrite")
 
@@ -142,6 +143,9 @@ def _requested(job: t.Mapping[str, str]) -> _Values:
     if not job:
         return {}
     options = {**_DEFAULTS, **{_OTHER_NAMES.get(name, name): value for name, value in job.items()}}
+    if _LOG in job:
+        # Its directions and sizes are in the log, whose hash is in its name: another log is another workload.
+        options = {**options, "rw": f"replay {job[_LOG][:_HASH]}", "bs": "as recorded"}
     mixed = _MIXES.match(options["rw"])
     return {
         "rw": text(options["rw"]),

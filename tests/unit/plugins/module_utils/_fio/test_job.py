@@ -88,10 +88,16 @@ def test_non_text_values_are_rejected(value):
         read({"rw": "read", "bs": value})
 
 
-@pytest.mark.parametrize("engine", ["rbd", "external:/tmp/x.so", "net", "exec", "io_uring_cmd", "filecreate", "nbd"])
+@pytest.mark.parametrize("engine", ["external:/tmp/x.so", "net", "exec", "io_uring_cmd", "filecreate", "nbd"])
 def test_unsupported_engines_are_rejected(engine):
     with pytest.raises(BadInput, match="guard can only check"):
         read({"rw": "read", "ioengine": engine})
+
+
+def test_rbd_is_refused_with_the_reason_and_the_way_to_measure_an_image():
+    with pytest.raises(BadInput, match=r"ioengine=rbd is refused: an image in a Ceph cluster is no device of this host.* map it \(rbd map\)") as caught:
+        read({"rw": "read", "ioengine": "rbd"})
+    assert caught.value.message.count(".") == 1
 
 
 @pytest.mark.parametrize(

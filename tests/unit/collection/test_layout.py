@@ -97,6 +97,20 @@ def test_included_inventories_are_valid(path):
     assert ArgumentSpecValidator(specification).validate(given).error_messages == []
 
 
+def _tasks(entries):
+    for entry in entries or []:
+        yield entry
+        for part in ("block", "rescue", "always", "pre_tasks", "tasks", "post_tasks", "handlers"):
+            yield from _tasks(entry.get(part))
+
+
+@pytest.mark.parametrize("path", sorted([*(TOP / "playbooks").glob("*.yml"), *(TOP / "roles").glob("*/tasks/**/*.yml")]), ids=str)
+def test_no_condition_stands_before_the_reason_of_a_failure(path):
+    """Newer cores print the expression of failed_when first: a module, ansible.builtin.fail or assert decides, with a sentence."""
+    conditions = [task["failed_when"] for task in _tasks(yaml.safe_load(path.read_text())) if "failed_when" in task]
+    assert all(condition is False for condition in conditions), conditions
+
+
 @pytest.mark.parametrize("role", ROLES)
 def test_example_in_the_readme_of_a_role_is_valid(role):
     (example,) = re.findall(r"```yaml\n(.*?)```", (TOP / f"roles/{role}/README.md").read_text(), flags=re.DOTALL)

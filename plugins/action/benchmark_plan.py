@@ -37,7 +37,8 @@ class ActionModule(ActionBase):
             suites = _included_suites() | options.pop("suites")
             timing, _former = options.pop("timing"), options.pop("former_timing")
             _require_positive(timing)
-            plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], **options)
+            claims = options["dry_run"] or self._task.check_mode
+            plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
             return {"changed": False, **plan, "timing": timing}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}

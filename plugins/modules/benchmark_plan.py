@@ -188,7 +188,9 @@ timing:
   type: dict
   returned: success
 text:
-  description: The plan as lines of text with at most 120 characters, for a dry run.
+  description:
+    - The plan as lines of text with at most 120 characters, for a dry run.
+    - With O(dry_run) and in check mode it ends with the difference that a comparison of the planned repeats can show.
   type: str
   returned: success
 """

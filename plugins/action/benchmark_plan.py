@@ -7,14 +7,16 @@
 
 from __future__ import annotations
 
+import difflib
+import math
 import typing as t
 from pathlib import Path
 
 import yaml
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan import argument_spec
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan import TIMING, argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 
 _SUITES = Path(__file__).resolve().parent.parent.parent / "roles/fio_benchmark/files/suites"
@@ -28,13 +30,40 @@ class ActionModule(ActionBase):
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
-        _result, options = self.validate_argument_spec(argument_spec=argument_spec())
         host = str((task_vars or {}).get("inventory_hostname", ""))
-        suites = _included_suites() | options.pop("suites")
         try:
-            return {"changed": False, **host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, **options)}
+            self._use_former_timing()
+            _result, options = self.validate_argument_spec(argument_spec=argument_spec())
+            suites = _included_suites() | options.pop("suites")
+            timing, _former = options.pop("timing"), options.pop("former_timing")
+            _require_positive(timing)
+            claims = options["dry_run"] or self._task.check_mode
+            plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
+            return {"changed": False, **plan, "timing": timing}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
+
+    def _use_former_timing(self) -> None:
+        """Add what the former variables set, before the defaults are added.
+
+        :raises BadInput: for a key that does not exist; a list or text as timing is left to the argument specification.
+        """
+        timing, former = self._task.args.get("timing") or {}, self._task.args.get("former_timing") or {}
+        if not isinstance(timing, dict) or not isinstance(former, dict):
+            return
+        for key in [*timing, *former]:
+            if key not in TIMING:
+                near = difflib.get_close_matches(str(key), TIMING, 1, 0.6)
+                raise BadInput(f"fio_benchmark_timing has no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(TIMING) + '.'}")
+        for key in former:
+            self._display.warning(f"fio_benchmark_{key} is now called fio_benchmark_timing.{key}. The former name is accepted until version 0.6.0.")
+        self._task.args["timing"] = {**former, **timing}
+
+
+def _require_positive(timing: t.Mapping[str, t.Any]) -> None:
+    for key, value in timing.items():
+        if not 0 <= value < math.inf:
+            raise BadInput(f"fio_benchmark_timing.{key} is {value}: give seconds from 0 on.")
 
 
 def _included_suites() -> dict[str, t.Any]:

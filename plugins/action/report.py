@@ -75,6 +75,8 @@ class ActionModule(ActionBase):
             # What was printed stays known, if only the files could not be written.
             if result:
                 self._display.display(f"No report was written: {error.message}\n")
+                if not options["require_files"]:
+                    return {**result, "files": {}}
             return {**result, "failed": True, "changed": False, **error.to_dict()}
 
     def _analysis(

@@ -45,10 +45,48 @@ options:
     description: Whether hosts wait for each other and start each cell at the same time.
     type: bool
     default: true
-  gap:
-    description: Seconds between two cells of the plan.
-    type: float
-    default: 2.0
+  timing:
+    description:
+      - Gap between cells, time limits and intervals, by key. Keys that are not set keep their defaults.
+      - The plan depends on the C(gap) only. The others are returned for the tasks that follow.
+    type: dict
+    default: {}
+    suboptions:
+      gap:
+        description: Seconds between two cells. Every host must be ready for the next cell within this time.
+        type: float
+        default: 2.0
+      barrier_timeout:
+        description: Seconds that a host waits for the others before it continues alone. V(0) uses RV(barrier_timeout).
+        type: int
+        default: 0
+      clocks_synchronised:
+        description: The same as O(cachefleet.storage.release_runner#module:synchronised).
+        type: bool
+        default: false
+      sample_interval:
+        description: The same as O(cachefleet.storage.fio_runner#module:sample_interval).
+        type: float
+        default: 5.0
+      time_limit:
+        description: Seconds after which the play stops waiting for a host. V(0) uses RV(limit).
+        type: int
+        default: 0
+      patience:
+        description: The same as O(cachefleet.storage.wait_for_runner#module:patience).
+        type: int
+        default: 900
+      poll:
+        description: The same as O(cachefleet.storage.wait_for_runner#module:interval).
+        type: float
+        default: 15.0
+  former_timing:
+    description:
+      - Keys of O(timing) that are set by the former variables of the role, such as C(fio_benchmark_gap). A key that O(timing) has too is taken from
+        there. A warning names the key.
+      - They are accepted until version 0.6.0.
+    type: dict
+    default: {}
   wear_budget:
     description:
       - Percentage of the rated C(endurance) of a target that all cells and repeats may use in total. V(0) sets no limit.
@@ -145,8 +183,14 @@ wear:
   type: list
   returned: success
   elements: dict
+timing:
+  description: All keys of O(timing), with their defaults if they are not set.
+  type: dict
+  returned: success
 text:
-  description: The plan as lines of text with at most 120 characters, for a dry run.
+  description:
+    - The plan as lines of text with at most 120 characters, for a dry run.
+    - With O(dry_run) and in check mode it ends with the difference that a comparison of the planned repeats can show.
   type: str
   returned: success
 """
@@ -154,6 +198,17 @@ text:
 import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
+
+#: The keys of O(timing). Not set, they are added with their defaults.
+TIMING: dict[str, dict[str, t.Any]] = {
+    "gap": {"type": "float", "default": 2.0},
+    "barrier_timeout": {"type": "int", "default": 0},
+    "clocks_synchronised": {"type": "bool", "default": False},
+    "sample_interval": {"type": "float", "default": 5.0},
+    "time_limit": {"type": "int", "default": 0},
+    "patience": {"type": "int", "default": 900},
+    "poll": {"type": "float", "default": 15.0},
+}
 
 
 def argument_spec() -> dict[str, t.Any]:
@@ -165,7 +220,8 @@ def argument_spec() -> dict[str, t.Any]:
         "runtime": {"type": "int", "default": 0},
         "repeats": {"type": "int", "default": 0},
         "synchronise": {"type": "bool", "default": True},
-        "gap": {"type": "float", "default": 2.0},
+        "timing": {"type": "dict", "default": {}, "options": TIMING},
+        "former_timing": {"type": "dict", "default": {}},
         "wear_budget": {"type": "float", "default": 0.0},
         "only": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},

@@ -109,6 +109,12 @@ options:
     elements: str
     choices: [drive_write_cache, raid_cache, block_cache, storage_network, block_queue]
     default: []
+  allow_pending:
+    description:
+      - Whether steps may be left to roles, which RV(pending) names.
+      - Set to V(false) after these roles were run. If there still are such steps, the module fails and lists them.
+    type: bool
+    default: true
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -173,7 +179,7 @@ pending:
     - Always empty for a host that is configured as described.
   type: list
   elements: str
-  returned: success
+  returned: success, or failure because of O(allow_pending)
   sample: [storage_network]
 waiting:
   description: The layers that come after those of RV(pending) and were not changed, by the names of their roles.
@@ -243,6 +249,7 @@ def argument_spec():
         "queues_exclusive": {"type": "bool", "default": False},
         "network": {"type": "dict"},
         "layers": {"type": "list", "elements": "str", "choices": list(GROUPS), "default": []},
+        "allow_pending": {"type": "bool", "default": True},
     }
 
 

@@ -56,6 +56,11 @@ options:
     choices: [behaviour_class, fio_version, kernel, rw, bs, ioengine, iodepth, numjobs, rwmixread, fdatasync, fsync, direct, workload_sha256,
       target_size, model, firmware, stack_sha256]
     default: []
+  fail_on_regression:
+    description: Whether the module fails for a regression. If V(false), it only fails if RV(rc) is V(2).
+    type: bool
+    default: true
+    version_added: 0.5.0
   cells:
     description: Patterns of the cells to compare. If empty, all cells.
     type: list
@@ -152,6 +157,7 @@ def argument_spec() -> dict[str, t.Any]:
         "thresholds": {"type": "dict", "default": {}},
         "ignore": {"type": "list", "elements": "str", "choices": KEYS, "default": []},
         "cells": {"type": "list", "elements": "str", "default": []},
+        "fail_on_regression": {"type": "bool", "default": True},
         "accept_undecided": {"type": "bool", "default": False},
         "files": {"type": "list", "elements": "str", "choices": ["markdown", "json", "junit"], "default": []},
     }

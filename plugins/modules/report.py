@@ -54,6 +54,13 @@ options:
     choices: [html, markdown, csv]
     default: []
     version_added: 0.4.0
+  require_files:
+    description:
+      - Whether the module fails if the files cannot be written, for example because a library is missing. If V(false), the reason is printed after
+        the table.
+    type: bool
+    default: true
+    version_added: 0.5.0
   decide_by:
     description:
       - Patterns of the cells by which variants are compared for the answer, by their IOPS.
@@ -241,6 +248,7 @@ def argument_spec() -> dict[str, t.Any]:
         "baseline": {"type": "str", "default": ""},
         "problems": {"type": "dict", "default": {}},
         "files": {"type": "list", "elements": "str", "choices": ["html", "markdown", "csv"], "default": []},
+        "require_files": {"type": "bool", "default": True},
         "rows": {"type": "int", "default": 40},
         "decide_by": {"type": "list", "elements": "str", "default": []},
         "ignore": {"type": "list", "elements": "str", "default": []},

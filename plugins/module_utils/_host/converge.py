@@ -14,7 +14,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, apply_steps, diff_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, NETWORK, Host, Stage, stages_of
@@ -77,15 +77,20 @@ class HostConvergence:
     """Brings all layers of a host to their specification.
 
     :param groups: what the call is limited to.
+    :param allow_pending: whether steps may be left to the roles of their layers; false once these were run.
     """
 
-    def __init__(self, host: Host, request: HostRequest, *, check_mode: bool, groups: t.Collection[str] = GROUPS) -> None:
+    def __init__(
+        self, host: Host, request: HostRequest, *, check_mode: bool, groups: t.Collection[str] = GROUPS, allow_pending: bool = True
+    ) -> None:
         self.host = host
         self.check_mode = check_mode
+        self.allow_pending = allow_pending
         self.planner = Planner(host, request, check_mode=check_mode)
         self.stages = [stage for stage in stages_of(request) if stage.group in groups]
         self.outcome = HostOutcome()
         self._finished: list[Stage] = []
+        self._left: list[str] = []
 
     def run(self) -> HostOutcome:
         """Read, plan, apply and read back.
@@ -135,6 +140,7 @@ class HostConvergence:
         """For a role of the play: its own, or that of a layer before it."""
         own = one.waits_for == BLOCK_CACHE == one.stage.group or (one.stage.layer == NETWORK and bool(one.steps))
         groups = self.outcome.pending if own else self.outcome.waiting
+        self._left += [step.action for step in one.steps] if own else []
         if one.stage.group not in (*self.outcome.pending, *self.outcome.waiting):
             groups.append(one.stage.group)
 
@@ -145,6 +151,7 @@ class HostConvergence:
         self.outcome.facts[NETWORK] = {**layer.facts(one.state), "directions": layer.directions(one.state)}
         if one.steps and not self.check_mode:
             self.outcome.pending.append(NETWORK)
+            self._left += [step.action for step in one.steps]
             return
         self.outcome.steps += one.steps
         self.outcome.done.append(NETWORK)
@@ -200,15 +207,27 @@ class HostConvergence:
     def _sum_up(self) -> None:
         """
         :raises StorageError: if a layer was left out; the first one, with everything that was done in its facts.
+        :raises NotEffective: if steps are left to a role that was run already.
         """
         if not self.outcome.left_out:
+            self._refuse_pending()
             return
         error = next(iter(self.outcome.left_out.values()))
         reasons = "; ".join(f"{layer} was left out: {one.message.rstrip('.')}" for layer, one in self.outcome.left_out.items())
         others = f" {'Planned' if self.check_mode else 'Done'} without it: {', '.join(self.outcome.done)}." if self.outcome.done else ""
-        result = {name: value for name, value in self.outcome.to_dict().items() if name != "msg"}
+        raise type(error)(f"{reasons}.{others}", item=error.item, completed=error.completed, **self._result())
+
+    def _refuse_pending(self) -> None:
+        if self.allow_pending or not self.outcome.pending:
+            return
+        steps = f": {'; '.join(self._left)}" if self._left else ""
+        raise NotEffective(
+            f"{' and '.join(self.outcome.pending)} would still change this host after the role was run{steps}. Run the playbook again.", **self._result()
+        )
+
+    def _result(self) -> dict[str, t.Any]:
         not_done = list(dict.fromkeys(stage.layer for stage in self.stages if stage.layer not in self.outcome.done))
-        raise type(error)(f"{reasons}.{others}", item=error.item, completed=error.completed, **result, not_done=not_done)
+        return {**self.outcome.to_dict(), "not_done": not_done}
 
 
 def run_host(module: AnsibleModule) -> t.NoReturn:
@@ -217,7 +236,8 @@ def run_host(module: AnsibleModule) -> t.NoReturn:
     try:
         request = read_request(module.params)
         host = Host(_runner_for(request), log=module.log)
-        convergence = HostConvergence(host, request, check_mode=module.check_mode, groups=module.params["layers"] or GROUPS)
+        limits = {"groups": module.params["layers"] or GROUPS, "allow_pending": module.params["allow_pending"]}
+        convergence = HostConvergence(host, request, check_mode=module.check_mode, **limits)
         outcome = convergence.run()
     except StorageError as error:
         for warning in convergence.outcome.warnings if convergence else ():

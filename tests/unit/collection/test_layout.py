@@ -30,7 +30,9 @@ def _specification(role):
 def test_role_defaults_match_the_documented_options(role):
     defaults = _load(f"roles/{role}/defaults/main.yml")
     documented = _specification(role)
-    assert set(defaults) == {name for name, option in documented.items() if not option.get("required")}
+    # A former name of a variable has no default: it is only looked at if it is set.
+    former = {name for name, option in documented.items() if str(option["description"]).startswith("Former name of")}
+    assert set(defaults) == {name for name, option in documented.items() if not option.get("required")} - former
     assert {name: option.get("default") for name, option in documented.items() if "default" in option} == {
         name: defaults[name] for name, option in documented.items() if "default" in option
     }
@@ -95,6 +97,20 @@ def test_included_inventories_are_valid(path):
     given = {name: value for name, value in variables.items() if name in known}
     specification = _as_argument_spec({name: known[name] | {"required": False} for name in given})
     assert ArgumentSpecValidator(specification).validate(given).error_messages == []
+
+
+def _tasks(entries):
+    for entry in entries or []:
+        yield entry
+        for part in ("block", "rescue", "always", "pre_tasks", "tasks", "post_tasks", "handlers"):
+            yield from _tasks(entry.get(part))
+
+
+@pytest.mark.parametrize("path", sorted([*(TOP / "playbooks").glob("*.yml"), *(TOP / "roles").glob("*/tasks/**/*.yml")]), ids=str)
+def test_no_condition_stands_before_the_reason_of_a_failure(path):
+    """Newer cores print the expression of failed_when first: a module, ansible.builtin.fail or assert decides, with a sentence."""
+    conditions = [task["failed_when"] for task in _tasks(yaml.safe_load(path.read_text())) if "failed_when" in task]
+    assert all(condition is False for condition in conditions), conditions
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -8,12 +8,15 @@
 
 from __future__ import annotations
 
+import textwrap
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, decimal, wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, PlanStep, Run
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.claims import claim_of, fewest_repeats
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import PRACTICAL
 
 #: Characters of a line at most.
 WIDTH = 120
@@ -37,6 +40,38 @@ def describe_plan(plan: Plan, host: str = "") -> str:
     lines += _table([_HEADINGS, *_rows(plan)])
     lines += ["", *_totals(plan), *(_wear_line(wear) for wear in wears), *_notes(plan, wears)]
     return "\n".join(line if len(line) <= WIDTH else f"{line[: WIDTH - 3]}..." for line in lines)
+
+
+def describe_claims(plan: Plan) -> str:
+    """Which difference to another variant with as many repeats this plan can show on one host; empty if no cell decides.
+
+    :raises LibraryMissing: without numpy.
+    """
+    repeats: dict[str, int] = {}
+    for run in plan.runs:
+        # Without 'decides' in the suite, everything but fills and discards is compared.
+        if run.cell.decides is None or run.cell.decides:
+            repeats[run.name] = repeats.get(run.name, 0) + 1
+    groups: dict[int, list[str]] = {}
+    for name, count in repeats.items():
+        groups.setdefault(count, []).append(name)
+    lines = [line for count, names in sorted(groups.items()) for line in _claim_lines(count, names if len(groups) > 1 else [])]
+    return "\n".join(lines)
+
+
+def _claim_lines(count: int, names: t.Sequence[str]) -> list[str]:
+    """:param names: of the cells, if others have another number of repeats."""
+    cells = f" ({', '.join(names[:3])}{f' and {len(names) - 3} more' if len(names) > 3 else ''})" if names else ""
+    start = f"{count} {'repeat' if count == 1 else 'repeats'} of each variant{cells}"
+    claim, fewest = claim_of(count), fewest_repeats()
+    if claim is None:
+        return textwrap.wrap(f"{start} cannot show a difference: at least {fewest} are needed, for example with fio_benchmark_repeats={fewest}.", WIDTH)
+    pairs = f"all {claim.pairs}" if claim.agreeing == claim.pairs else f"at least {claim.agreeing} of {claim.pairs}"
+    text = (
+        f"{start}: a difference of at least {PRACTICAL:.0%} is shown with {claim.confidence:.1%} confidence if {pairs} pairs of repeats, one of each "
+        f"variant, have the same direction. Fewer than {fewest} repeats cannot show one."
+    )
+    return textwrap.wrap(text, WIDTH)
 
 
 def duration(seconds: float) -> str:

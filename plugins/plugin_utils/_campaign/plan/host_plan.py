@@ -13,9 +13,10 @@ import textwrap
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_claims, describe_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import check_wear, wear_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, make_plan
 
 
 def host_plan(
@@ -33,15 +34,17 @@ def host_plan(
     dry_run: bool = False,
     group: str = "",
     repeat: int = 0,
+    claims: bool = False,
 ) -> dict[str, t.Any]:
     """The options and the result are those of the documentation of ``benchmark_plan``.
 
+    :param claims: add to the text what a comparison of the repeats can show. It needs numpy, which a plan is not worth importing for.
     :raises BadInput: naming the variable that is wrong.
     :raises Refused: if the wear exceeds the budget, and it is no dry run.
     """
     plan = make_plan(suite, suites, targets, runtime=runtime, repeats=repeats, repeat=repeat, gap=gap, synchronise=synchronise, only=only, group=group)
     wears = wear_of(plan)
-    text = describe_plan(plan, host)
+    text = "\n".join([describe_plan(plan, host), *(_claims(plan) if claims and not repeat else [])])
     try:
         check_wear(wears, wear_budget)
     except Refused as error:
@@ -61,3 +64,11 @@ def host_plan(
         "wear": [wear.to_dict() for wear in wears],
         "text": text,
     }
+
+
+def _claims(plan: Plan) -> list[str]:
+    try:
+        text = describe_claims(plan)
+    except LibraryMissing as error:
+        return textwrap.wrap(f"What the repeats can show is not computed: {error.message}", WIDTH)
+    return [text] if text else []

@@ -221,7 +221,7 @@ def make_plan(
     """
     suite = read_suite(suite_name, suites, only)
     if runtime < 0 or repeats < 0 or not 0 <= gap < math.inf:
-        raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_gap are numbers from 0 on; 0 keeps the value of the suite.")
+        raise BadInput("fio_benchmark_runtime, fio_benchmark_repeats and fio_benchmark_timing.gap are numbers from 0 on; 0 keeps the value of the suite.")
     if not 0 <= repeat <= 9999:
         raise BadInput("fio_benchmark_only_repeat must be between 0 and 9999; 0 measures all repeats.")
     if repeats > 9999:

@@ -185,10 +185,18 @@ def _normal_null(one: int, other: int) -> NDArray[t.Any]:
 def _interval(ratios: NDArray[t.Any], null: NDArray[t.Any], confidence: float) -> Interval | None:
     """The k-th ratio from both ends, with the largest k at which the tails are small enough (Lehmann 1963)."""
     tails = np.cumsum(null)
-    k = int(np.searchsorted(tails, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
+    k = place_of_limit(tails, confidence)
     if k == 0:
         return None
     return Interval(float(ratios[k - 1]), float(ratios[-k]), float(1 - 2 * tails[k - 1]))
+
+
+def place_of_limit(tails: NDArray[t.Any], confidence: float) -> int:
+    """Which ratio from each end limits the interval, counted from 1; 0 if there is no such interval.
+
+    :param tails: of the null distribution, summed up.
+    """
+    return int(np.searchsorted(tails, (1 - confidence) / 2 * (1 + 1e-12), side="right"))
 
 
 def _p(blocks: t.Sequence[tuple[NDArray[t.Any], NDArray[t.Any]]], ratios: NDArray[t.Any], null: NDArray[t.Any]) -> float:

@@ -113,6 +113,13 @@ def test_every_host_is_printed_and_returned_if_a_library_is_missing(tmp_path, mo
     assert "host0001" in printed[0]
     assert printed[-1] == "No report was written: it needs duckdb: run 'pip install duckdb'.\n"
     assert result["failed_cells"] == []
+    # As the playbooks do it if the user did not ask for files.
+    result, printed = run(report_action, path=str(many), files=["html"], require_files=False)
+    assert ("failed" in result, result["states"], result["files"], result["changed"]) == (False, {"ok": 6}, {}, False)
+    assert printed[-1] == "No report was written: it needs duckdb: run 'pip install duckdb'.\n"
+    # Without a table it is an error in any case.
+    result, _printed = run(report_action, path=str(tmp_path / "missing"), files=["html"], require_files=False)
+    assert result["failed"] is True
 
 
 def test_former_return_values_are_returned(folder, tmp_path):

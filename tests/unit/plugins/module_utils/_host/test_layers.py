@@ -17,7 +17,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import SharedReading
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import converge as host_converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import plan as host_plan
@@ -136,7 +136,7 @@ class Prediction:
 def play(monkeypatch, tmp_path):
     world: dict[str, list[str]] = {"set": [], "reads": []}
 
-    def converge(*names, refusals=None, check_mode=False, migrating=False):
+    def converge(*names, refusals=None, check_mode=False, migrating=False, allow_pending=True):
         refusals = refusals or {}
         groups = {"lvm_cache": "block_cache", "bcache": "block_cache"}
 
@@ -151,7 +151,7 @@ def play(monkeypatch, tmp_path):
         monkeypatch.setattr(host_plan.Planner, "_expect_drives", lambda self, one: None)
         monkeypatch.setattr(host_plan.Planner, "_migrating", lambda self, devices: migrating)
         host = Host(HostRunner(t.cast("t.Any", ScriptedRunner({("udevadm", "info"): Reply()}))), tmp_path)
-        return HostConvergence(host, request_of(), check_mode=check_mode).run()
+        return HostConvergence(host, request_of(), check_mode=check_mode, allow_pending=allow_pending).run()
 
     converge.world = world
     return converge
@@ -169,6 +169,26 @@ def test_a_network_that_changes_is_left_to_the_play_and_what_comes_after_it_wait
     assert (outcome.pending, outcome.waiting) == ([], [])
     assert play.world["set"] == [*ALL[:2], "storage_network", "lvm_cache", "block_queue"]
     assert play(*ALL).steps == []
+
+
+@pytest.mark.parametrize(
+    ("names", "migrating", "message"),
+    [
+        (ALL, False, "storage_network would still change this host after the role was run: Set storage_network. Run the playbook again."),
+        (("drive_write_cache", "lvm_cache", "block_queue"), True, "block_cache would still change this host after the role was run: Set lvm_cache. Run the playbook again."),
+    ],
+)
+def test_steps_that_are_left_after_the_role_was_run_are_an_error(play, names, migrating, message):
+    with pytest.raises(NotEffective) as raised:
+        play(*names, migrating=migrating, allow_pending=False)
+    assert raised.value.message == message
+    result = raised.value.to_dict()
+    assert result["pending"] == [message.partition(" ")[0]] and result["changed"] is True
+    assert "block_queue" in result["not_done"] or migrating
+    assert "drive_write_cache" in result["done"]
+    # What the role has done is accepted.
+    play.world["set"] += [name for name in names if name not in play.world["set"]]
+    assert play(*names, allow_pending=False).pending == []
 
 
 def test_check_mode_predicts_the_network_and_what_comes_after_it(play):

@@ -13,7 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_plan, duration
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_claims, describe_plan, duration
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 TIMED = {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}
@@ -43,6 +45,39 @@ def test_every_cell_is_listed_with_time_writes_and_wear():
         "r": ["r", "/dev/disk/by-id/ata-A", "3", "10 s", "-", "-", "-"],
         "s": ["s", "/dev/disk/by-id/ata-A", "1", "2 x 10 s", "clean, <= 10 min", "<= 2 GB", "0.2 %"],
     }
+
+
+def claims_of(**suite):
+    return describe_claims(make_plan("mine", {"mine": {"cells": CELLS, **suite}}, [DISK]))
+
+
+def test_claims_are_about_the_cells_that_decide():
+    pytest.importorskip("numpy", reason="needs numpy: pip install -r requirements.txt")
+    assert " ".join(claims_of(decides=["w"]).split()) == (
+        "3 repeats of each variant cannot show a difference: at least 4 are needed, for example with fio_benchmark_repeats=4."
+    )
+    both = claims_of()
+    assert both.startswith("1 repeat of each variant (s) cannot show") and "\n3 repeats of each variant (w, r) cannot show" in both
+    enough = [{**cell, "repeats": 5} for cell in CELLS[:3]]
+    text = claims_of(cells=enough)
+    assert "5 repeats of each variant: a difference of at least 5% is shown with 96.8% confidence if at least 23 of 25 pairs" in text
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert claims_of(cells=CELLS[:1]) == ""
+
+
+def test_claims_end_the_text_of_a_dry_run_only(monkeypatch):
+    pytest.importorskip("numpy", reason="needs numpy: pip install -r requirements.txt")
+    suites = {"mine": {"cells": CELLS[1:2], "repeats": 4}}
+    assert "cannot show" in host_plan([DISK], "mine", suites, claims=True)["text"].splitlines()[-1]
+    assert "show" not in host_plan([DISK], "mine", suites)["text"]
+    # One pass of a sweep is not all repeats.
+    assert "show" not in host_plan([DISK], "mine", suites, claims=True, repeat=2)["text"]
+
+    def missing(_plan):
+        raise LibraryMissing("Statistics needs numpy: run 'pip install numpy'.")
+
+    monkeypatch.setattr(f"{host_plan.__module__}.describe_claims", missing)
+    assert host_plan([DISK], "mine", suites, claims=True)["text"].endswith("is not computed: Statistics needs numpy: run 'pip install numpy'.")
 
 
 def test_totals_and_their_assumptions_are_listed():

@@ -1,0 +1,79 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The verb benchmark_plan: the timing of a measurement, by its key and by the former names of its variables."""
+
+from __future__ import annotations
+
+import pathlib
+import types
+
+import pytest
+import yaml
+
+from ansible_collections.cachefleet.storage.plugins.action import benchmark_plan
+from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan import TIMING
+
+ROLE = pathlib.Path(__file__).resolve().parents[4] / "roles/fio_benchmark"
+DEFAULTS = {key: option["default"] for key, option in TIMING.items()}
+
+
+@pytest.fixture
+def plan():
+    def planned(**args):
+        action = object.__new__(benchmark_plan.ActionModule)
+        vars(action).update(
+            _display=types.SimpleNamespace(warning=warnings.append),
+            _task=types.SimpleNamespace(args={"targets": [{"file": "/tmp/x", "size": "1g"}], **args}, check_mode=False, async_val=0),
+            _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None)),
+        )
+        return action.run(task_vars={"inventory_hostname": "node1"})
+
+    warnings = planned.warnings = []
+    return planned
+
+
+def test_timing_is_merged_by_key_over_the_defaults(plan):
+    assert plan()["timing"] == DEFAULTS
+    assert plan(timing={})["timing"] == DEFAULTS
+    assert plan(timing={"poll": "30", "clocks_synchronised": "yes"})["timing"] == {**DEFAULTS, "poll": 30.0, "clocks_synchronised": True}
+    assert plan.warnings == []
+
+
+def test_gap_of_the_timing_is_that_of_the_plan(plan):
+    assert plan(timing={"gap": 7})["seconds"] > plan(timing={"gap": 2})["seconds"]
+
+
+def test_former_variables_are_accepted_with_their_present_names(plan):
+    result = plan(timing={"gap": 3}, former_timing={"gap": 9, "patience": 60})
+    assert result["timing"] == {**DEFAULTS, "gap": 3.0, "patience": 60}
+    assert plan.warnings == [
+        "fio_benchmark_gap is now called fio_benchmark_timing.gap. The former name is accepted until version 0.6.0.",
+        "fio_benchmark_patience is now called fio_benchmark_timing.patience. The former name is accepted until version 0.6.0.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("timing", "message"),
+    [
+        ({"gapp": 1}, "fio_benchmark_timing has no key gapp: did you mean gap?"),
+        ({"pause": 1}, "fio_benchmark_timing has no key pause: give one of gap, barrier_timeout, clocks_synchronised, sample_interval,"),
+        ({"patience": -1}, "fio_benchmark_timing.patience is -1: give seconds from 0 on."),
+        ({"gap": "inf"}, "fio_benchmark_timing.gap is inf: give seconds from 0 on."),
+    ],
+)
+def test_invalid_timing_is_refused(plan, timing, message):
+    result = plan(timing=timing)
+    assert result["failed"] is True and result["msg"].startswith(message)
+
+
+def test_role_documents_the_same_keys_and_defaults():
+    options = yaml.safe_load((ROLE / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    assert {key: (option["type"], option["default"]) for key, option in options["fio_benchmark_timing"]["options"].items()} == {
+        key: (option["type"], option["default"]) for key, option in TIMING.items()
+    }
+    assert {name for name, option in options.items() if "Former name" in str(option["description"])} == {f"fio_benchmark_{key}" for key in TIMING}
+    former = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__fio_benchmark_former_timing"]
+    assert all(f"{{'{key}': fio_benchmark_{key}}} if fio_benchmark_{key} is defined" in former for key in TIMING)

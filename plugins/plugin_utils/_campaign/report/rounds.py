@@ -85,6 +85,9 @@ def rounds_of(rows: Rows) -> list[RoundsRun]:
 
 def _run(host: str, variant: str, cell: str, repeat: int, said: t.Mapping[str, t.Any]) -> RoundsRun | None:
     raw = said.get("values")
+    # Of several cells in the same rounds the one that decides is described.
+    if said.get("decided_by") not in (None, cell):
+        return None
     values = [number(value) for value in raw[:_MOST_ROUNDS]] if isinstance(raw, list) else []
     if not values or any(value is None for value in values) or not isinstance(said.get("steady"), bool):
         return None

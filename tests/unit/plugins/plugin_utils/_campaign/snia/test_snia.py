@@ -187,7 +187,7 @@ def test_page_has_no_script_and_escapes_what_hosts_say(folder):
     assert "<script" not in html
     assert "<img" not in html
     assert "default-src &#39;none&#39;; style-src &#39;sha256-" in html
-    assert "<script" not in write.markdown(pages, CAMPAIGN)
+    assert not re.search(r"(?<!\\)<script", write.markdown(pages, CAMPAIGN)), "Markdown escapes by a backslash"
     assert dict(pages[0].sections[2].fields)["Logical CPUs"] == NOT_RECORDED
 
 

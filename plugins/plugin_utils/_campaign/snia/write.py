@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import math
 import typing as t
 from pathlib import Path
 
@@ -32,7 +33,7 @@ TITLE = "Report page by SNIA's Performance Test Specification 2.0.2"
 _HERE = Path(__file__).parent
 #: Pages in one file; a fleet is reported device by device, by its hosts.
 _MOST_PAGES = 100
-_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE = 880, 260, 78, 34, 14
+_WIDTH, _HEIGHT, _LEFT, _BELOW, _ABOVE = 880, 260, 78, 34, 26
 _TICKS = 4
 
 
@@ -78,7 +79,7 @@ def chart(line: Line) -> str:
         return ""
     bounds = [*values, *([line.average + line.limit] if line.average is not None and line.limit is not None else [])]
     # From 0: a range of 20 % must not look like one of 100 %.
-    high = (max(bounds) or 1.0) * 1.05
+    high = _TICKS * _step((max(bounds) or 1.0) / _TICKS)
     first, last = line.points[0][0], max(line.points[-1][0], line.points[0][0] + 1)
 
     def across(place: float) -> float:
@@ -109,8 +110,14 @@ def chart(line: Line) -> str:
     if len(line.points) <= 30:
         parts += [f'<circle class="point" cx="{across(place)}" cy="{up(value)}" r="3"/>' for place, value in line.points]
     parts.append(f'<text class="axis" x="{_WIDTH - 12}" y="{_HEIGHT - 2}">{Markup.escape(line.across)}</text>')
-    parts.append(f'<text class="unit" x="4" y="{_ABOVE - 2}">{Markup.escape(line.unit)}</text></svg>')
+    parts.append(f'<text class="unit" x="4" y="12">{Markup.escape(line.unit)}</text></svg>')
     return "".join(parts)
+
+
+def _step(value: float) -> float:
+    """The next round number: 1, 2, 2.5 or 5 with zeroes."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= value)
 
 
 def markdown(pages: t.Sequence[Form], campaign: str, left_out: int = 0) -> str:

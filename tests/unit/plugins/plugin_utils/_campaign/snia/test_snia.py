@@ -198,6 +198,11 @@ def test_charts_mark_the_window():
     assert 'class="window"' not in write.chart(Line("t", "u", "a", ((1.0, 1.0),))) and write.chart(Line("t", "u", "a", ())) == ""
 
 
+@pytest.mark.parametrize(("value", "step"), [(1, 1), (0.3, 0.5), (27.3, 50), (2100, 2500), (999, 1000), (1e-3, 1e-3)])
+def test_axes_have_round_numbers(value, step):
+    assert write._step(value) == pytest.approx(step)
+
+
 def test_many_devices_are_limited_and_that_is_said(folder, monkeypatch):
     monkeypatch.setattr(write, "_MOST_PAGES", 0)
     write.write_form(folder)

@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, in_rounds, read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget, read_targets
@@ -114,8 +115,9 @@ class PlanStep:
         if cell.search:
             return {**common, "cell": self.runs[0].as_step(), "search": cell.search.as_step(), "done": {}}
         if cell.rounds and cell.rounds.decided_by:
-            decides = next(run.name for run in self.runs if run.cell.name == cell.rounds.decided_by)
-            return {**common, "cells": [run.as_step() for run in self.runs], "rounds": cell.rounds.as_step(decides), "done": {}}
+            decides = next(run for run in self.runs if run.cell.name == cell.rounds.decided_by)
+            rounds = t.cast(Rounds, decides.cell.rounds).as_step(decides.name)
+            return {**common, "cells": [run.as_step() for run in self.runs], "rounds": rounds, "done": {}}
         if cell.rounds:
             return {**common, "cell": self.runs[0].as_step(), "rounds": cell.rounds.as_step(), "done": {}}
         return {**common, "cells": [run.as_step() for run in self.runs]}

@@ -148,11 +148,16 @@ def in_rounds(cells: t.Sequence[SuiteCell]) -> list[tuple[SuiteCell, ...]]:
     """The cells in their order, those together that are measured in the same rounds."""
     found: list[tuple[SuiteCell, ...]] = []
     for cell in cells:
-        if found and cell.rounds and cell.rounds.decided_by and found[-1][0].rounds == cell.rounds:
+        if found and _is_same_series(found[-1][0].rounds, cell.rounds):
             found[-1] = (*found[-1], cell)
         else:
             found.append((cell,))
     return found
+
+
+def _is_same_series(one: Rounds | None, other: Rounds | None) -> bool:
+    # What is tracked is that of the cell that decides; by default it depends on the job.
+    return bool(one and other and other.decided_by and dataclasses.replace(one, track=other.track) == other)
 
 
 def _check_rounds(cells: t.Sequence[SuiteCell], where: str) -> None:

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import typing as t
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._purge.plan import CHOICES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import mapping
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
 
@@ -136,7 +138,11 @@ def _purge(given: t.Mapping[str, t.Any], given_to_host: t.Mapping[str, t.Any], w
         return None
     if "device" not in given_to_host:
         raise BadInput(f"{where}: 'allow_purge' is for a 'device', a whole drive; a file cannot be purged.")
-    method = {"method": str(given["purge_method"])} if "purge_method" in given else {}
+    asked = given.get("purge_method", "auto")
+    if asked not in CHOICES:
+        nearest = difflib.get_close_matches(str(asked), CHOICES, 1, 0)[0]
+        raise BadInput(f"{where}: 'purge_method' is '{asked}', and must be one of {', '.join(CHOICES)}; nearest is {nearest}.")
+    method = {"method": asked} if "purge_method" in given else {}
     return {**{key: given_to_host[key] for key in ("device", "allow_data_loss", "identity") if key in given_to_host}, "allow_purge": True, **method}
 
 

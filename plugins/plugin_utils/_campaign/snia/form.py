@@ -394,7 +394,7 @@ def _rounds_deviations(one: RoundsTest) -> t.Iterator[str]:
     blocks = _BLOCKS[one.what] if one.what != "bandwidth" else [(bs or 0) / _KIB for bs in {result.block_size for result in one.results}]
     missing = [f"{kib:g} KiB {mix}/{100 - mix}" for mix in _MIXES[one.what] for kib in blocks if (int(kib * _KIB), mix) not in measured]
     if missing:
-        shown = ", ".join(missing[:4] + (["..."] if len(missing) > 4 else []))
+        shown = ", ".join(missing[:4] + (["and more"] if len(missing) > 4 else []))
         yield f"{where}: {len(missing)} of {len(_MIXES[one.what]) * len(blocks)} cells are missing: {shown}."
 
 

@@ -189,12 +189,14 @@ DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", 
 def test_documented_suites_are_valid():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
     plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
-    assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once"}
+    assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once", "mixes_in_rounds", "snia_iops_client"}
     assert [cell.decides for cell in plans["log_latency"].suite.cells] == [(), ("iops", "p99"), ()]
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
     assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1m", "1k", "8k", "4k"}
     assert len(plans["matrix_of_small_blocks"].runs) == 2 + 432 // 3
     assert plans["three_disks_at_once"].suite.together
+    assert [len(step.runs) for step in plans["mixes_in_rounds"].steps] == [6] and plans["snia_iops_client"].suite.purge
+    assert {run.job["iodepth"] * run.job.get("numjobs", 1) for run in plans["snia_iops_client"].runs} == {32}
 
 
 def test_documented_cells_are_valid():
@@ -222,7 +224,7 @@ def test_variables_have_the_role_prefix():
 
 def test_target_options_match_the_filter():
     for_the_host = {"device": "/dev/x", "allow_data_loss": True, "identity": "x", "size": "1g"}
-    for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB"}
+    for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB", "allow_purge": True, "purge_method": "auto"}
     documented = set(options()["fio_benchmark_targets"]["options"])
     assert documented <= {*for_the_host, *for_the_plan, "file"}
     every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}

@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import rare_garbage_collection
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.write import FORM, write_form
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import read_tests
 
@@ -129,7 +130,9 @@ class ActionModule(ActionBase):
         """Write the requested files after the table is printed, so that a missing library does not prevent the table."""
         if not formats or found is None:
             return {"files": {}}
-        files = write.write_report(path, found, formats)
+        files = write.write_report(path, found, [name for name in formats if name != FORM])
+        if FORM in formats:
+            files |= write_form(path)
         self._display.display("\n".join([*(f"Report: {file}" for file in files.values()), ""]))
         return {"changed": True, "files": files}
 

@@ -187,6 +187,11 @@ timing:
   description: All keys of O(timing), with their defaults if they are not set.
   type: dict
   returned: success
+purge:
+  description: The drives that are purged before the first cell, as the options of M(cachefleet.storage.purge). Empty unless the suite and a target allow it.
+  type: list
+  returned: success
+  elements: dict
 text:
   description:
     - The plan as lines of text with at most 120 characters, for a dry run.

@@ -60,7 +60,7 @@ options:
         description:
           - V(cells) measures O(steps[].cells), which start at the same time.
           - V(search) determines the maximum load of O(steps[].cell) within a latency limit. Each probe is a separate cell.
-          - V(rounds) repeats O(steps[].cell) until steady state. Each round is a separate cell.
+          - V(rounds) repeats O(steps[].cell), or all of O(steps[].cells) one after another, until steady state. Each round is a separate cell.
         type: str
         choices: [cells, search, rounds]
         default: cells
@@ -106,6 +106,7 @@ options:
         description:
           - Over C(window) rounds (5) the range of the tracked metric must not exceed C(range) of its average (0.20), and the linear fit
             must not change by more than C(slope) of the average (0.10). After C(most) rounds (25) the state is V(not_steady).
+          - With O(steps[].cells) the values of the cell C(decided_by) count.
           - C(track) is C(write) or C(read), C(what) is C(iops), C(bandwidth) or C(latency).
         type: dict
       done:

@@ -48,10 +48,11 @@ options:
   files:
     description:
       - The files to write. V(html) is one page that needs no network access, V(markdown) and V(csv) have the same content as text.
+      - V(snia) is the report page of SNIA's Performance Test Specification for each device, as C(snia.html) and C(snia.md).
       - Nothing is written in check mode.
     type: list
     elements: str
-    choices: [html, markdown, csv]
+    choices: [html, markdown, csv, snia]
     default: []
     version_added: 0.4.0
   require_files:
@@ -247,7 +248,7 @@ def argument_spec() -> dict[str, t.Any]:
         "format": {"type": "str", "choices": ["table"], "default": "table"},
         "baseline": {"type": "str", "default": ""},
         "problems": {"type": "dict", "default": {}},
-        "files": {"type": "list", "elements": "str", "choices": ["html", "markdown", "csv"], "default": []},
+        "files": {"type": "list", "elements": "str", "choices": ["html", "markdown", "csv", "snia"], "default": []},
         "require_files": {"type": "bool", "default": True},
         "rows": {"type": "int", "default": 40},
         "decide_by": {"type": "list", "elements": "str", "default": []},

@@ -49,6 +49,7 @@ PACKAGES = {
     "pvcreate": "lvm2",
     "pvremove": "lvm2",
     "pvs": "lvm2",
+    "sg_sanitize": "sg3-utils (sg3_utils on RHEL)",
     "sfdisk": "fdisk (util-linux on RHEL)",
     "smartctl": "smartmontools",
     "udevadm": "udev (systemd-udev on RHEL)",

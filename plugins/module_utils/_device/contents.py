@@ -79,6 +79,27 @@ def digests(node: Path, places: t.Iterable[Extent]) -> dict[Extent, str]:
         return {place: hashlib.sha256(reader.read(place)).hexdigest() for place in places}
 
 
+@dataclass(frozen=True)
+class Sample:
+    """What one place has: its SHA-256, and the one byte that it consists of, ``None`` if there are several."""
+
+    sha256: str
+    byte: int | None
+
+
+def samples(node: Path, places: t.Iterable[Extent]) -> dict[Extent, Sample]:
+    """What each place has.
+
+    :raises OSError: if a place cannot be read.
+    """
+    found = {}
+    with _Reader(node) as reader:
+        for place in places:
+            block = reader.read(place)
+            found[place] = Sample(hashlib.sha256(block).hexdigest(), block[0] if block and not block.strip(block[:1]) else None)
+    return found
+
+
 class _Reader:
     """Reads past the page cache where the device allows it: another host of a shared disk may have written since.
 

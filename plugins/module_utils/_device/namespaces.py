@@ -89,13 +89,22 @@ def _names(model: str, serial: str) -> set[str]:
     return {name, f"{name}_1"}
 
 
+def identify(runner: Runner, path: str) -> dict[str, t.Any]:
+    """Identify Controller as nvme-cli prints it.
+
+    :raises ToolMissing: without nvme-cli.
+    :raises NotUnderstood: if it printed something else.
+    """
+    return _json(runner, ["nvme", "id-ctrl", path, "--output-format=json"], path)
+
+
 def read_controller(runner: Runner, path: str) -> Controller:
     """One controller and its namespaces; three commands, and one more per namespace.
 
     :raises ToolMissing: without nvme-cli.
     :raises NotUnderstood: if it printed something else.
     """
-    found = _json(runner, ["nvme", "id-ctrl", path, "--output-format=json"], path)
+    found = identify(runner, path)
     attached = _numbers(_json(runner, ["nvme", "list-ns", path, "--output-format=json"], path))
     allocated = _numbers(_json(runner, ["nvme", "list-ns", path, "--all", "--output-format=json"], path))
     namespaces = tuple(_read_namespace(runner, path, number, number in attached) for number in allocated)

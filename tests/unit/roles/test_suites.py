@@ -13,6 +13,7 @@ import re
 import pytest
 import yaml
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import describe_claims
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
@@ -46,6 +47,10 @@ def test_included_suites():
         "mixed_file",
         "precondition",
         "quick",
+        "snia_iops",
+        "snia_latency",
+        "snia_throughput",
+        "snia_write_saturation",
         "thread_sweep",
         "transactional_write",
         "transactional_write_together",
@@ -202,12 +207,14 @@ DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", 
 def test_documented_suites_are_valid():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
     plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
-    assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once"}
+    assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once", "mixes_in_rounds", "snia_iops_client"}
     assert [cell.decides for cell in plans["log_latency"].suite.cells] == [(), ("iops", "p99"), ()]
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
     assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1m", "1k", "8k", "4k"}
     assert len(plans["matrix_of_small_blocks"].runs) == 2 + 432 // 3
     assert plans["three_disks_at_once"].suite.together
+    assert [len(step.runs) for step in plans["mixes_in_rounds"].steps] == [6] and plans["snia_iops_client"].suite.purge
+    assert {run.job["iodepth"] * run.job.get("numjobs", 1) for run in plans["snia_iops_client"].runs} == {32}
 
 
 def test_documented_cells_are_valid():
@@ -236,7 +243,7 @@ def test_variables_have_the_role_prefix():
 
 def test_target_options_match_the_filter():
     for_the_host = {"device": "/dev/x", "allow_data_loss": True, "identity": "x", "size": "1g"}
-    for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB"}
+    for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB", "allow_purge": True, "purge_method": "auto"}
     documented = set(options()["fio_benchmark_targets"]["options"])
     assert documented <= {*for_the_host, *for_the_plan, "file"}
     every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}
@@ -246,3 +253,67 @@ def test_target_options_match_the_filter():
 def test_only_hosts_sharing_an_array_wait_together_for_garbage_collection():
     assert plan("array_matrix").segments == 0
     assert plan("array_matrix", group="array1").segments == plan("array_pair").segments > 280
+
+
+# -- SNIA's Performance Test Specification
+
+
+def test_snia_iops_measures_the_whole_matrix_in_each_round():
+    fill, rounds = plan("snia_iops").steps
+    assert has(fill.runs[0].job, rw="write", bs="128k", loops=2)
+    assert len(rounds.runs) == 56 and {run.job["runtime"] for run in rounds.runs} == {60}
+    assert {run.job["bs"] for run in rounds.runs} == {512, "4k", "8k", "16k", "32k", "64k", "128k", "1024k"}
+    mixes = {run.job.get("rwmixread", {"randread": 100, "randwrite": 0}.get(run.job["rw"])) for run in rounds.runs}
+    assert mixes == {100, 95, 65, 50, 35, 5, 0}
+    expected = {"most": 25, "window": 5, "range": 0.2, "slope": 0.1, "track": "write", "what": "iops", "decided_by": "rand-4k-r0"}
+    assert rounds.to_dict()["rounds"] == expected and len(rounds.to_dict()["cells"]) == 56
+    assert rounds.seconds == 25 * 56 * 60, "rounds are one after another, and so are the cells in them"
+
+
+def test_snia_throughput_is_steady_for_each_block_size_by_itself():
+    steps = plan("snia_throughput").steps
+    assert [[run.name for run in step.runs] for step in steps] == [
+        ["fill-1024k-twice"],
+        ["seq-1024k-r100", "seq-1024k-r0"],
+        ["fill-128k-twice"],
+        ["seq-128k-r100", "seq-128k-r0"],
+    ]
+    assert [step.to_dict()["rounds"]["decided_by"] for step in steps if step.kind == "rounds"] == ["seq-1024k-r0", "seq-128k-r0"]
+    assert {step.to_dict()["rounds"]["what"] for step in steps if step.kind == "rounds"} == {"bandwidth"}
+
+
+def test_snia_latency_has_one_request_in_flight():
+    _fill, rounds = plan("snia_latency").steps
+    assert len(rounds.runs) == 9 and all(has(run.job, iodepth=1, numjobs=1) for run in rounds.runs)
+    assert rounds.to_dict()["rounds"]["what"] == "latency" and rounds.to_dict()["rounds"]["decided_by"] == "lat-4k-r0"
+
+
+def test_snia_write_saturation_writes_four_times_the_capacity():
+    [run] = plan("snia_write_saturation", {**DISK, "capacity": "1g"}).runs
+    assert has(run.job, rw="randwrite", bs="4k", runtime="24h") and "time_based" not in run.job
+    assert run.estimate.written == 4 * 1024**3
+
+
+def test_rounds_over_several_targets_are_decided_by_the_cell_of_each():
+    steps = plan("snia_latency", {"device": "/dev/disk/by-id/a"}, {"device": "/dev/disk/by-id/b"}).steps
+    assert [step.to_dict()["rounds"]["decided_by"] for step in steps if step.kind == "rounds"] == ["lat-4k-r0.a", "lat-4k-r0.b"]
+
+
+def test_only_targets_that_allow_it_are_purged():
+    allowed = {**DISK, "allow_purge": True, "purge_method": "nvme_format"}
+    assert plan("snia_iops", DISK).purge == []
+    assert plan("snia_iops", allowed).purge == [{**DISK, "allow_purge": True, "method": "nvme_format"}]
+    assert plan("precondition", allowed).purge == [], "only a suite that is meant for purged drives purges"
+    assert "allow_purge" not in plan("snia_iops", allowed).runs[0].target.given
+
+
+@pytest.mark.parametrize(
+    ("only", "words"),
+    [(["rand-8k-*"], "decided by rand-4k-r0, which is not among the cells"), (["fill-*", "rand-4k-r0"], "")],
+)
+def test_the_cell_that_decides_cannot_be_left_out(only, words):
+    if words:
+        with pytest.raises(BadInput, match=words):
+            plan("snia_iops", only=only)
+    else:
+        assert [len(step.runs) for step in plan("snia_iops", only=only).steps] == [1, 1]

@@ -16,11 +16,13 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import read_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_cell, devices_below, files_of, is_read_only, time_limit, to_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
@@ -363,6 +365,7 @@ class Measuring:
         start_time: StartTime,
     ) -> dict[str, t.Any]:
         order, fio = self.prepared.order, self.prepared.fio
+        purge = read_record(facts.identity if facts else None, self.host.root)
         return {
             **describe_cell(order.campaign, order.host, fio.version, requested.cell, facts, decision, began, ended),
             "measurement_sha256": hashes.get(requested.cell.key),
@@ -381,6 +384,8 @@ class Measuring:
             "bytes_read": None,
             "cpu": None,
             "drives": None,
+            "machine": describe_machine(self.host.root),
+            "purge": purge.to_dict() if purge is not None else None,
             "notes": [*notes_on(fio.version, fio.abilities), *start_time.notes, *decision.notes],
         }
 

@@ -58,7 +58,7 @@ class RequestedCell:
 
 @dataclass(frozen=True)
 class RunStep:
-    """What is measured next. ``cells`` is a single one in a search and in rounds.
+    """What is measured next. ``cells`` is a single one in a search; in rounds all of them are measured in each round, one after another.
 
     :param segment: the number of the barrier after which it runs.
     :param offset: seconds after the instant of its segment; ``None``: when the step before is done.
@@ -174,11 +174,12 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     kind = row.get("kind") or "cells"
     if kind not in KINDS:
         raise BadInput(f"{where}: kind must be one of {', '.join(KINDS)}, not '{kind}'.")
-    rows = (row.get("cells") or []) if kind == "cells" else [row["cell"]] if row.get("cell") else []
+    rows = row["cells"] if kind != "search" and row.get("cells") else [row["cell"]] if kind != "cells" and row.get("cell") else []
     if not isinstance(rows, list) or not rows:
         raise BadInput(f"{where} must have {'cells' if kind == 'cells' else 'cell'}.")
     requested = tuple(_read_requested(variant, one, where) for one in rows)
-    _check_targets(requested, where)
+    if kind == "cells":
+        _check_targets(requested, where)
     offset = row.get("offset")
     if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or offset < 0):
         raise BadInput(f"{where}: offset must be a number of seconds from 0, not {offset!r}.")
@@ -195,12 +196,20 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
         offset=offset,
         pause=read_pause(row.get("pause"), number),
         search=read_search(row.get("search"), name) if kind == "search" else None,
-        rounds=read_rounds(row.get("rounds") or {}, name) if kind == "rounds" else None,
+        rounds=_read_rounds(row.get("rounds") or {}, requested) if kind == "rounds" else None,
         done={str(key): str(value) for key, value in done.items()},
     )
     # What is refused of a derived cell is refused now.
     edges(step)
     return step
+
+
+def _read_rounds(row: t.Any, requested: t.Sequence[RequestedCell]) -> Rounds:
+    names = [one.cell.key.cell for one in requested]
+    found = read_rounds(row, names[0])
+    if (found.decided_by or len(names) > 1) and found.decided_by not in names:
+        raise BadInput(f"{names[0]}: decided_by of rounds must be one of the cells that are measured in them, not '{found.decided_by[:60]}'.", item=names[0])
+    return found
 
 
 def edges(step: RunStep) -> list[RequestedCell]:
@@ -210,7 +219,7 @@ def edges(step: RunStep) -> list[RequestedCell]:
     """
     if step.search is not None:
         return [probe(step, step.search.first), probe(step, step.search.last)]
-    return [round_of(step, step.rounds.most)] if step.rounds is not None else []
+    return [round_of(step, step.rounds.most, requested) for requested in step.cells] if step.rounds is not None else []
 
 
 def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
@@ -249,16 +258,15 @@ def _check_targets(requested: t.Sequence[RequestedCell], where: str) -> None:
 def probe(step: RunStep, value: int) -> RequestedCell:
     """The cell of one probe of a search: an ordinary one, with its option set."""
     search = t.cast(Search, step.search)
-    return _derived(step, f"{search.over}-{value}", _with_option(step.cells[0].row["job"], search.over, value))
+    return _derived(step, step.cells[0], f"{search.over}-{value}", _with_option(step.cells[0].row["job"], search.over, value))
 
 
-def round_of(step: RunStep, number: int) -> RequestedCell:
-    """The cell of one round, from 1."""
-    return _derived(step, f"round-{number:02}", step.cells[0].row["job"])
+def round_of(step: RunStep, number: int, requested: RequestedCell) -> RequestedCell:
+    """What is measured of a cell in one round, from 1."""
+    return _derived(step, requested, f"round-{number:02}", requested.row["job"])
 
 
-def _derived(step: RunStep, suffix: str, job: t.Any) -> RequestedCell:
-    requested = step.cells[0]
+def _derived(step: RunStep, requested: RequestedCell, suffix: str, job: t.Any) -> RequestedCell:
     key = requested.cell.key
     row = {**requested.row, "name": component(f"{key.cell}.{suffix}", "cell"), "job": job}
     return replace(requested, cell=read_cell(key.variant, row), row=row, done_as=step.done.get(row["name"]))
@@ -277,7 +285,8 @@ def _with_option(job: t.Any, option: str, value: int) -> dict[str, t.Any]:
 
 def seconds_of(step: RunStep) -> float:
     """What a step takes: what is known of its jobs, and its fixed pause. A job without a limit counts as nothing."""
-    longest = max(requested.cell.job.longest or 0.0 for requested in step.cells) + _BESIDE
+    times = [(requested.cell.job.longest or 0.0) + _BESIDE for requested in step.cells]
+    longest = sum(times) if step.rounds else max(times)
     count = most_likely(step.search) if step.search else (step.rounds.window + step.rounds.most) / 2 if step.rounds else 1
     pause = step.pause.seconds if step.pause and step.pause.kind == FIXED else 0.0
     return longest * count + pause

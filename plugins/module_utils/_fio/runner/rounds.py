@@ -29,6 +29,7 @@ class Rounds:
 
     :param most: rounds after which it is given up.
     :param track: the direction that counts; ``what``: which of its figures.
+    :param decided_by: of several cells that are measured in each round, the one whose values count; empty for a single cell.
     """
 
     most: int = 25
@@ -37,6 +38,11 @@ class Rounds:
     slope: float = 0.10
     track: str = "write"
     what: str = "iops"
+    decided_by: str = ""
+
+    def to_dict(self) -> dict[str, t.Any]:
+        """As a user would write it: of a single cell as before there were several."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if name != "decided_by" or value}
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ def read_rounds(row: t.Any, cell: str) -> Rounds:
             slope=float(row.get("slope", 0.10)),
             track=str(row.get("track", "write")),
             what=str(row.get("what", "iops")),
+            decided_by=str(row.get("decided_by") or ""),
         )
     except (TypeError, ValueError):
         raise BadInput(f"{cell}: most and window of rounds must be whole numbers, range and slope must be numbers.", item=cell) from None
@@ -104,7 +111,7 @@ def conclude(values: t.Sequence[float], rounds: Rounds) -> dict[str, t.Any]:
     window = list(values[-rounds.window :])
     found = judge(window, rounds) if len(window) == rounds.window else None
     return {
-        **dataclasses.asdict(rounds),
+        **rounds.to_dict(),
         "steady": bool(found and found.steady),
         "values": list(values),
         "window": window,
@@ -126,3 +133,29 @@ def value_of(meta: t.Mapping[str, t.Any], rounds: Rounds) -> float | None:
     if rounds.what == "bandwidth":
         return direction.get("bw_bytes")
     return (direction.get("lat") or {}).get("mean_ns") or (direction.get("clat") or {}).get("mean_ns")
+
+
+def follow(values: t.Sequence[float | None], rounds: Rounds, decided: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The answer of a cell that was measured in the rounds of another one, over the same window.
+
+    :param values: of each round, ``None`` where it has none.
+    :param decided: the answer of the cell that decides (:func:`conclude`).
+    """
+    window = list(values[-rounds.window :])
+    known = [value for value in window if value is not None]
+    whole = decided["average"] is not None and len(known) == rounds.window
+    return {**decided, "values": list(values), "window": window, "average": sum(known) / len(known) if whole else None, "excursion": None, "slope": None}
+
+
+def total_of(meta: t.Mapping[str, t.Any], what: str) -> float | None:
+    """Like :func:`value_of`, over reads and writes together: rates are added, latencies are averaged by their I/Os."""
+    summary = meta.get("summary") or {}
+    parts = [summary[name] for name in TRACKED if summary.get(name)]
+    if what != "latency":
+        rates = [part.get("iops" if what == "iops" else "bw_bytes") for part in parts]
+        return None if not rates or None in rates else sum(rates)
+    latencies = [part.get("lat") or part.get("clat") or {} for part in parts]
+    weights = [one.get("n") for one in latencies]
+    if not weights or any(not weight or one.get("mean_ns") is None for weight, one in zip(weights, latencies)):
+        return None
+    return sum(weight * one["mean_ns"] for weight, one in zip(weights, latencies)) / sum(weights)

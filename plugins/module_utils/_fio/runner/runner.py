@@ -140,8 +140,8 @@ class HostRun:
     # -- what is done already
 
     def _hashes(self, step: RunStep) -> dict[CellKey, str]:
-        what = step.search or step.rounds
-        return {requested.cell.key: self._hash(requested.cell, None if what is None else vars(what)) for requested in step.cells}
+        what = step.rounds.to_dict() if step.rounds else vars(step.search) if step.search else None
+        return {requested.cell.key: self._hash(requested.cell, what) for requested in step.cells}
 
     def _hash(self, cell: Cell, kind: t.Any = None) -> str:
         facts = self.prepared.facts_of(cell)
@@ -240,7 +240,7 @@ class HostRun:
         if step.search is not None:
             self._search(step, due[0], hashes, start_time)
         elif step.rounds is not None:
-            self._rounds(step, due[0], hashes, start_time)
+            self._rounds(step, due, hashes, start_time)
         else:
             self._measure(due, hashes, start_time, last=last)
 
@@ -286,24 +286,45 @@ class HostRun:
             decision = _unfinished(probes[-1].state, f"The search ended early: {wanted.over} {probes[-1].value} was {probes[-1].state} or has no latency.")
         self._conclude(requested, hashes, start_time, decision, began, search=search.conclude(wanted, probes))
 
-    def _rounds(self, step: RunStep, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
+    def _rounds(self, step: RunStep, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime) -> None:
         wanted, began = t.cast(rounds.Rounds, step.rounds), self.host.clock()
+        decides = next((one.cell.key for one in step.cells if one.cell.key.cell == wanted.decided_by), step.cells[0].cell.key)
         values: list[float] = []
+        others: dict[CellKey, list[float | None]] = {one.cell.key: [] for one in step.cells}
         decision = Decision("ok")
         while not rounds.is_over(values, wanted):
-            meta = self._one(round_of(step, len(values) + 1), start_time)
-            if meta is None or (self.waiter.stopping and meta["state"] == "interrupted"):
+            metas = self._round(step, len(values) + 1, start_time)
+            if metas is None:
                 return
-            value = rounds.value_of(meta, wanted)
+            for key, meta in metas.items():
+                others[key].append(rounds.total_of(meta, wanted.what))
+            value = rounds.value_of(metas[decides], wanted)
             if value is None:
-                decision = _unfinished(meta["state"], f"The rounds ended early: round {len(values) + 1} was {meta['state']} or did no {wanted.track}.")
+                state = metas[decides]["state"]
+                decision = _unfinished(state, f"The rounds ended early: round {len(values) + 1} was {state} or did no {wanted.track}.")
                 break
             values.append(value)
             start_time = _without_start(start_time)
         found = rounds.conclude(values, wanted)
         if decision.state == "ok" and not found["steady"]:
             decision = Decision("not_steady", f"The {wanted.what} of {wanted.track} did not become steady in {len(values)} rounds.")
-        self._conclude(requested, hashes, start_time, decision, began, rounds=found)
+        for requested in due:
+            key = requested.cell.key
+            own = found if key == decides else rounds.follow(others[key], wanted, found)
+            missing = found["average"] is not None and own["average"] is None
+            concluded = Decision("failed", "It has no figures in at least one round of the window.") if missing else decision
+            self._conclude(requested, hashes, start_time, concluded, began, rounds=own)
+
+    def _round(self, step: RunStep, number: int, start_time: StartTime) -> dict[CellKey, dict[str, t.Any]] | None:
+        """One round over all cells of a step; ``None`` if the runner was stopped in it."""
+        metas = {}
+        for requested in step.cells:
+            meta = self._one(round_of(step, number, requested), start_time)
+            if meta is None or (self.waiter.stopping and meta["state"] == "interrupted"):
+                return None
+            metas[requested.cell.key] = meta
+            start_time = _without_start(start_time)
+        return metas
 
     def _conclude(
         self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any

@@ -101,6 +101,7 @@ class Rounds:
     :param most: rounds after which the last ``window`` of them are reported as not steady.
     :param range: largest minus smallest value in the window, as a part of its average.
     :param slope: what the fitted line rises or falls over the window, as a part of its average.
+    :param decided_by: the cell whose values count, where a round goes over several cells; empty for a single cell.
     """
 
     most: int = 25
@@ -109,12 +110,17 @@ class Rounds:
     slope: float = 0.10
     track: str = "write"
     what: str = "iops"
+    decided_by: str = ""
 
-    def as_step(self) -> dict[str, t.Any]:
-        return {key: getattr(self, key) for key in _ROUNDS_KEYS}
+    def as_step(self, decided_by: str = "") -> dict[str, t.Any]:
+        """As the runner reads it.
+
+        :param decided_by: what the cell is called on its target.
+        """
+        return {**{key: getattr(self, key) for key in _ROUNDS_KEYS[:-1]}, **({"decided_by": decided_by} if decided_by else {})}
 
 
-_ROUNDS_KEYS = ("most", "window", "range", "slope", "track", "what")
+_ROUNDS_KEYS = ("most", "window", "range", "slope", "track", "what", "decided_by")
 _PAUSE_KEYS = {"seconds", "until", "garbage_collection", "most"}
 
 
@@ -215,14 +221,21 @@ def read_search(value: t.Any, job: Job, where: str) -> Search:
     )
 
 
-def read_rounds(value: t.Any, job: Job, where: str) -> Rounds:
-    """:raises BadInput: naming what is wrong."""
+def read_rounds(value: t.Any, job: Job, where: str, name: str = "") -> Rounds:
+    """:param name: of the cell, which does not decide itself if another one is named.
+
+    :raises BadInput: naming what is wrong.
+    """
     where = f"{where}, rounds"
     mapping(value, where, _ROUNDS_KEYS)
     _one_timed_section(job, where)
     directions = job.sections[0].directions
-    track = value.get("track", "write" if "write" in directions else "read")
-    if track not in ("read", "write") or track not in directions:
+    decided_by = value.get("decided_by", "")
+    if not isinstance(decided_by, str):
+        raise BadInput(f"{where}: 'decided_by' must be the name of the cell whose values decide.")
+    follows = decided_by not in ("", name)
+    track = value.get("track", "write" if follows or "write" in directions else "read")
+    if track not in ("read", "write") or (track not in directions and not follows):
         raise BadInput(f"{where}: 'track' must be read or write, a direction in which the job does I/O.")
     if value.get("what", "iops") not in ("iops", "bandwidth", "latency"):
         raise BadInput(f"{where}: 'what' must be iops, bandwidth or latency.")
@@ -230,7 +243,7 @@ def read_rounds(value: t.Any, job: Job, where: str) -> Rounds:
     if any(isinstance(one, bool) or not isinstance(one, int) for one in (most, window)) or not 2 <= window <= most <= 99:
         raise BadInput(f"{where}: 'window' and 'most' must be whole numbers, the window from 2 on and not above the most, which is at most 99.")
     allowed = {key: _number(value.get(key, getattr(Rounds, key)), 0.001, 1, where, key) for key in ("range", "slope")}
-    return Rounds(most=most, window=window, track=track, what=value.get("what", "iops"), **allowed)
+    return Rounds(most=most, window=window, track=track, what=value.get("what", "iops"), decided_by=decided_by, **allowed)
 
 
 def _one_timed_section(job: Job, where: str) -> None:

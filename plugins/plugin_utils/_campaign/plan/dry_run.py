@@ -184,6 +184,8 @@ def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
     if unfilled:
         notes.append(f"No cell fills the target before {', '.join(unfilled[:3])}: the rate of garbage collection is measured")
         notes.append("only if the rate of writing falls there and stays low; otherwise pauses that wait for it take their maximum.")
+    if plan.purge:
+        notes.append(f"Purged before the first cell: {', '.join(str(drive['device']) for drive in plan.purge)}.")
     if any(run.runs > 1 for run in plan.runs):
         notes.append("A search or rounds are shown with the most that they can take.")
     return notes

@@ -62,6 +62,7 @@ def host_plan(
         "segments": plan.segments,
         "bytes_written": sum(wear.written for wear in wears),
         "wear": [wear.to_dict() for wear in wears],
+        "purge": [dict(drive) for drive in plan.purge],
         "text": text,
     }
 

@@ -25,8 +25,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, read_suite
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite, SuiteCell, in_rounds, read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget, read_targets
 
 #: Seconds that a job without a time limit may take, at least: what the module that measures allows it.
@@ -100,7 +101,8 @@ class PlanStep:
     def seconds(self) -> float | None:
         """The time it is expected to take, gaps between probes or rounds left out."""
         times = [run.whole.seconds for run in self.runs]
-        return None if any(one is None for one in times) else max(one for one in times if one is not None)
+        known = [one for one in times if one is not None]
+        return None if len(known) < len(times) else sum(known) if self.kind == "rounds" else max(known)
 
     @property
     def longest_pause(self) -> float:
@@ -112,6 +114,10 @@ class PlanStep:
         cell = self.runs[0].cell
         if cell.search:
             return {**common, "cell": self.runs[0].as_step(), "search": cell.search.as_step(), "done": {}}
+        if cell.rounds and cell.rounds.decided_by:
+            decides = next(run for run in self.runs if run.cell.name == cell.rounds.decided_by)
+            rounds = t.cast(Rounds, decides.cell.rounds).as_step(decides.name)
+            return {**common, "cells": [run.as_step() for run in self.runs], "rounds": rounds, "done": {}}
         if cell.rounds:
             return {**common, "cell": self.runs[0].as_step(), "rounds": cell.rounds.as_step(), "done": {}}
         return {**common, "cells": [run.as_step() for run in self.runs]}
@@ -128,6 +134,11 @@ class Plan:
     targets: tuple[CampaignTarget, ...]
     steps: tuple[PlanStep, ...] = ()
     gap: float = 0.0
+
+    @property
+    def purge(self) -> list[t.Mapping[str, t.Any]]:
+        """The drives that are purged before anything is measured, as the module ``purge`` reads them."""
+        return [target.purge for target in self.targets if target.purge is not None] if self.suite.purge and self.steps else []
 
     @property
     def runs(self) -> list[Run]:
@@ -192,7 +203,7 @@ class Plan:
 
     def _longest(self, step: PlanStep, timeout: float) -> float:
         times = [run.runs * (GRACE_OF_A_CELL + (timeout if run.estimate.longest is None else 1.5 * run.estimate.longest)) for run in step.runs]
-        return step.longest_pause + self.gap + max(times)
+        return step.longest_pause + self.gap + (sum(times) if step.kind == "rounds" else max(times))
 
 
 def make_plan(
@@ -227,7 +238,7 @@ def make_plan(
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite)
-    groups = [[_run(cell, target, runtime) for target in group] for cell, group in _groups(suite, places)]
+    groups = [[_run(cell, target, runtime) for cell, target in group] for group in _groups(suite, places)]
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     keeps_order = any(cell.discards for cell in suite.cells)
     for number in range(1, max((_count(group[0].cell, repeats) for group in groups), default=0) + 1):
@@ -237,16 +248,16 @@ def make_plan(
     return Plan(suite, tuple(places), tuple(timetable.steps), gap)
 
 
-def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[tuple[SuiteCell, list[CampaignTarget]]]:
-    """What starts together. Searches and rounds are led by their results, so each has its target for itself."""
+def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[list[tuple[SuiteCell, CampaignTarget]]]:
+    """The cells of each step. Searches and rounds are led by their results, so each has its target for itself."""
     if suite.together and targets:
-        for cell in suite.cells:
-            if cell.search or cell.rounds:
-                yield from ((cell, [target]) for target in targets)
+        for cells in in_rounds(suite.cells):
+            if cells[0].search or cells[0].rounds:
+                yield from ([(cell, target) for cell in cells] for target in targets)
             else:
-                yield cell, list(targets)
+                yield [(cells[0], target) for target in targets]
     else:
-        yield from ((cell, [target]) for target in targets for cell in suite.cells)
+        yield from ([(cell, target) for cell in cells] for target in targets for cells in in_rounds(suite.cells))
 
 
 def _count(cell: SuiteCell, repeats: int) -> int:
@@ -330,15 +341,16 @@ def mark_done(steps: t.Sequence[t.Mapping[str, t.Any]], stored: t.Mapping[tuple[
 
     :param stored: the ``measurement_sha256`` of each ``ok`` result, by name and repeat; probes and rounds among them.
     """
-    marked = []
-    for step in steps:
-        if "cells" in step:
-            marked.append({**step, "cells": [{**cell, "done_as": stored.get((cell["name"], cell["repeat"]))} for cell in step["cells"]]})
-            continue
-        cell = step["cell"]
-        search = step.get("search")
-        limits = (search["over"], search["first"], search["last"]) if search else ("", 1, step["rounds"]["most"])
-        pattern = Pattern(cell["name"], (cell["repeat"],), *limits)
-        probes = {name: sha for (name, repeat), sha in stored.items() if repeat == cell["repeat"] and pattern.matches(name)}
-        marked.append({**step, "cell": {**cell, "done_as": stored.get((cell["name"], cell["repeat"]))}, "done": probes})
-    return marked
+    return [_marked(step, stored) for step in steps]
+
+
+def _marked(step: t.Mapping[str, t.Any], stored: t.Mapping[tuple[str, int], str]) -> dict[str, t.Any]:
+    rows = step["cells"] if "cells" in step else [step["cell"]]
+    marked = [{**row, "done_as": stored.get((row["name"], row["repeat"]))} for row in rows]
+    known = {**step, "cells": marked} if "cells" in step else {**step, "cell": marked[0]}
+    search, rounds = step.get("search"), step.get("rounds")
+    if not search and not rounds:
+        return known
+    limits = (search["over"], search["first"], search["last"]) if search else ("", 1, rounds["most"])
+    patterns = [(Pattern(row["name"], (row["repeat"],), *limits), row["repeat"]) for row in rows]
+    return {**known, "done": {name: sha for (name, repeat), sha in stored.items() if any(repeat == own and one.matches(name) for one, own in patterns)}}

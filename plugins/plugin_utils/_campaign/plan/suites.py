@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.matrix import CELL_KEYS_OF_A_MATRIX, matrix_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
-_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides"}
+_SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides", "purge"}
 _CELL_KEYS = {"name", "job", "fill"} | CELL_KEYS_OF_A_MATRIX
 
 #: How the targets of a host take turns.
@@ -88,6 +88,7 @@ class Suite:
     :param apart: every host at its own pace; only hosts that were declared to share an array start their cells together.
     :param requires: ``file`` or ``device`` if every target must be one.
     :param size: bytes of a target that are used where the target does not set it.
+    :param purge: whether it is meant for drives that were purged; only targets that allow it are.
     """
 
     name: str
@@ -97,6 +98,7 @@ class Suite:
     apart: bool = False
     requires: str | None = None
     size: int | None = None
+    purge: bool = False
 
 
 def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] = ()) -> Suite:
@@ -117,6 +119,8 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
         raise BadInput(f"{where}: 'hosts' must be {TOGETHER} or {APART}.")
     if given.get("requires") not in (None, "file", "device"):
         raise BadInput(f"{where}: 'requires' must be file or device.")
+    if not isinstance(given.get("purge", False), bool):
+        raise BadInput(f"{where}: 'purge' must be true or false.")
     size = given.get("size")
     cells = _deciding(_cells(given, where), given.get("decides"), where, inherited="decides" not in suites[name])
     if not any(cell.measures_garbage_collection for cell in cells) and any(cell.pause and cell.pause.measured for cell in cells):
@@ -128,6 +132,7 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
         cells = [cell for cell in cells if any(fnmatch.fnmatchcase(cell.name, str(pattern)) for pattern in only)]
         if not cells:
             raise BadInput(f"{where}: none of its cells is called {listed(only)}.")
+    _check_rounds(cells, where)
     return Suite(
         name=name,
         description=str(given.get("description") or ""),
@@ -136,7 +141,39 @@ def read_suite(name: str, suites: t.Mapping[str, t.Any], only: t.Sequence[str] =
         apart=given.get("hosts") == APART,
         requires=given.get("requires"),
         size=None if size is None else parse_size(size, item=where, option="size"),
+        purge=given.get("purge", False),
     )
+
+
+def in_rounds(cells: t.Sequence[SuiteCell]) -> list[tuple[SuiteCell, ...]]:
+    """The cells in their order, those together that are measured in the same rounds."""
+    found: list[tuple[SuiteCell, ...]] = []
+    for cell in cells:
+        if found and _is_same_series(found[-1][0].rounds, cell.rounds):
+            found[-1] = (*found[-1], cell)
+        else:
+            found.append((cell,))
+    return found
+
+
+def _is_same_series(one: Rounds | None, other: Rounds | None) -> bool:
+    # What is tracked is that of the cell that decides; by default it depends on the job.
+    return bool(one and other and other.decided_by and dataclasses.replace(one, track=other.track) == other)
+
+
+def _check_rounds(cells: t.Sequence[SuiteCell], where: str) -> None:
+    """Rounds over several cells have the one that decides among them, once."""
+    for group in in_rounds(cells):
+        rounds = group[0].rounds
+        if rounds is None or not rounds.decided_by:
+            continue
+        if rounds.decided_by not in [cell.name for cell in group]:
+            raise BadInput(
+                f"{where}, cell {group[0].name}: its rounds are decided by {rounds.decided_by}, which is not among the cells of these rounds: they must follow "
+                "one another with equal 'rounds', and fio_benchmark_only must not leave it out."
+            )
+        if len({cell.repeats for cell in group}) > 1:
+            raise BadInput(f"{where}, cell {group[0].name}: all cells of the same rounds must have the same 'repeats'.")
 
 
 def _deciding(cells: t.Sequence[SuiteCell], decides: t.Any, where: str, *, inherited: bool) -> list[SuiteCell]:
@@ -263,7 +300,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         share=_share(row.get("share", 100), where),
         pause=read_pause(row["pause"] if "pause" in row else suite.get("pause"), where),
         search=None if row.get("search") is None else read_search(row["search"], checked, where),
-        rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where),
+        rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where, name),
         measures_garbage_collection=row.get("measures_garbage_collection", False),
     )
 

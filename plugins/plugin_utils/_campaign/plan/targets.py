@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 import typing as t
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from ansible.module_utils.parsing.convert_bool import boolean
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._purge.plan import CHOICES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import mapping
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
 
@@ -27,7 +29,7 @@ ASSUMED_IOPS = 500_000
 
 #: What the module that measures needs of a target; the rest is for the plan.
 _FOR_THE_HOST = ("device", "file", "allow_data_loss", "identity", "size")
-_FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance")
+_FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance", "allow_purge", "purge_method")
 
 _ENDURANCE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([GTP]?)(?:BW?)?\s*$", re.IGNORECASE)
 _ENDURANCE_UNITS = {"G": 10**9, "": 10**12, "T": 10**12, "P": 10**15}
@@ -45,6 +47,7 @@ class CampaignTarget:
     :param write_rate: bytes per second that it takes at most; ``write_iops``: writes per second.
     :param assumed: which of the two the user did not give.
     :param endurance: bytes that may be written in its lifetime; ``None`` if not given.
+    :param purge: what the module ``purge`` is given of it; ``None`` if its user does not allow that.
     """
 
     label: str
@@ -56,6 +59,7 @@ class CampaignTarget:
     write_iops: float = ASSUMED_IOPS
     assumed: tuple[str, ...] = ("write_rate", "write_iops")
     endurance: int | None = None
+    purge: t.Mapping[str, t.Any] | None = None
 
     def share(self, percent: int, cell: str) -> CampaignTarget:
         """The first ``percent`` of it.
@@ -121,7 +125,25 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
         write_iops=rates["write_iops"] or ASSUMED_IOPS,
         assumed=tuple(key for key, value in rates.items() if not value),
         endurance=_endurance(given, where),
+        purge=_purge(given, given_to_host, where),
     )
+
+
+def _purge(given: t.Mapping[str, t.Any], given_to_host: t.Mapping[str, t.Any], where: str) -> dict[str, t.Any] | None:
+    try:
+        allowed = boolean(given.get("allow_purge", False))
+    except TypeError:
+        raise BadInput(f"{where}: 'allow_purge' must be true or false.") from None
+    if not allowed:
+        return None
+    if "device" not in given_to_host:
+        raise BadInput(f"{where}: 'allow_purge' is for a 'device', a whole drive; a file cannot be purged.")
+    asked = given.get("purge_method", "auto")
+    if asked not in CHOICES:
+        nearest = difflib.get_close_matches(str(asked), CHOICES, 1, 0)[0]
+        raise BadInput(f"{where}: 'purge_method' is '{asked}', and must be one of {', '.join(CHOICES)}; nearest is {nearest}.")
+    method = {"method": asked} if "purge_method" in given else {}
+    return {**{key: given_to_host[key] for key in ("device", "allow_data_loss", "identity") if key in given_to_host}, "allow_purge": True, **method}
 
 
 def _check_host_options(given_to_host: dict[str, t.Any], where: str) -> None:

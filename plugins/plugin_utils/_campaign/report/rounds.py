@@ -73,7 +73,7 @@ def rounds_of(rows: Rows) -> list[RoundsRun]:
     for one in rows.measurements:
         if one.rounds:
             try:
-                run = _run(one.host, one.variant, one.cell, one.repeat, mapping(parse_json(one.rounds)))
+                run = run_of(one.host, one.variant, one.cell, one.repeat, mapping(parse_json(one.rounds)))
             except ResultsError:
                 # Tables may have been copied from elsewhere.
                 continue
@@ -83,8 +83,12 @@ def rounds_of(rows: Rows) -> list[RoundsRun]:
     return sorted(found.values(), key=lambda run: (natural(run.cell), order[run.variant], run.host, run.repeat))
 
 
-def _run(host: str, variant: str, cell: str, repeat: int, recorded: t.Mapping[str, t.Any]) -> RoundsRun | None:
+def run_of(host: str, variant: str, cell: str, repeat: int, recorded: t.Mapping[str, t.Any]) -> RoundsRun | None:
+    """The rounds of a cell as its host reported them; ``None`` if that is not what it should be, or another cell of the same rounds decides."""
     raw = recorded.get("values")
+    # Of several cells in the same rounds the one that decides is described.
+    if recorded.get("decided_by") not in (None, cell):
+        return None
     values = [number(value) for value in raw[:_MOST_ROUNDS]] if isinstance(raw, list) else []
     if not values or any(value is None for value in values) or not isinstance(recorded.get("steady"), bool):
         return None

@@ -62,6 +62,9 @@ def _rounds(record: CellRecord) -> str:
     values = found.get("values")
     if not isinstance(values, list) or not isinstance(found.get("steady"), bool):
         return ""
+    # Of several cells in the same rounds one sentence is enough.
+    if found.get("decided_by") not in (None, record.key.cell):
+        return ""
     what = f"{plain(found.get('what'), 12)} of {plain(found.get('track'), 8)}"
     state = "steady" if found["steady"] else "not steady"
     excursion, slope = (_percent(found.get(key)) for key in ("excursion", "slope"))

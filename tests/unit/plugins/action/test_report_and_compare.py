@@ -50,6 +50,12 @@ def folder(tmp_path_factory):
     return write_campaign(tmp_path_factory.mktemp("results") / "2026-11-22T0600Z", 2, cells=6, seconds=20)
 
 
+def test_snia_page_is_written_on_request(folder):
+    result, printed = run(report_action, path=str(folder), files=["snia"])
+    assert {name: path.rpartition("/")[2] for name, path in result["files"].items()} == {"snia": "snia.html", "snia_markdown": "snia.md"}
+    assert "not recorded" in (folder / "reports" / "snia.md").read_text() and "snia.html" in printed[-1]
+
+
 def test_files_are_written_on_request(folder):
     result, printed = run(report_action, path=str(folder), files=["html", "markdown", "csv"], prices=[{"price": 100}])
     assert result["changed"] is True

@@ -74,12 +74,22 @@ def test_iodepth_varies_in_every_section_of_a_job():
 
 def test_round_cells():
     (step,) = read({"kind": "rounds", "cell": cell("p"), "rounds": {"most": 120}}).steps
-    assert [fio_order.round_of(step, number).cell.key.cell for number in (1, 99, 120)] == ["p.round-01", "p.round-99", "p.round-120"]
+    assert [fio_order.round_of(step, number, step.cells[0]).cell.key.cell for number in (1, 99, 120)] == ["p.round-01", "p.round-99", "p.round-120"]
+
+
+def test_rounds_over_several_cells():
+    (step,) = read({"kind": "rounds", "cells": [cell("a"), cell("b")], "rounds": {"most": 7, "decided_by": "b"}}).steps
+    assert [fio_order.round_of(step, 2, one).cell.key.cell for one in step.cells] == ["a.round-02", "b.round-02"]
+    assert [one.cell.key.cell for one in fio_order.edges(step)] == ["a.round-07", "b.round-07"]
+    (single,) = read({"kind": "rounds", "cell": cell("a"), "rounds": {"most": 7}}).steps
+    assert fio_order.seconds_of(step) == 2 * fio_order.seconds_of(single), "one after another"
 
 
 @pytest.mark.parametrize(
     ("steps", "words"),
     [
+        ([{"kind": "rounds", "cells": [cell("a"), cell("b")]}], "a: decided_by of rounds must be one of the cells"),
+        ([{"kind": "rounds", "cell": cell("a"), "rounds": {"decided_by": "c"}}], "decided_by of rounds must be one of the cells .* not 'c'"),
         (["x"], "Step 0 must be a dictionary with"),
         ([{"cells": [cell()], "when": 5}], "and when is not supported"),
         ([{"kind": "loop"}], "kind must be one of"),

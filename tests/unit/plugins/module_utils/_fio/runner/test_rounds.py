@@ -82,3 +82,29 @@ def test_tracked_values():
     meta = {"summary": {"write": {"iops": 5.0, "bw_bytes": 4096, "lat": {"mean_ns": None}, "clat": {"mean_ns": 9.0}}, "read": None}}
     assert [rounds.value_of(meta, Rounds(what=what)) for what in rounds.FIGURES] == [5.0, 4096, 9.0]
     assert rounds.value_of(meta, Rounds(track="read")) is None and rounds.value_of({"summary": None}, Rounds()) is None
+
+
+# -- several cells in each round
+
+
+def test_cells_that_follow_have_the_window_of_the_one_that_decides():
+    wanted = Rounds(decided_by="w")
+    decided = rounds.conclude([500, 100, 101, 99, 100, 100], wanted)
+    followed = rounds.follow([9, 10, 20, 30, 40, 50], wanted, decided)
+    assert (followed["steady"], followed["first_of_window"], followed["window"], followed["average"]) == (True, 2, [10, 20, 30, 40, 50], 30)
+    assert (followed["excursion"], followed["slope"], followed["decided_by"]) == (None, None, "w")
+    assert rounds.follow([9, 10, None, 30, 40, 50], wanted, decided)["average"] is None, "a missing round is not 0"
+    assert rounds.follow([9, None, 20], wanted, rounds.conclude([1, 2, 3], wanted))["average"] is None, "no window"
+
+
+def test_a_single_cell_is_described_as_before_there_were_several():
+    assert "decided_by" not in Rounds().to_dict() and Rounds(decided_by="w").to_dict()["decided_by"] == "w"
+
+
+@pytest.mark.parametrize(("what", "total"), [("iops", 400.0), ("bandwidth", 4000.0), ("latency", 175.0)])
+def test_totals_of_reads_and_writes(what, total):
+    read = {"iops": 100.0, "bw_bytes": 1000.0, "lat": {"n": 10, "mean_ns": 100.0}}
+    write = {"iops": 300.0, "bw_bytes": 3000.0, "lat": {"n": 30, "mean_ns": 200.0}}
+    assert rounds.total_of({"summary": {"read": read, "write": write}}, what) == total
+    assert rounds.total_of({"summary": None}, what) is None
+    assert rounds.total_of({"summary": {"read": {"iops": None, "bw_bytes": None, "lat": None}}}, what) is None

@@ -562,6 +562,17 @@ def test_rounds_that_never_become_steady(rig):
     assert rig.meta("p")["rounds"]["steady"] is False and len(rig.runs) == 8
 
 
+def test_rounds_over_several_cells(rig):
+    # Round by round, the cell that follows before the one that decides.
+    rig.behave(rates=[9, 5000, 10, 1000, 20, 1010, 30, 990, 40, 1000, 50, 1005, 1, 1])
+    cells = [{"name": name, "target": {"device": "/dev/sdb"}, "job": JOB} for name in ("f", "d")]
+    rows = rig.finish({"kind": "rounds", "cells": cells, "rounds": {"most": 8, "decided_by": "d"}})
+    assert len(rig.runs) == 12 and states(rows)[-1] == ("d", 1, "ok", False)
+    followed, decided = rig.meta("f"), rig.meta("d")
+    assert (decided["rounds"]["first_of_window"], decided["rounds"]["average"]) == (2, 1001.0)
+    assert (followed["state"], followed["rounds"]["first_of_window"], followed["rounds"]["average"]) == ("ok", 2, 30.0)
+
+
 # -- files
 
 

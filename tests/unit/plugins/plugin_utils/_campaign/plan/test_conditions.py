@@ -141,6 +141,13 @@ def test_default_rounds_follow_snia():
     assert read_rounds({}, job(rw="randread"), "here").track == "read"
 
 
+def test_cells_that_follow_need_not_have_the_direction_that_decides():
+    assert read_rounds({"decided_by": "w"}, job(rw="randread"), "here", "r").track == "write"
+    assert read_rounds({"decided_by": "w"}, job(), "here", "w").as_step("w.disk")["decided_by"] == "w.disk"
+    with pytest.raises(BadInput, match="a direction in which the job does I/O"):
+        read_rounds({"decided_by": "r", "track": "write"}, job(rw="randread"), "here", "r")
+
+
 @pytest.mark.parametrize(
     ("reported", "options", "sentence"),
     [
@@ -152,6 +159,7 @@ def test_default_rounds_follow_snia():
         ({"range": 2}, {}, "'range' must be a number from"),
         ({"slope": 0}, {}, "'slope' must be a number from"),
         ({"rounds": 3}, {}, "'rounds' is not supported"),
+        ({"decided_by": 3}, {}, "'decided_by' must be the name of the cell"),
         ({}, {"runtime": 0, "number_ios": 5}, "must set 'runtime'"),
         ([], {}, "must be a dictionary"),
     ],

@@ -88,6 +88,11 @@ def test_totals_and_their_assumptions_are_listed():
     assert "Assumed where a target does not set it: write_rate 3 GB/s, write_iops 500000 writes/s." in text_of({"device": "/dev/a"})
 
 
+def test_drives_that_are_purged_are_listed():
+    assert "Purged before the first cell: /dev/disk/by-id/ata-A." in text_of({**DISK, "allow_purge": True}, purge=True)
+    assert "Purged" not in text_of(DISK, purge=True) and "Purged" not in text_of({**DISK, "allow_purge": True})
+
+
 def test_unknown_values_are_reported():
     text = text_of({"device": "/dev/a", "endurance": 1}, cells=[{"name": "fill", "fill": True, "job": {"rw": "write"}}])
     assert rows(text)["fill"][3:] == ["unknown", "-", "unknown", "-"]

@@ -304,3 +304,21 @@ def test_one_repeat_has_the_order_of_its_pass():
 
     assert passes[1] == [("b", 2), ("a", 2)]
     assert [run for one in passes for run in one] == names(whole)
+
+
+def test_stored_rounds_of_several_cells_are_marked():
+    rounds = {"decided_by": "b", "most": 7}
+    suite = {"cells": [{"name": name, "job": TIMED, "rounds": rounds} for name in ("a", "b")]}
+    [step] = [one.to_dict() for one in plan_of(suite).steps]
+    [marked] = mark_done(
+        [step], {("a", 1): "1" * 64, ("a.round-07", 1): "2" * 64, ("b.round-01", 1): "3" * 64, ("b.round-08", 1): "4" * 64, ("a.round-01", 2): "5"}
+    )
+    assert [cell["done_as"] for cell in marked["cells"]] == ["1" * 64, None]
+    assert marked["done"] == {"a.round-07": "2" * 64, "b.round-01": "3" * 64}
+
+
+def test_rounds_that_reads_decide_are_those_of_all_cells():
+    rounds = {"decided_by": "r"}
+    suite = {"cells": [{"name": "w", "job": TIMED, "rounds": rounds}, {"name": "r", "job": {**TIMED, "rw": "randread"}, "rounds": rounds}]}
+    [step] = [one.to_dict() for one in plan_of(suite).steps]
+    assert [cell["name"] for cell in step["cells"]] == ["w", "r"] and step["rounds"]["track"] == "read"

@@ -122,6 +122,17 @@ def test_cell_selection_by_pattern():
         (cell(share="70%"), "'share' is the percentage"),
         (cell(search={"limit": "1ms"}, rounds={}), "both 'search' and 'rounds'"),
         (cell(fill=True, rounds={}), "neither 'search' nor 'rounds'"),
+        ({"purge": "yes", **job()}, "'purge' must be true or false"),
+        (cell(rounds={"decided_by": "other"}), "decided by other, which is not among the cells of these rounds"),
+        (
+            {
+                "cells": [
+                    {**cell(rounds={"decided_by": "a"})["cells"][0], "name": "a", "repeats": 2},
+                    {**cell(rounds={"decided_by": "a"})["cells"][0], "name": "b"},
+                ]
+            },
+            "must have the same 'repeats'",
+        ),
         (cell(pause={"garbage_collection": "measured"}), "a garbage collection that no cell measures"),
     ],
 )

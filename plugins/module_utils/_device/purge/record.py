@@ -1,0 +1,71 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What this host knows of the purge of each of its drives: a file for each, written before a purge begins and when it is over.
+
+A file that says ``running`` without a process behind it is a purge that was killed. The runner of measurements copies the file into its results.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import hashlib
+import json
+import typing as t
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+
+FOLDER = "var/lib/cachefleet/purges"
+RUNNING, DONE, FAILED = "running", "done", "failed"
+_LONGEST = 64 * 1024
+
+
+@dataclass(frozen=True)
+class PurgeRecord:
+    """One purge. Times in seconds since the epoch.
+
+    :param identity: serial number, WWN or name of the drive.
+    :param once: what it was made for, for example a campaign; empty if it was for nothing in particular.
+    :param state: ``running``, ``done`` or ``failed``; ``message``: how it ended.
+    :param reads: what the drive returned afterwards.
+    """
+
+    identity: str
+    device: str
+    method: str
+    once: str
+    state: str
+    started: float
+    finished: float | None = None
+    reads: str = ""
+    message: str = ""
+
+    def to_dict(self) -> dict[str, t.Any]:
+        return asdict(self)
+
+
+def write_record(record: PurgeRecord, root: Path = Path("/")) -> None:
+    """:raises CommandFailed: if it cannot be written."""
+    replace_file(_path(record.identity, root), json.dumps(record.to_dict()) + "\n", mode=0o600)
+
+
+def read_record(identity: str | None, root: Path = Path("/")) -> PurgeRecord | None:
+    """The last purge of a drive; ``None`` if none is known, or the file is damaged."""
+    if not identity:
+        return None
+    try:
+        with _path(identity, root).open(encoding="utf-8") as file:
+            found = json.loads(file.read(_LONGEST))
+        record = PurgeRecord(**{name: found[name] for name in PurgeRecord.__dataclass_fields__})
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return record if record.identity == identity else None
+
+
+def _path(identity: str, root: Path) -> Path:
+    return root / FOLDER / f"{hashlib.sha256(identity.encode()).hexdigest()[:32]}.json"

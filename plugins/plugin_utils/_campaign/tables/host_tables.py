@@ -60,14 +60,32 @@ class Written(t.NamedTuple):
 def host_digest(host: Path) -> str:
     """Changes whenever a result or a plan of the host does: ``meta.json`` has the hashes of the other files."""
     found = hashlib.sha256(f"{TABLES_SCHEMA}\n".encode())
-    for folder, folders, files in os.walk(host):
-        folders.sort()
-        for name in (META_FILE, PLAN_FILE):
-            if name in files:
-                with contextlib.suppress(OSError), open(os.path.join(folder, name), "rb") as file:
-                    found.update(f"{os.path.relpath(folder, host)}/{name}\n".encode(errors="replace"))
-                    found.update(hashlib.sha256(file.read()).digest())
+    for name in _described(host):
+        with contextlib.suppress(OSError), open(f"{host}/{name}", "rb") as file:
+            found.update(f"{name}\n".encode(errors="replace"))
+            found.update(hashlib.sha256(file.read()).digest())
     return found.hexdigest()
+
+
+def _described(host: Path) -> t.Iterator[str]:
+    """Where the plan of each variant and the ``meta.json`` of each measurement can be, in the folder of a host.
+
+    The folders of the measurements, with nearly all files of a campaign, are not listed: of a thousand hosts that took longer than reading.
+    """
+    for variant in _folders_in(f"{host}"):
+        yield f"{variant}/{PLAN_FILE}"
+        for cell in _folders_in(f"{host}/{variant}"):
+            for repeat in _folders_in(f"{host}/{variant}/{cell}"):
+                yield f"{variant}/{cell}/{repeat}/{META_FILE}"
+
+
+def _folders_in(folder: str) -> list[str]:
+    """Their names; links are not followed."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
 
 
 class HostWriter:

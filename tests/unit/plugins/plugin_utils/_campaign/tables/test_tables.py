@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import out
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import seconds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import host_digest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
@@ -358,6 +359,19 @@ def test_only_changed_hosts_are_rewritten(campaign):
     found = ingest(campaign, workers=1)
     assert (found.written, found.unchanged, found.cells) == (("host0001",), ("host0000",), 20)
     assert {name.split("host=")[1][:8] for name, stamp in stamps(campaign).items() if stamp != before[name]} == {"host0001"}
+
+
+@pytest.mark.parametrize("name", ["writeback/plan.json", "writeback/randread-64k-qd1/1/meta.json"])
+def test_digest_changes_with_plans_and_results_only(campaign, name):
+    host = campaign / "host0001"
+    before = host_digest(host)
+    (host / "writeback/elsewhere").symlink_to(campaign / "host0000/writeback/randread-64k-qd1")
+    (host / "writeback/randread-64k-qd1/notes.txt").write_text("beside the results")
+    assert host_digest(host) == before
+    (host / name).write_text((host / name).read_text() + " ")
+    changed = host_digest(host)
+    (host / name).unlink()
+    assert len({before, changed, host_digest(host)}) == 3
 
 
 def test_dry_run_writes_nothing(campaign):

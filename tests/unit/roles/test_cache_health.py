@@ -118,13 +118,11 @@ def test_worse_findings_reach_the_command_and_its_failure_is_reported(tmp_path):
 
 @pytest.fixture
 def controller(tmp_path):
-    """A controller on which the timer can be set up by anyone."""
+    """A controller on which the timer can be set up by anyone. Its hosts do not exist: a task that is not for the controller would fail."""
     script(tmp_path / "bin/systemctl", _SYSTEMCTL)
     script(tmp_path / "bin/ansible-playbook-of-test", "#!/bin/sh\n")
     (tmp_path / "units").mkdir()
-    (tmp_path / "play.yml").write_text(
-        yaml.safe_dump([{"hosts": "all", "gather_facts": False, "connection": "local", "roles": [{"role": "cachefleet.storage.cache_health"}]}])
-    )
+    (tmp_path / "play.yml").write_text(yaml.safe_dump([{"hosts": "all", "gather_facts": False, "roles": [{"role": "cachefleet.storage.cache_health"}]}]))
 
     def run(*arguments, **timer):
         settings = {

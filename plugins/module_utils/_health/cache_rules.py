@@ -97,8 +97,8 @@ def _metadata(cache: CacheState, limits: Limits) -> t.Iterator[Finding]:
     used = round(100 * cache.metadata_used / cache.metadata_size, 1)
     if used >= limits.metadata:
         words = (
-            f"{_label(cache)} uses {used:g}% of the {format_size(cache.metadata_size)} for its metadata (the limit is {limits.metadata}%): when they are full, it"
-            " becomes read-only. Create the cache anew with more metadata or larger blocks."
+            f"{_label(cache)} uses {used:g}% of the {format_size(cache.metadata_size)} for its metadata (the limit is {limits.metadata}%): when it is"
+            " full, the cache becomes read-only. Create the cache anew with more metadata or larger blocks."
         )
         yield Finding("warning", cache.name, "cache_metadata", words, used, limits.metadata)
 

@@ -63,10 +63,11 @@ def zfs_families(zfs: ZfsHealth) -> t.Iterator[Family]:
     pools = [sample for pool in zfs.pools for sample in states((("pool", pool.name),), "state", pool.state, _STATES)]
     yield family("cachefleet_zfs_pool_state", "gauge", "1 for the present state of the pool.", pools)
     tops = [(_vdev(pool.name, vdev.name), word, vdev) for pool, word, vdev in zfs.vdevs(LOGS, CACHE)]
+    known = {labels for labels, _word, _top in tops}
     present = [sample for labels, _word, vdev in tops for sample in states(labels, "state", vdev.state, _STATES)]
     yield family("cachefleet_zfs_vdev_state", "gauge", "1 for the present state of a log or cache device.", present)
     for name, about in (("allocated", "Used part of a log or cache device."), ("free", "Free part of a log or cache device.")):
-        rows = [(_vdev(*key), getattr(space, name)) for key, space in zfs.space.items() if _vdev(*key) in {labels for labels, _word, _vdev in tops}]
+        rows = [(labels, getattr(space, name)) for labels, space in ((_vdev(*key), space) for key, space in zfs.space.items()) if labels in known]
         yield family(f"cachefleet_zfs_vdev_{name}_bytes", "gauge", about, rows)
     errors = [
         ((*_vdev(pool.name, leaf.name), ("kind", kind)), count)

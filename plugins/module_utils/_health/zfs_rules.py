@@ -103,7 +103,7 @@ def _l2arc_errors(zfs: ZfsHealth, passed: t.Mapping[str, int]) -> t.Iterator[Fin
         since = "the last reading" if name in passed else "ZFS was loaded"
         count = passed.get(name, zfs.arc.get(name, 0))
         if count:
-            words = f"The cache devices of ZFS (L2ARC) had {count} {what} since {since}: the data was read from the pool instead. Check the health of these devices."
+            words = f"The cache devices of ZFS (L2ARC) had {count} {what} since {since}: the data was read from the pool instead. Check these devices."
             yield Finding("warning", "zfs l2arc", "zfs_l2arc_errors", words, count, 0)
 
 

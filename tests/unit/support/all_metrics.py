@@ -46,6 +46,6 @@ def names_of(text: str) -> set[str]:
 def labels_of(text: str) -> dict[str, set[str]]:
     """The labels of each series in a file, by its name (of a histogram with ``_bucket``, ``_sum`` and ``_count``)."""
     found: dict[str, set[str]] = {}
-    for name, inside in re.findall(r"^([a-z_]+)(?:\{(.*)\})? \S+$", text, flags=re.MULTILINE):
+    for name, inside in re.findall(r"^([a-z0-9_]+)(?:\{(.*)\})? \S+$", text, flags=re.MULTILINE):
         found.setdefault(name, set()).update(re.findall(r'(\w+)="', inside))
     return found

@@ -29,6 +29,8 @@ def test_cache_status_is_parsed_by_its_field_counts():
     )
     assert (status.read_hits, status.read_misses, status.write_hits, status.write_misses) == (265, 59, 8271, 1969)
     assert (status.read_only, status.needs_check) == (False, False)
+    # Blocks of 8 sectors.
+    assert (status.metadata_used, status.metadata_size) == (15 * 4096, 2048 * 4096)
 
 
 def test_mq_policy_with_ignored_settings_and_needs_check():

@@ -9,7 +9,8 @@ import json
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import verdicts
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, read_questions
@@ -142,6 +143,13 @@ def test_verdicts_of_mounted_devices_are_read_on_request(host, monkeypatch):
         found = [(one["severity"], one["subject"]) for one in result["findings"] if one["check"] == "verdict"]
         assert found == ([("warning", "/dev/disk/by-id/ata-DATA")] if verdict == "at_risk" else [])
     assert look(host, [()])[0]["verdicts"] == {}
+
+    def broken(*_arguments):
+        raise CommandFailed("The stack cannot be read.")
+
+    monkeypatch.setattr(verdicts, "read_stack", broken)
+    result, _slept = look(host, [()], verdicts=True)
+    assert result["verdicts"] == {} and "The stack cannot be read." in result["problems"]
 
 
 def test_second_reading_of_one_run_does_not_count_for_the_average(host):

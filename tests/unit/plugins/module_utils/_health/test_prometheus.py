@@ -143,7 +143,9 @@ def test_metadata_of_a_cache():
     ],
 )
 def test_controller_metrics(unit, policy, state, volumes):
-    controller = Controller("storcli", "0", model="9361-8i", serial="SV1", firmware="24.21", protection=unit, volumes=(Volume("1", write=Policy(policy, policy)),))
+    controller = Controller(
+        "storcli", "0", model="9361-8i", serial="SV1", firmware="24.21", protection=unit, volumes=(Volume("1", write=Policy(policy, policy)),)
+    )
     samples, _kinds = parse(of(controllers=[controller]))
     here = (("controller", "0"), ("provider", "storcli"))
     states = {dict(labels)["state"]: value for (name, labels), value in samples.items() if name == "cachefleet_controller_protection_state"}

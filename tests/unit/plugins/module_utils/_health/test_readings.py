@@ -92,7 +92,7 @@ def test_traffic_of_device_with_decreased_counters_is_omitted():
 
 def test_readings_survive_json_and_file_round_trip(tmp_path):
     taken = readings(FLASHCACHE, 100.5, counters=BEFORE, traffic={"dm-5": traffic(1, 2, 3, 4, 5)}, shares=(0.25,))
-    taken = Readings(taken.time, taken.boot, taken.caches, {"S1": {"reallocated": 3}})
+    taken = Readings(taken.time, taken.boot, taken.caches, {"S1": {"reallocated": 3}}, {"l2_hits": 5}, ("warning cache_hits x",))
     assert from_dict(json.loads(json.dumps(taken.to_dict()))) == taken
     assert taken.caches[key_of(FLASHCACHE)].histogram == CASE_C
     (tmp_path / "health.json").write_text(json.dumps(taken.to_dict()))
@@ -121,6 +121,7 @@ def test_undamaged_readings_are_valid():
     [
         *("{", "[]", "3", "{}", '{"version": 1}'),
         *(damaged(version=99), damaged(time="x"), damaged(caches={"a": 3}), damaged(caches=[]), damaged(drives={"a": [1]})),
+        *(damaged(zfs=[1]), damaged(zfs={"hits": "x"}), damaged(problems=3)),
         *(damaged_cache(counters={"x": "y"}), damaged_cache(traffic={"d": {"x": 1}}), damaged_cache(histogram={"x": 1}), damaged_cache(dirty_shares=["x"])),
     ],
 )

@@ -119,6 +119,18 @@ def test_dirty_share_limits_for_average_and_maximum(dirty, average, found):
     assert of_cache(dirty=dirty * GIB, average=average) == found
 
 
+@pytest.mark.parametrize(("used", "size", "found"), [(79, 100, False), (80, 100, True), (100, 100, True), (None, 100, False), (9, None, False), (0, 0, False)])
+def test_metadata_that_is_nearly_full_is_a_warning(used, size, found):
+    assert of_cache(metadata_used=used, metadata_size=size) == ([("warning", "cache_metadata")] if found else [])
+    assert of_cache(metadata_used=used, metadata_size=size, limits=Limits(metadata=101)) == []
+
+
+def test_message_about_metadata_states_amount_and_consequence():
+    (finding,) = cache_findings(cache(metadata_used=7 << 20, metadata_size=8 << 20), CacheActivity(), Diagnosis(), (None, 0), Limits())
+    assert finding.message.startswith("lvm_cache vg0/images uses 87.5% of the 8 MiB for its metadata (the limit is 80%): when it is full, the cache becomes")
+    assert (finding.value, finding.limit) == (87.5, 80)
+
+
 @pytest.mark.parametrize("changes", [{"dirty": None}, {"size": None, "dirty": 5}])
 def test_unknown_dirty_share_gives_no_finding(changes):
     assert of_cache(**changes) == []

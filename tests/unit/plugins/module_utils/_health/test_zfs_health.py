@@ -178,7 +178,9 @@ def test_faulted_log_is_critical():
 
 
 def test_pool_that_is_being_rebuilt_is_a_warning():
-    status = _STATUS.replace(" state: ONLINE", " state: DEGRADED").replace("\t    /dev/sda1 ", "\t    replacing-0     DEGRADED     0     0     0\n\t      /dev/sda1 ")
+    status = _STATUS.replace(" state: ONLINE", " state: DEGRADED").replace(
+        "\t    /dev/sda1 ", "\t    replacing-0     DEGRADED     0     0     0\n\t      /dev/sda1 "
+    )
     assert found(status)[0] == [("warning", "zfs_pool_state", "zfs:tank")]
     assert found(_STATUS.replace(" state: ONLINE", " state: SUSPENDED"))[0] == [("critical", "zfs_pool_state", "zfs:tank")]
 

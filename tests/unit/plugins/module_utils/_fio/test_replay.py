@@ -105,7 +105,7 @@ def test_another_log_is_another_workload():
     assert read(UNTIMED).workload_sha256 == read(UNTIMED.replace("/dev/sdq", "/dev/sdr")).workload_sha256, "where it was recorded does not matter"
     requested = _requested({"read_iolog": replayed(UNTIMED).file_name, "iodepth": "4"})
     assert requested["rw"] == f"replay {replayed(UNTIMED).sha256[:12]}"
-    assert (requested["bs"], requested["bs_bytes"], requested["iodepth"]) == ("as recorded", None, 4)
+    assert (requested["bs"], requested["bs_bytes"], requested["iodepth"]) == ("recorded", None, 4)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def main() -> int:
             path = folder / f"report_{name}.png"
             top, bottom = part.bounding_box(), end.bounding_box()
             height = bottom["y"] + bottom["height"] - top["y"]
-            clip = {"x": top["x"] - MARGIN, "y": top["y"] + page.evaluate("scrollY"), "width": top["width"] + 2 * MARGIN, "height": height + MARGIN}
+            clip = {"x": top["x"] - MARGIN, "y": top["y"] + page.evaluate("scrollY"), "width": top["width"] + 2 * MARGIN, "height": height}
             page.screenshot(path=path, full_page=True, clip=clip)
             print(f"{path}: {path.stat().st_size} bytes")
             if path.stat().st_size > LARGEST:

@@ -73,13 +73,14 @@ test-long: packages venv ## the long forms: every ansible-core, every proof on r
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
 
 .PHONY: lint
-lint: venv ## ruff, yamllint, ansible-lint, licences, changelog, argument specifications of roles
+lint: venv ## ruff, yamllint, ansible-lint, licences, changelog, documentation, argument specifications of roles
 	@echo "== ruff"; ruff format --check .; ruff check .
 	@echo "== argument specifications of roles"; scripts/role-specs --check
 	@echo "== READMEs of roles"; scripts/role-readmes --check
 	@echo "== yamllint"; yamllint --strict .
 	@echo "== reuse"; reuse lint --quiet || reuse lint
 	@echo "== antsibull-changelog"; antsibull-changelog lint
+	@echo "== antsibull-docs"; antsibull-docs lint-collection-docs --plugin-docs --validate-collection-refs=self --skip-rstcheck .
 	@echo "== ansible-lint"; ansible-lint --offline --profile production
 
 .PHONY: unit

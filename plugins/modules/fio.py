@@ -95,6 +95,8 @@ options:
           - Options that refer to files, run commands or change the host, options that are unknown to the collection, and engines that
             do not use the target's path are refused.
           - A job must not exceed O(cells[].target.size), which is computed from all of its options.
+          - C(read_iolog) is the content of a log that fio recorded with C(write_iolog). Its I/Os are done on O(cells[].target), whatever files
+            it names.
         type: dict
         required: true
   replace:
@@ -141,6 +143,15 @@ EXAMPLES = r"""
           jobs:
             - {name: random, rw: randread, bs: 4k, iodepth: 32}
             - {name: sequential, rw: read, bs: 1M, stonewall: true}
+
+- name: Replay what an application did, as recorded by fio, on an empty volume
+  cachefleet.storage.fio:
+    campaign: replay
+    host: "{{ inventory_hostname }}"
+    cells:
+      - name: oltp
+        target: {device: /dev/vg0/scratch, size: 20G}
+        job: {read_iolog: "{{ lookup('ansible.builtin.file', 'oltp.log') }}", ioengine: libaio, iodepth: 16, direct: 1}
 """
 
 RETURN = r"""

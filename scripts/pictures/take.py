@@ -16,11 +16,11 @@ from pathlib import Path
 from playwright import sync_api as playwright
 
 #: What is in each picture: from the top of a section to the end of its first chart, or of another of its elements.
-PARTS = {"answer": ("section#answer", ".chart"), "curves": ("section#curves", ".chart"), "series": ("section#series", ".chart")}
+PARTS = {"answer": ("section#answer", ".chart"), "curves": ("section#curves", ".chart")}
 #: Bytes: the pictures are part of the repository and of the collection.
 LARGEST = 60_000
-#: Pixels of the CSS; a table of results is legible in it without scrolling.
-WIDTH = 900
+#: Pixels of the CSS: of the page, in which a table of results is legible without scrolling, and around what is in a picture.
+WIDTH, MARGIN = 900, 12
 
 
 def main() -> int:
@@ -42,7 +42,8 @@ def main() -> int:
             path = folder / f"report_{name}.png"
             top, bottom = part.bounding_box(), end.bounding_box()
             height = bottom["y"] + bottom["height"] - top["y"]
-            page.screenshot(path=path, full_page=True, clip={**top, "y": top["y"] + page.evaluate("scrollY"), "height": height})
+            clip = {"x": top["x"] - MARGIN, "y": top["y"] + page.evaluate("scrollY"), "width": top["width"] + 2 * MARGIN, "height": height}
+            page.screenshot(path=path, full_page=True, clip=clip)
             print(f"{path}: {path.stat().st_size} bytes")
             if path.stat().st_size > LARGEST:
                 print(f"{path} is larger than {LARGEST} bytes.", file=sys.stderr)

@@ -250,8 +250,6 @@ def files_of(run: Run, text: str, folder: Path) -> dict[str, bytes]:
         files["fio.json.gz"] = run.report
     if run.other_output.strip():
         files["fio.stderr.gz"] = run.other_output.encode()
-    for number, log in enumerate(sorted(folder.glob("*.iolog")), start=1):
-        files[f"replay_{number}.log.gz"] = log.read_bytes()
     for pattern in ("series_*.log", "*_series.log"):
         for log in sorted(folder.glob(pattern)):
             files[f"{log.name}.gz"] = log.read_bytes()

@@ -6,8 +6,8 @@
 """Logs of I/O that fio has recorded (``write_iolog``), read, checked, and written anew for the one target of a cell.
 
 fio opens and writes whatever files a log names, at whatever offsets. So fio never gets the log of the user: it gets one that is written
-here from the checked I/Os, with one name for all of them, which ``replay_redirect`` replaces by the target. Its file name contains its
-SHA-256, so that it is part of the job.
+here from the checked I/Os, all of them on the target of the cell. ``replay_redirect`` alone would not be enough: fio 2 ignores it in such
+a log. The SHA-256 of the log, without the path of the target, is its file name, so that it is part of the job.
 
 Source: fio's HOWTO (Trace file format) and ``iolog.c`` of 3.33. A line is ``[TIME] FILE ACTION [OFFSET LENGTH]``; version 3 begins
 with a time in microseconds, of which fio waits for the difference to the line before, unless that one is 0. In version 2 the time of
@@ -55,7 +55,8 @@ _LARGEST_OFFSET = 2**63 - 1
 #: Of all I/Os together, in seconds: 7 days.
 _LONGEST = 7 * 86400
 _PACKED = "packed:"
-_TARGET = "target"
+#: What stands for the target in a log that is stored; fio reads names of at most 256 bytes.
+_TARGET, _LONGEST_PATH = "target", 255
 _BLKTRACE = re.compile("\\A(?:\x07tae|eat\x07)|\ufffdtae")
 _HEADER = re.compile(r"fio version ([0-9]+) iolog\Z")
 _FILE_ACTIONS = frozenset({"add", "open", "close"})
@@ -77,7 +78,7 @@ class LoggedIo(t.NamedTuple):
 class Replay:
     """What a section replays.
 
-    :param text: the log that fio gets.
+    :param text: the log that is stored, and that fio gets with the path of its target (:meth:`on_target`).
     :param directions: of its I/Os.
     :param end: the first byte behind all of its I/Os; syncs reach nowhere.
     :param ios: how many there are, without syncs.
@@ -102,6 +103,17 @@ class Replay:
     def file_name(self) -> str:
         """How the job file names it, in the folder of the run."""
         return f"{self.sha256}.iolog"
+
+    def on_target(self, path: str) -> str:
+        """The log that fio gets.
+
+        :param path: of the target, as the job file names it.
+        :raises BadInput: if a line of a log cannot carry it.
+        """
+        if len(path.encode()) > _LONGEST_PATH or path.split() != [path]:
+            raise BadInput(f"The path {path!r} contains blanks or is too long for a log of I/O ({LOG}).", item=path)
+        header, *lines = self.text.splitlines()
+        return "\n".join([header, *(line.replace(_TARGET, path, 1) for line in lines)]) + "\n"
 
     @property
     def writes(self) -> bool:

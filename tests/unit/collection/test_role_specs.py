@@ -59,6 +59,16 @@ def test_changed_module_is_reported_and_then_written(copy):
     assert options(copy, "block_cache")["block_cache_caches"]["options"]["associativity"]["default"] == 1024
 
 
+def test_every_role_has_the_example_of_its_readme(copy):
+    for role in (copy / "roles").iterdir():
+        main = yaml.safe_load((role / "meta/argument_specs.yml").read_text())["argument_specs"]["main"]
+        assert f"```yaml\n{main['examples'].rstrip()}\n```" in (role / "README.md").read_text()
+    replace(copy / "scripts/role-readmes.yml", "Cache a slow volume on an SSD", "Cache a volume on an SSD")
+    assert "roles/block_cache/meta/argument_specs.yml differs" in run(copy, "--check").stdout
+    assert run(copy).returncode == 0
+    assert "Cache a volume on an SSD" in (copy / "roles/block_cache/meta/argument_specs.yml").read_text()
+
+
 def test_options_of_two_modules_are_referenced_by_role_path(copy):
     controller = options(copy, "raid_cache")["raid_cache_controllers"]["options"]
     (text,) = controller["maxcache"]["options"]["allow_unprotected"]["description"]

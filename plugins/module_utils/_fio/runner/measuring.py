@@ -179,7 +179,7 @@ class Measuring:
         text = fio_job.render(cell.job, given.facts, series=series, without=fio.abilities.without, added=added)
         (folder / "job.fio").write_text(text)
         for name, log in cell.job.replays.items():
-            (folder / name).write_text(log.text)
+            (folder / name).write_text(log.on_target(given.facts.path))
         if given.note:
             text = fio_job.render(cell.job, facts, series=series, without=fio.abilities.without, added=added) + given.note + "\n"
         report = folder / "fio.json"
@@ -311,6 +311,7 @@ class Measuring:
         self.note_written(one.requested, meta)
         meta["notes"] += [*one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
+        files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in enumerate(cell.job.replays.values(), start=1)})
         sides = (("before", before), ("after", after))
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
         files["device-stats.json"] = to_json({"schema": SCHEMA, **stats})

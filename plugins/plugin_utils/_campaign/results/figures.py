@@ -145,7 +145,7 @@ def _requested(job: t.Mapping[str, str]) -> _Values:
     options = {**_DEFAULTS, **{_OTHER_NAMES.get(name, name): value for name, value in job.items()}}
     if _LOG in job:
         # Its directions and sizes are in the log, whose hash is in its name: another log is another workload.
-        options = {**options, "rw": f"replay {job[_LOG][:_HASH]}", "bs": "as recorded"}
+        options = {**options, "rw": f"replay {job[_LOG][:_HASH]}", "bs": "recorded"}
     mixed = _MIXES.match(options["rw"])
     return {
         "rw": text(options["rw"]),

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import shutil
 import struct
 import subprocess
@@ -70,6 +71,12 @@ def test_fio_gets_a_log_of_the_target_only():
     assert f"\nread_iolog={log.sha256}.iolog\n" in text
     assert "\nreplay_redirect=/dev/dm-3\n" in text
     assert "sdq" not in text + log.text
+    # fio 2 does not redirect what a log of version 2 or 3 names.
+    assert {line.split()[1] for line in log.on_target("/dev/dm-3").splitlines()[1:]} == {"/dev/dm-3"}
+    assert log.on_target("target") == log.text
+    for path in ("/dev/a b", "/dev/" + "x" * 256, "/dev/a\n/dev/b", ""):
+        with pytest.raises(BadInput, match="contains blanks or is too long for a log of I/O"):
+            log.on_target(path)
 
 
 def test_log_without_times_is_one_that_every_fio_reads():
@@ -105,7 +112,7 @@ def test_another_log_is_another_workload():
     assert read(UNTIMED).workload_sha256 == read(UNTIMED.replace("/dev/sdq", "/dev/sdr")).workload_sha256, "where it was recorded does not matter"
     requested = _requested({"read_iolog": replayed(UNTIMED).file_name, "iodepth": "4"})
     assert requested["rw"] == f"replay {replayed(UNTIMED).sha256[:12]}"
-    assert (requested["bs"], requested["bs_bytes"], requested["iodepth"]) == ("as recorded", None, 4)
+    assert (requested["bs"], requested["bs_bytes"], requested["iodepth"]) == ("recorded", None, 4)
 
 
 @pytest.mark.parametrize(
@@ -254,13 +261,21 @@ def test_recorded_log_is_replayed_on_the_target_only(tmp_path, engine):
     assert row["summary"]["read"]["total_ios"] + row["summary"]["write"]["total_ios"] == 64
     assert recorded.stat().st_mtime_ns == before, "the file that the log names is not touched"
     assert (tmp_path / "target").stat().st_size == 256 * KIB
+    assert (place / "job.fio").read_text().count(hashlib.sha256(gzip.decompress((place / "replay_1.log.gz").read_bytes())).hexdigest()) == 1
     sent = gzip.decompress((place / "replay_1.log.gz").read_bytes()).decode()
     assert sent.count(" target ") == len(log.read_text().splitlines()) - 1
     assert str(recorded) not in sent + (place / "job.fio").read_text()
 
 
 @needs_fio
-def test_data_lands_where_the_log_says_and_nowhere_else(tmp_path):
+@pytest.mark.parametrize("redirects", [True, False])
+def test_data_lands_where_the_log_says_and_nowhere_else(tmp_path, monkeypatch, redirects):
+    """Also with a fio that does not redirect, as fio 2."""
+    render = fio_job.render
+    without = "replay_redirect=/proc"
+    monkeypatch.setattr(
+        fio_job, "render", lambda *these, **those: render(*these, **those) if redirects else render(*these, **those).replace(without, "; /proc")
+    )
     log = "fio version 3 iolog\n5 /dev/sda open\n5 /dev/sda write 8192 4096\n150005 /dev/sda write 65536 8192\n"
     row, _place = run_order(tmp_path, {"file": str(tmp_path / "t"), "size": 128 * KIB}, {"read_iolog": log})
     assert row["state"] == "ok", row["reason"]

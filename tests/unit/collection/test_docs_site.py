@@ -1,0 +1,62 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""``scripts/build-docs``: every link of a guide leads to a page of the web site, or to a file of the repository."""
+
+from __future__ import annotations
+
+import importlib.machinery
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).resolve().parents[3]
+SCRIPT = TOP / "scripts/build-docs"
+
+pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts of the repository are not part of a built collection")
+
+
+@pytest.fixture(scope="module")
+def script():
+    loader = importlib.machinery.SourceFileLoader("build_docs", str(SCRIPT))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("build_docs", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    ("page", "link", "place"),
+    [
+        ("README.md", "docs/plan.md", "guides/plan.md"),
+        ("docs/plan.md", "../README.md#principles", "../index.md#principles"),
+        ("docs/cases/a.md", "../sweep.md", "../sweep.md"),
+        ("docs/report.md", "pictures/report_answer.png", "pictures/report_answer.png"),
+        ("README.md", "docs/pictures/report_answer.png", "guides/pictures/report_answer.png"),
+        ("docs/plan.md", "../plugins/modules/plan.py", "https://github.com/cachefleet/storage/blob/main/plugins/modules/plan.py"),
+        ("README.md", "inventories/example_rack", "https://github.com/cachefleet/storage/tree/main/inventories/example_rack"),
+        ("README.md", "https://docs.ansible.com/x", "https://docs.ansible.com/x"),
+        ("README.md", "#principles", "#principles"),
+    ],
+)
+def test_links_are_those_of_the_site(script, page, link, place):
+    assert script.with_links(f"a [b]({link}) c", TOP / page) == f"a [b]({place}) c"
+
+
+def test_link_to_nowhere_is_an_error_that_names_it(script):
+    with pytest.raises(script.BrokenLink, match=r"docs/plan\.md: the link plans\.md leads to a file that does not exist"):
+        script.with_links("[x](plans.md#a)", TOP / "docs/plan.md")
+
+
+def test_links_of_all_guides_lead_somewhere(script):
+    pages = [TOP / "README.md", *(TOP / "docs").rglob("*.md")]
+    assert len(pages) > 30
+    for page in pages:
+        script.with_links(page.read_text(), page)
+
+
+def test_pictures_are_small(script):
+    sizes = {path.name: path.stat().st_size for path in (TOP / "docs/pictures").iterdir()}
+    assert sizes
+    assert max(sizes.values()) <= 60_000, sizes

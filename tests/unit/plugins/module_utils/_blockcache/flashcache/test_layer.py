@@ -895,7 +895,7 @@ def test_another_record_at_the_former_place_is_set_aside(tmp_path):
     place = flashcache_remains.place_of("fc0", tmp_path)
     former = tmp_path / "var/lib/cachefleet.storage" / place.name
     former.parent.mkdir(parents=True)
-    former.write_text(json.dumps({"device": SSD2, "digest": "2"}))
+    former.write_text(f'{{"device": "{SSD2}", "digest": "2"}}')
     assert f"it is kept as {place}.former" in flashcache_remains.conflict_of("fc0", tmp_path)
     flashcache_remains.note_remains("fc0", None, tmp_path)
     assert flashcache_remains.read_remains("fc0", tmp_path) == flashcache_remains.Remains()

@@ -37,7 +37,7 @@ from pathlib import Path
 REVERT_AFTER = 60
 FAULTS = ("none", "large", "down", "controller", "module")
 MTUS = {"eth0": (1300, 1400, 1500, 2000, 9000), "eth1": (1500, 4200, 8700, 9000)}
-JOURNAL = "/var/lib/cachefleet.storage/storage_network/journal.json"
+JOURNAL = "/var/lib/cachefleet/storage_network/journal.json"
 #: What waits in the machine. Arguments: interface, fault, seconds after the change.
 WATCHER = r"""
 import os, signal, subprocess, sys, time

@@ -142,4 +142,4 @@ def test_health_finding_names_the_interface_and_both_mtus():
 def test_management_interface_is_unchanged_at_runtime_and_at_boot(host):
     assert host.file("/sys/class/net/eth0/mtu").content_string.strip() == "1500"
     assert not host.file("/etc/systemd/network/00-cachefleet-mtu-eth0.link").exists
-    assert not host.file("/var/lib/cachefleet.storage/storage_network/journal.json").exists
+    assert not host.file("/var/lib/cachefleet/storage_network/journal.json").exists

@@ -40,7 +40,7 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
     """
     try:
         if text:
-            _make_folder(path.parent)
+            make_folder(path.parent)
             _replace(path, text, mode)
         elif path.exists():
             path.unlink()
@@ -51,7 +51,11 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
 
 
-def _make_folder(path: Path) -> None:
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, so that they survive a power cut.
+
+    :raises OSError: if it cannot be made.
+    """
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     # Whatever the umask is: other users must not be able to add a rule or a unit.
     for folder in reversed(missing):

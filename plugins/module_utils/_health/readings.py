@@ -21,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import dirty_share
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -164,7 +165,7 @@ def _boot(root: Path) -> str:
 def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
     """The readings in a file, or none with the reason; no file is no reason."""
     try:
-        text = read_file(root / path.lstrip("/"))
+        text = read_file(_place_of(path, root))
     except StorageError as error:
         return None, error.message
     if not text.strip():
@@ -173,6 +174,13 @@ def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
         return from_dict(json.loads(text)), ""
     except ValueError:
         return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: this run replaces it."
+
+
+def _place_of(path: str, root: Path) -> Path:
+    """The default file was in the former state folder of a host until version 0.5. It is only read there: the module changes nothing."""
+    place = root / path.lstrip("/")
+    name = place.name
+    return state_folder.present_place(name, root) if place == state_folder.place_of(name, root) else place
 
 
 def from_dict(value: t.Any) -> Readings:

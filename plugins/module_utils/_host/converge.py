@@ -80,9 +80,7 @@ class HostConvergence:
     :param allow_pending: whether steps may be left to the roles of their layers; false once these were run.
     """
 
-    def __init__(
-        self, host: Host, request: HostRequest, *, check_mode: bool, groups: t.Collection[str] = GROUPS, allow_pending: bool = True
-    ) -> None:
+    def __init__(self, host: Host, request: HostRequest, *, check_mode: bool, groups: t.Collection[str] = GROUPS, allow_pending: bool = True) -> None:
         self.host = host
         self.check_mode = check_mode
         self.allow_pending = allow_pending

@@ -96,6 +96,8 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             self.warn(warning)
         if not self.spec:
             return BcacheState(HostDevices(Devices(())))
+        for warning in filter(None, [bcache_journal.sets_conflict(self.root)]):
+            self.warn(warning)
         devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}

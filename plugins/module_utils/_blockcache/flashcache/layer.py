@@ -108,6 +108,8 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         # One that was written and not enabled is none where one should be, and one where none should be.
         units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.spec}
         remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.spec}
+        for warning in filter(None, (flashcache_remains.conflict_of(item.name, self.root) for item in self.spec)):
+            self.warn(warning)
         emptied = {item: left.device for item, left in remains.items()}
         paths = [path for item in self.spec for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
         devices, running, removing = self._read_settled(paths)

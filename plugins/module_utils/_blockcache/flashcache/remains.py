@@ -22,10 +22,10 @@ import typing as t
 from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 
-FOLDER = "var/lib/cachefleet.storage"
 #: Most signatures lie at the beginning of a device, the others (GPT, MD 1.0) at its end.
 _PART = MIB
 #: O_DIRECT requires whole logical blocks.
@@ -48,7 +48,19 @@ class Remains:
 
 def place_of(item: str, root: Path = Path("/")) -> Path:
     """The file with the note of one cache."""
-    return root / FOLDER / f"flashcache-{item}.emptying"
+    return state_folder.present_place(_name(item), root)
+
+
+def _name(item: str) -> str:
+    return f"flashcache-{item}.emptying"
+
+
+def conflict_of(item: str, root: Path = Path("/")) -> str:
+    """A sentence if another note is at the former place of these files.
+
+    :raises CommandFailed: if one cannot be read.
+    """
+    return state_folder.conflict_of(_name(item), root)
 
 
 def read_remains(item: str, root: Path = Path("/")) -> Remains:
@@ -69,7 +81,8 @@ def note_remains(item: str, remains: Remains | None, root: Path = Path("/")) -> 
     :raises CommandFailed: if it cannot be written.
     """
     text = json.dumps({"device": remains.device, "digest": remains.digest}, indent=1) + "\n" if remains is not None and remains.device else ""
-    replace_file(place_of(item, root), text, mode=0o600)
+    state_folder.adopt(_name(item), root)
+    replace_file(state_folder.place_of(_name(item), root), text, mode=0o600)
 
 
 def digest_of(path: str, root: Path = Path("/")) -> str:

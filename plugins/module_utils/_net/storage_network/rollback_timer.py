@@ -24,6 +24,7 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
@@ -32,7 +33,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange
 
-FOLDER = "var/lib/cachefleet.storage/storage_network"
+_NAME = "storage_network"
+FOLDER = f"{state_folder.FOLDER}/{_NAME}"
+#: What is kept of the former folder; all else belongs to a change that has ended.
+_KEPT = ("last.json", "log")
 #: Seconds in which a process must have started.
 _START = 30.0
 #: Seconds past its deadline in which a rollback timer has restored everything.
@@ -47,8 +51,18 @@ class RollbackTimer:
 
     def __init__(self, runner: Runner, root: Path = Path("/")) -> None:
         self.runner = runner
-        self.folder = root / FOLDER
-        self.journal = self.folder / "journal.json"
+        self.root = root
+        self._place = state_folder.place_of(_NAME, root)
+        self._former = state_folder.former_place(_NAME, root)
+
+    @property
+    def folder(self) -> Path:
+        """The former folder as long as a journal is there: the process that a former version has started reads it by its path."""
+        return self._former if (self._former / "journal.json").exists() else self._place
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "journal.json"
 
     def armed(self) -> dict[str, t.Any]:
         """The journal of a change that is not confirmed yet; empty if there is none."""
@@ -56,7 +70,8 @@ class RollbackTimer:
 
     def last(self) -> dict[str, t.Any]:
         """What was put back last: ``token``, ``reason``, ``said``; empty if nothing ever was."""
-        return rollback_program.read_json(str(self.folder / "last.json"))
+        found = [rollback_program.read_json(str(folder / "last.json")) for folder in (self._former, self._place)]
+        return max(found, key=lambda one: float(one.get("time", 0)))
 
     def arm(self, token: str, live: t.Sequence[t.Mapping[str, t.Any]], seconds: float) -> None:
         """Start the process that puts back what is there now unless :meth:`confirm` comes in time.
@@ -66,6 +81,7 @@ class RollbackTimer:
         :param seconds: from now.
         :raises CommandFailed: if it cannot be started; nothing has been changed then.
         """
+        self._adopt()
         entries = [{**entry, "routes": self._routes(str(entry["name"])) if entry.get("up") else []} for entry in live]
         program = self.folder / "rollback_program.py"
         replace_file(program, inspect.getsource(rollback_program))
@@ -85,6 +101,25 @@ class RollbackTimer:
         except StorageError:
             self.journal.unlink()
             raise
+
+    def _adopt(self) -> None:
+        """Move what a former version has left, unless a journal is there.
+
+        :raises CommandFailed: if it cannot be moved.
+        """
+        if not self._former.is_dir() or self.folder == self._former:
+            return
+        # A process that a former version has started may still be at its end.
+        with rollback_program.locked(str(self._former), GRACE) as mine:
+            if not mine or self.folder == self._former:
+                return
+            for name in sorted(os.listdir(self._former)):
+                if name not in _KEPT:
+                    with contextlib.suppress(IsADirectoryError):
+                        rollback_program.remove(str(self._former / name))
+        for name in _KEPT:
+            state_folder.adopt(f"{_NAME}/{name}", self.root)
+        state_folder.remove_empty(self._former, self.root)
 
     def _write(self, journal: t.Mapping[str, t.Any]) -> None:
         replace_file(self.journal, json.dumps(journal, indent=1) + "\n", 0o600)
@@ -158,19 +193,21 @@ class RollbackTimer:
         :raises CommandFailed: if another run goes on for longer than its journal allows.
         """
         while self.journal.exists():
-            journal = self.armed()
+            # Where this journal is: once it is gone, it is the other folder.
+            folder = self.folder
+            journal = rollback_program.read_json(str(folder / "journal.json"))
             if not journal:
-                self.journal.unlink()  # Not written by a run that changed anything: it is complete before a change is begun.
+                (folder / "journal.json").unlink(missing_ok=True)  # Not written by a run that changed anything: it is complete before a change is begun.
                 return []
             stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
                 if not repair:
                     return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} is restored first."]
-                with rollback_program.locked(str(self.folder), GRACE) as mine:
+                with rollback_program.locked(str(folder), GRACE) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
                         return self.put_back("a run ended without confirming that the host can be reached, and its rollback timer has ended")
                     if not mine:
-                        raise CommandFailed(f"Another run on this host has held {self.folder} for too long: end it.", item="rollback timer")
+                        raise CommandFailed(f"Another run on this host has held {folder} for too long: end it.", item="rollback timer")
             time.sleep(0.2)
         return []
 

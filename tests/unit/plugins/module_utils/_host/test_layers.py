@@ -175,7 +175,11 @@ def test_a_network_that_changes_is_left_to_the_play_and_what_comes_after_it_wait
     ("names", "migrating", "message"),
     [
         (ALL, False, "storage_network would still change this host after the role was run: Set storage_network. Run the playbook again."),
-        (("drive_write_cache", "lvm_cache", "block_queue"), True, "block_cache would still change this host after the role was run: Set lvm_cache. Run the playbook again."),
+        (
+            ("drive_write_cache", "lvm_cache", "block_queue"),
+            True,
+            "block_cache would still change this host after the role was run: Set lvm_cache. Run the playbook again.",
+        ),
     ],
 )
 def test_steps_that_are_left_after_the_role_was_run_are_an_error(play, names, migrating, message):

@@ -1,0 +1,68 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The first comparison of the README, as it is written there, with a small file and a short runtime."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+for library in ("numpy", "scipy", "ruptures", "duckdb", "plotly"):
+    pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
+if not shutil.which("fio"):
+    pytest.skip("fio is not installed on this machine", allow_module_level=True)
+
+_BIN = Path(sys.executable).parent
+_README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def _lines():
+    """The block of the README below its heading."""
+    section = _README.read_text().partition("## A first comparison\n")[2].partition("\n## ")[0]
+    return re.findall(r"```console\n(.*?)```", section, flags=re.DOTALL)[0].splitlines()
+
+
+def test_first_comparison_has_at_most_ten_lines():
+    assert len(_lines()) <= 10
+
+
+def test_first_comparison_ends_with_an_answer(tmp_path):
+    lines = _lines()
+    first = lines.index("$ cat > first.yml <<END")
+    variables = yaml.safe_load("\n".join(lines[first + 1 : lines.index("END")]))
+    (target,) = variables["fio_benchmark_targets"]
+    assert set(target) == {"file", "size"}
+    small = {"file": str(tmp_path / "first.fio"), "size": "16m"}
+    (tmp_path / "first.yml").write_text(json.dumps({**variables, "fio_benchmark_targets": [small]}))
+    short = {
+        "ansible_become": False,
+        "ansible_python_interpreter": sys.executable,
+        "fio_benchmark_runtime": 1,
+        "fio_benchmark_spool": str(tmp_path / "spool"),
+        "fio_benchmark_timing": {"gap": 1, "poll": 2},
+    }
+    environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+    commands = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines if line.startswith("$ ansible-playbook ")]
+    assert len(commands) == 3
+    for command in commands:
+        played = subprocess.run([*command, "-e", json.dumps(short)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        assert played.returncode == 0, played.stdout + played.stderr
+    for variant in ("before", "after"):
+        repeats = tmp_path / f"results/first/localhost/{variant}/randwrite-4k-fdatasync"
+        assert sorted(path.name for path in repeats.iterdir()) == ["1", "2", "3", "4", "5"]
+    answer = played.stdout.partition("Answer:")[2]
+    # Whatever the result is on this machine, it is a judgement, and not that there are too few repeats.
+    assert "before" in answer and "after" in answer, played.stdout
+    assert "fio_benchmark_repeats=" not in answer
+    assert (tmp_path / "results/first/reports/report.html").stat().st_size > 0

@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import NOTHING, block, counted, duration, figure, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import NOTHING, counted, duration, figure, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import runs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
@@ -203,7 +203,7 @@ def _fill(tested: Tested, row: Row) -> str:
     written, capacity = _written(row), _capacity(tested)
     amount = "an amount that was not recorded" if written is None else size(written) + (f", {written / capacity:.2f} x the capacity" if capacity else "")
     took = f" in {row.finished - row.started:,.0f} s" if row.finished is not None and row.started is not None else ""
-    job = f"sequential writes of {block(row.bs_bytes) or NOT_RECORDED}, {_load(row)}"
+    job = f"sequential writes of {_kib(row.bs_bytes)}, {_load(row)}"
     return f"{row.cell}: {job}: {amount}{took}" + ("" if row.state == "ok" else f" ({row.state})")
 
 
@@ -212,6 +212,11 @@ def _written(row: Row) -> float | None:
     if row.bytes_written:
         return row.bytes_written
     return row.bw_bytes * row.runtime_ms / 1000 if row.bw_bytes is not None and row.runtime_ms is not None else None
+
+
+def _kib(size_in_bytes: int | None) -> str:
+    """A block size as the specification writes it."""
+    return f"{size_in_bytes / _KIB:g} KiB" if size_in_bytes else NOT_RECORDED
 
 
 def _load(row: Row | None) -> str:
@@ -317,7 +322,7 @@ def _matrix(title: str, one: RoundsTest, shown: t.Callable[[CellResult], str]) -
     mixes = sorted({result.reads for result in one.results if result.reads is not None}, reverse=True)
     blocks = sorted({result.block_size for result in one.results if result.block_size}, reverse=True)
     values = {(result.block_size, result.reads): shown(result) for result in one.results}
-    rows = tuple((block(bs), *(values.get((bs, mix), NOTHING) for mix in mixes)) for bs in blocks)
+    rows = tuple((_kib(bs), *(values.get((bs, mix), NOTHING) for mix in mixes)) for bs in blocks)
     return Table(title, ("Block size", *(f"{mix}/{100 - mix}" for mix in mixes)), rows)
 
 
@@ -328,7 +333,7 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
         ("State", row.state),
         ("Written", NOT_RECORDED if written is None else size(written) + (f", {written / capacity:.2f} x the capacity" if capacity else "")),
         ("Duration", f"{row.runtime_ms / 1000:,.0f} s" if row.runtime_ms is not None else NOT_RECORDED),
-        ("Block size", block(row.bs_bytes) or NOT_RECORDED),
+        ("Block size", _kib(row.bs_bytes)),
         ("Load", _load(row)),
         ("Data pattern", _pattern(tested)),
         ("Average IOPS of the whole test", _tracked("iops", row.iops)),

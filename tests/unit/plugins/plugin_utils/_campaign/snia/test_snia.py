@@ -74,6 +74,19 @@ def test_iops_matrix_has_the_averages_of_the_tables(folder, page, cell):
     assert f"| {shown} |" in (folder / "reports/snia.md").read_text() and f"<td>{shown}</td>" in (folder / "reports/snia.html").read_text()
 
 
+@pytest.mark.parametrize(("cell", "column"), [("seq-1m-randread", "100/0"), ("seq-1m-write", "0/100")])
+def test_throughput_has_the_averages_of_the_tables(folder, page, cell, column):
+    with open_tables(folder) as database:
+        [(average,)] = database.execute("SELECT avg(bw_bytes) FROM cells WHERE starts_with(cell, ?)", [f"{cell}.round-"]).fetchall()
+    assert cell_of(page, "Throughput test", "Throughput, average", "1024 KiB", column) == f"{average / 1e6:,.1f} MB/s"
+
+
+def test_a_test_that_is_not_steady_is_reported_as_such(page):
+    found = fields(page, "Throughput test")
+    assert found["Steady state"] == "not reached after 5 rounds" and found["Measurement window"] == "rounds 1 to 5, 5 rounds"
+    assert any("steady state was not reached in 5 rounds; up to 25 rounds are required" in note for note in section(page, "Deviations").notes)
+
+
 def test_latency_tables_have_the_values_of_the_tables(folder, page):
     query = "SELECT avg(lat_mean_ns), max(lat_max_ns) FROM cells WHERE starts_with(cell, 'lat-4k-randwrite.round-') AND direction = 'write'"
     bins = (

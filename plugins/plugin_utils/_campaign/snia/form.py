@@ -275,8 +275,10 @@ def _test(tested: Tested, one: RoundsTest) -> Section:
         ("Round", name, "In the window"),
         tuple((str(place), _tracked(what, value), "yes" if place in one.window else "no") for place, value in enumerate(run.values, start=1)),
     )
-    notes = tuple(f"{result.cell}: {result.state}" for result in one.results if result.state not in ("ok", "not_steady"))
-    return Section(f"{one.title}: {run.cell}", fields, (_line(one, name),), (*tables, rounds), notes)
+    notes = [f"{result.cell}: {result.state}" for result in one.results if result.state not in ("ok", "not_steady")]
+    if what == "latency" and one.first is not None and one.first.latency_kind == "clat":
+        notes.append("The maximum and the percentile are from submission to completion; the mean includes the submission (fio's lat_percentiles was not set).")
+    return Section(f"{one.title}: {run.cell}", fields, (_line(one, name),), (*tables, rounds), tuple(notes))
 
 
 def _line(one: RoundsTest, name: str) -> Line:

@@ -25,7 +25,8 @@ if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _COLUMNS = (
-    "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "total_ios", "runtime_ms", "lat_n", "lat_mean_ns", "lat_max_ns",
+    "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "total_ios", "runtime_ms", "latency_kind", "lat_n",
+    "lat_mean_ns", "lat_max_ns",
     "rw", "bs_bytes", "ioengine", "iodepth", "numjobs", "rwmixread", "direct", "asked_runtime", "target", "target_identity", "target_size", "model",
     "firmware", "fio_version", "kernel", "started", "finished", "bytes_written", "rounds", "stack_before", "path",
 )  # fmt: skip
@@ -59,6 +60,7 @@ class Row:
     bw_bytes: float | None
     total_ios: int | None
     runtime_ms: int | None
+    latency_kind: str | None
     lat_n: int | None
     lat_mean_ns: float | None
     lat_max_ns: float | None

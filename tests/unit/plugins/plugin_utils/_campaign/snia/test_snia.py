@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -100,6 +101,14 @@ def test_latency_tables_have_the_values_of_the_tables(folder, page):
     total = sum(count for _bin, count in counts)
     shown = cell_of(page, "Latency test", "99.999 %", "4 KiB", "0/100")
     assert shown == f"too few I/Os ({total:,} of 1,536,569)", "a percentile is hidden where its rank is not known"
+
+
+def test_kinds_of_latency_are_not_mixed_silently(folder, page):
+    assert section(page, "Latency test").notes[0].startswith("The maximum and the percentile are from submission to completion")
+    with open_tables(folder) as database:
+        [tested] = read_tested(database, folder)
+    tested.rows = [dataclasses.replace(row, latency_kind="lat") for row in tested.rows]
+    assert section(form.form_of(tested, CAMPAIGN), "Latency test").notes == ()
 
 
 def test_99_999_percent_latency_of_enough_ios(folder):

@@ -93,7 +93,7 @@ def tests_of(tested: Tested) -> list[RoundsTest]:
             continue
         cells = [one for one in tested.rows if one.found and one.found.get("decided_by") == decided_by] if decided_by else [row]
         results = tuple(_result(tested, one, run) for one in cells)
-        first = next((one for one in tested.rows if one.cell.startswith(f"{row.cell}.round-") and one.direction), None)
+        first = next((one for one in tested.rows if one.cell.startswith(f"{row.cell}.round-") and one.direction in ("read", "write")), None)
         found.append(RoundsTest(run.what, run, results, first))
     return found
 

@@ -118,9 +118,10 @@ def _first(tested: Tested, name: str) -> t.Any:
 
 
 def _capacity(tested: Tested) -> int | None:
-    """Of the device: what the host saw of the whole target, else of the one drive below it."""
-    whole = number(mapping(tested.meta.get("target")).get("size"))
-    if whole:
+    """Of the device: what the host saw of the whole target, else of the one drive below it, also below a file."""
+    target = mapping(tested.meta.get("target"))
+    whole = number(target.get("size"))
+    if whole and target.get("kind") != "file":
         return int(whole)
     return tested.drives[0].size if len(tested.drives) == 1 else None
 
@@ -347,12 +348,12 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
     total, rows = 0.0, []
     # A day has 1440 minutes: the table has every so many of them, the chart has all.
     every = -(-len(one.minutes) // _MOST_MINUTES)
-    for place, (minute, iops, bandwidth) in enumerate(one.minutes):
-        total += 60 * bandwidth
+    for place, (minute, iops, bandwidth, moved) in enumerate(one.minutes):
+        total += moved
         if place % every == 0 or place == len(one.minutes) - 1:
             rows.append((str(minute + 1), f"{iops:,.1f}", f"{bandwidth / 1e6:,.1f} MB/s", size(total)))
     table = Table("IOPS and throughput, average of each minute", ("Minute", "IOPS", "Throughput", "Written so far, about"), tuple(rows))
-    line = Line("IOPS by minute", "IOPS", "minute", tuple((float(minute + 1), iops) for minute, iops, _bandwidth in one.minutes))
+    line = Line("IOPS by minute", "IOPS", "minute", tuple((float(minute + 1), iops) for minute, iops, _bandwidth, _moved in one.minutes))
     notes = (f"The table has every {every}th minute.",) if every > 1 else ()
     return Section(f"Write saturation test: {row.cell}", fields, (line,), (table,), notes)
 

@@ -74,10 +74,10 @@ class RoundsTest:
 
 @dataclass(frozen=True)
 class Saturation:
-    """One write saturation test: average IOPS and bytes per second of each minute."""
+    """One write saturation test; ``minutes`` as in :class:`tested.Tested`."""
 
     row: Row
-    minutes: tuple[tuple[int, float, float], ...]
+    minutes: tuple[tuple[int, float, float, float], ...]
 
 
 def tests_of(tested: Tested) -> list[RoundsTest]:

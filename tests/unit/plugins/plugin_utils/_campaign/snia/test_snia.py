@@ -137,6 +137,9 @@ def test_write_saturation_by_the_minute(folder, page):
         ).fetchall()
     [table] = section(page, "Write saturation").tables
     assert [row[1] for row in table.rows] == [f"{iops:,.1f}" for _minute, iops in rows] and len(rows) == 3
+    with open_tables(folder) as database:
+        [(moved,)] = database.execute("SELECT sum(bw_bytes) FROM intervals WHERE cell = 'saturation-4k'").fetchall()
+    assert table.rows[-1][3] == form.size(moved), "the last minute has 30 seconds"
     assert fields(page, "Write saturation")["Written"] == "68.7 GB, 1.00 x the capacity"
 
 
@@ -149,6 +152,16 @@ def test_device_and_host_are_what_was_recorded(page):
     assert device["Capacity"] == "68.7 GB (68,719,476,736 bytes)" and device["Active range"] == "68.7 GB, 100 % of the capacity"
     assert (host["CPU"], host["Logical CPUs"], host["Memory"]) == ("AMD EPYC 7302P", "32", "137 GB")
     assert (host["Manufacturer and model"], host["Test software"], host["Operating system kernel"]) == ("Supermicro AS-1114S", "fio-3.33", "6.1.0-28-amd64")
+
+
+def test_capacity_of_a_file_is_that_of_its_drive(folder):
+    with open_tables(folder) as database:
+        [tested] = read_tested(database, folder)
+    tested.meta = {**tested.meta, "target": {"kind": "file", "size": 2**20}}
+    tested.drives = tested.drives[:1]
+    page = form.form_of(tested, CAMPAIGN)
+    assert fields(page, "Device under test")["Capacity"].endswith(f"({tested.drives[0].size:,} bytes)")
+    assert "The target is a file, not a device." in section(page, "Deviations").notes
 
 
 def test_purge_and_preconditioning(page):

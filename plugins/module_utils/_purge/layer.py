@@ -144,6 +144,9 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
                 raise
             write_record(dataclasses.replace(record, state=DONE, finished=self.now(), reads=reads), self.root)
         self.purged.add(step.item)
+        if facts.device is not None and facts.device.partitions:
+            # The kernel still has the partitions of the table that is gone.
+            self.runner.run(["blockdev", "--rereadpt", facts.path], ok=None)
         if self.runner.has("udevadm"):
             self.runner.run(["udevadm", "settle"], ok=None, timeout=180)
 

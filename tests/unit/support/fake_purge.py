@@ -52,6 +52,7 @@ class FakePurge:
         self.signatures: tuple[str, ...] = ()
         self.mountpoints: tuple[str, ...] = ()
         self.rotational = False
+        self.partitions: tuple[str, ...] = ()
         (root / "dev").mkdir(parents=True)
         for name in _TRANSPORTS:
             self.write(name, b"user data" * (SIZE // 9 + 1))
@@ -81,7 +82,7 @@ class FakePurge:
     def _device(self, name: str) -> BlockDevice:
         return BlockDevice(
             name, f"/dev/{name}", "8:0", size=SIZE, transport=_TRANSPORTS[name], serial=f"S-{name}", model="SSD", rotational=self.rotational,
-            mountpoints=self.mountpoints,
+            mountpoints=self.mountpoints, partitions=self.partitions,
         )  # fmt: skip
 
     def examine(self, _devices: Devices, target: FioTarget, *_arguments: t.Any, **_options: t.Any) -> TargetFacts:
@@ -121,6 +122,10 @@ class FakePurge:
             self.write(name, bytes([self.fill]) * SIZE)
 
     def _udevadm(self, _words: tuple[str, ...]) -> tuple[int, str, str]:
+        return 0, "", ""
+
+    def _blockdev(self, _words: tuple[str, ...]) -> tuple[int, str, str]:
+        self.partitions = ()
         return 0, "", ""
 
     def _blkdiscard(self, words: tuple[str, ...]) -> tuple[int, str, str]:

@@ -28,6 +28,8 @@ TESTS: dict[str, tuple[dict[str, tuple[str, str]], str, str, tuple[float, ...]]]
         "iops",
         (4.0, 2.0, 1.0, 1.01, 0.99, 1.02, 1.0),
     ),
+    # Reads are random: what is written here has no sequential ones.
+    "bandwidth": ({"seq-1m-randread": ("randread", "1m"), "seq-1m-write": ("write", "1m")}, "seq-1m-write", "bandwidth", (3.0, 1.0, 2.0, 1.0, 3.0)),
     "latency": ({f"lat-4k-{rw}": (rw, "4k") for rw in ("randread", "randwrite")}, "lat-4k-randwrite", "latency", (1.0, 1.01, 0.99, 1.0, 1.0)),
 }
 

@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import NOTHING, block, counted, duration, figure, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import NOTHING, counted, duration, figure, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import runs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
@@ -118,9 +118,10 @@ def _first(tested: Tested, name: str) -> t.Any:
 
 
 def _capacity(tested: Tested) -> int | None:
-    """Of the device: what the host saw of the whole target, else of the one drive below it."""
-    whole = number(mapping(tested.meta.get("target")).get("size"))
-    if whole:
+    """Of the device: what the host saw of the whole target, else of the one drive below it, also below a file."""
+    target = mapping(tested.meta.get("target"))
+    whole = number(target.get("size"))
+    if whole and target.get("kind") != "file":
         return int(whole)
     return tested.drives[0].size if len(tested.drives) == 1 else None
 
@@ -203,7 +204,7 @@ def _fill(tested: Tested, row: Row) -> str:
     written, capacity = _written(row), _capacity(tested)
     amount = "an amount that was not recorded" if written is None else size(written) + (f", {written / capacity:.2f} x the capacity" if capacity else "")
     took = f" in {row.finished - row.started:,.0f} s" if row.finished is not None and row.started is not None else ""
-    job = f"sequential writes of {block(row.bs_bytes) or NOT_RECORDED}, {_load(row)}"
+    job = f"sequential writes of {_kib(row.bs_bytes)}, {_load(row)}"
     return f"{row.cell}: {job}: {amount}{took}" + ("" if row.state == "ok" else f" ({row.state})")
 
 
@@ -212,6 +213,11 @@ def _written(row: Row) -> float | None:
     if row.bytes_written:
         return row.bytes_written
     return row.bw_bytes * row.runtime_ms / 1000 if row.bw_bytes is not None and row.runtime_ms is not None else None
+
+
+def _kib(size_in_bytes: int | None) -> str:
+    """A block size as the specification writes it."""
+    return f"{size_in_bytes / _KIB:g} KiB" if size_in_bytes else NOT_RECORDED
 
 
 def _load(row: Row | None) -> str:
@@ -270,8 +276,10 @@ def _test(tested: Tested, one: RoundsTest) -> Section:
         ("Round", name, "In the window"),
         tuple((str(place), _tracked(what, value), "yes" if place in one.window else "no") for place, value in enumerate(run.values, start=1)),
     )
-    notes = tuple(f"{result.cell}: {result.state}" for result in one.results if result.state not in ("ok", "not_steady"))
-    return Section(f"{one.title}: {run.cell}", fields, (_line(one, name),), (*tables, rounds), notes)
+    notes = [f"{result.cell}: {result.state}" for result in one.results if result.state not in ("ok", "not_steady")]
+    if what == "latency" and one.first is not None and one.first.latency_kind == "clat":
+        notes.append("The maximum and the percentile are from submission to completion; the mean includes the submission (fio's lat_percentiles was not set).")
+    return Section(f"{one.title}: {run.cell}", fields, (_line(one, name),), (*tables, rounds), tuple(notes))
 
 
 def _line(one: RoundsTest, name: str) -> Line:
@@ -317,7 +325,7 @@ def _matrix(title: str, one: RoundsTest, shown: t.Callable[[CellResult], str]) -
     mixes = sorted({result.reads for result in one.results if result.reads is not None}, reverse=True)
     blocks = sorted({result.block_size for result in one.results if result.block_size}, reverse=True)
     values = {(result.block_size, result.reads): shown(result) for result in one.results}
-    rows = tuple((block(bs), *(values.get((bs, mix), NOTHING) for mix in mixes)) for bs in blocks)
+    rows = tuple((_kib(bs), *(values.get((bs, mix), NOTHING) for mix in mixes)) for bs in blocks)
     return Table(title, ("Block size", *(f"{mix}/{100 - mix}" for mix in mixes)), rows)
 
 
@@ -328,7 +336,7 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
         ("State", row.state),
         ("Written", NOT_RECORDED if written is None else size(written) + (f", {written / capacity:.2f} x the capacity" if capacity else "")),
         ("Duration", f"{row.runtime_ms / 1000:,.0f} s" if row.runtime_ms is not None else NOT_RECORDED),
-        ("Block size", block(row.bs_bytes) or NOT_RECORDED),
+        ("Block size", _kib(row.bs_bytes)),
         ("Load", _load(row)),
         ("Data pattern", _pattern(tested)),
         ("Average IOPS of the whole test", _tracked("iops", row.iops)),
@@ -340,12 +348,12 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
     total, rows = 0.0, []
     # A day has 1440 minutes: the table has every so many of them, the chart has all.
     every = -(-len(one.minutes) // _MOST_MINUTES)
-    for place, (minute, iops, bandwidth) in enumerate(one.minutes):
-        total += 60 * bandwidth
+    for place, (minute, iops, bandwidth, moved) in enumerate(one.minutes):
+        total += moved
         if place % every == 0 or place == len(one.minutes) - 1:
             rows.append((str(minute + 1), f"{iops:,.1f}", f"{bandwidth / 1e6:,.1f} MB/s", size(total)))
     table = Table("IOPS and throughput, average of each minute", ("Minute", "IOPS", "Throughput", "Written so far, about"), tuple(rows))
-    line = Line("IOPS by minute", "IOPS", "minute", tuple((float(minute + 1), iops) for minute, iops, _bandwidth in one.minutes))
+    line = Line("IOPS by minute", "IOPS", "minute", tuple((float(minute + 1), iops) for minute, iops, _bandwidth, _moved in one.minutes))
     notes = (f"The table has every {every}th minute.",) if every > 1 else ()
     return Section(f"Write saturation test: {row.cell}", fields, (line,), (table,), notes)
 

@@ -17,6 +17,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rounds import RoundsRun, run_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import percentiles
 
 if t.TYPE_CHECKING:
@@ -34,14 +35,12 @@ _FILL = "fill"
 class CellResult:
     """One cell over the rounds of the window. Rates are averages of the rounds, in 1/s, bytes per second and ns.
 
-    :param values: of every round, of what the test tracks; ``None`` where a round has none.
     :param tail: 99.999th percentile of all I/Os of the window; ``None`` with fewer than ``needed`` of them.
     """
 
     cell: str
     block_size: int | None
     reads: int | None
-    values: tuple[float | None, ...]
     iops: float | None
     bandwidth: float | None
     latency: float | None
@@ -75,10 +74,10 @@ class RoundsTest:
 
 @dataclass(frozen=True)
 class Saturation:
-    """One write saturation test: average IOPS and bytes per second of each minute."""
+    """One write saturation test; ``minutes`` as in :class:`tested.Tested`."""
 
     row: Row
-    minutes: tuple[tuple[int, float, float], ...]
+    minutes: tuple[tuple[int, float, float, float], ...]
 
 
 def tests_of(tested: Tested) -> list[RoundsTest]:
@@ -94,7 +93,7 @@ def tests_of(tested: Tested) -> list[RoundsTest]:
             continue
         cells = [one for one in tested.rows if one.found and one.found.get("decided_by") == decided_by] if decided_by else [row]
         results = tuple(_result(tested, one, run) for one in cells)
-        first = next((one for one in tested.rows if one.cell.startswith(f"{row.cell}.round-") and one.direction), None)
+        first = next((one for one in tested.rows if one.cell.startswith(f"{row.cell}.round-") and one.direction in ("read", "write")), None)
         found.append(RoundsTest(run.what, run, results, first))
     return found
 
@@ -105,7 +104,7 @@ def _result(tested: Tested, conclusion: Row, run: RoundsRun) -> CellResult:
         start, _dot, end = row.cell.rpartition(".round-")
         if start == conclusion.cell and end.isdigit() and row.direction in ("read", "write"):
             rounds.setdefault(int(end), []).append(row)
-    window = [] if run.first is None else [rounds.get(number, []) for number in range(run.first, run.first + run.window)]
+    window = [] if run.first is None else [rounds.get(place, []) for place in range(run.first, run.first + run.window)]
     parts = [row for one in window for row in one]
     first = next((row for one in rounds.values() for row in one), conclusion)
     bins: dict[int, int] = {}
@@ -117,10 +116,10 @@ def _result(tested: Tested, conclusion: Row, run: RoundsRun) -> CellResult:
         cell=conclusion.cell,
         block_size=first.bs_bytes,
         reads=first.reads,
-        values=tuple(_total(rounds.get(number, []), run.what) for number in range(1, len(run.values) + 1)),
         iops=_average([_total(one, "iops") for one in window]),
         bandwidth=_average([_total(one, "bandwidth") for one in window]),
-        latency=_average([_total(one, "latency") for one in window]),
+        # As its host tracked it: what the application waits, also where the tables have the time from submission to completion.
+        latency=number(conclusion.found.get("average")) if run.what == "latency" else None,
         slowest=max((row.lat_max_ns for row in parts if row.lat_max_ns is not None), default=None),
         tail=tail.value,
         samples=tail.samples,
@@ -132,12 +131,8 @@ def _total(rows: t.Sequence[Row], what: str) -> float | None:
     """Reads and writes of one round together."""
     if not rows:
         return None
-    if what != "latency":
-        rates = [row.iops if what == "iops" else row.bw_bytes for row in rows]
-        return None if None in rates else sum(t.cast("list[float]", rates))
-    if any(not row.lat_n or row.lat_mean_ns is None for row in rows):
-        return None
-    return sum(t.cast(float, row.lat_mean_ns) * (row.lat_n or 0) for row in rows) / sum(row.lat_n or 0 for row in rows)
+    rates = [row.iops if what == "iops" else row.bw_bytes for row in rows]
+    return None if None in rates else sum(t.cast("list[float]", rates))
 
 
 def _average(values: t.Sequence[float | None]) -> float | None:

@@ -25,7 +25,8 @@ if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 _COLUMNS = (
-    "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "total_ios", "runtime_ms", "lat_n", "lat_mean_ns", "lat_max_ns",
+    "host", "variant", "cell", "repeat", "direction", "state", "reason", "iops", "bw_bytes", "total_ios", "runtime_ms", "latency_kind", "lat_n",
+    "lat_mean_ns", "lat_max_ns",
     "rw", "bs_bytes", "ioengine", "iodepth", "numjobs", "rwmixread", "direct", "asked_runtime", "target", "target_identity", "target_size", "model",
     "firmware", "fio_version", "kernel", "started", "finished", "bytes_written", "rounds", "stack_before", "path",
 )  # fmt: skip
@@ -59,6 +60,7 @@ class Row:
     bw_bytes: float | None
     total_ios: int | None
     runtime_ms: int | None
+    latency_kind: str | None
     lat_n: int | None
     lat_mean_ns: float | None
     lat_max_ns: float | None
@@ -117,7 +119,7 @@ class Tested:
     """Everything of one target of one host in one variant.
 
     :param meta: of its first measurement with files; ``job``: the text of that of its last one.
-    :param minutes: IOPS and bytes per second by the minute, of cells without rounds.
+    :param minutes: of cells without rounds by the minute: its number, average IOPS and bytes per second, and the bytes of all its seconds.
     :param bins: added latencies of reads and writes, by cell.
     """
 
@@ -127,7 +129,7 @@ class Tested:
     rows: list[Row] = field(default_factory=list)
     drives: list[Drive] = field(default_factory=list)
     settings: list[tuple[str, str]] = field(default_factory=list)
-    minutes: dict[str, list[tuple[int, float, float]]] = field(default_factory=dict)
+    minutes: dict[str, list[tuple[int, float, float, float]]] = field(default_factory=dict)
     bins: dict[str, dict[int, int]] = field(default_factory=dict)
     meta: t.Mapping[str, t.Any] = field(default_factory=dict)
     job: str = ""
@@ -177,13 +179,13 @@ def _add_figures(database: DuckDBPyConnection, one: Tested) -> None:
     """Series of cells that are not rounds, and the histograms of rounds."""
     names = {row.cell for row in one.rows}
     series = (
-        "SELECT cell, second // 60 AS minute, avg(iops), avg(bw_bytes) FROM (SELECT cell, second, sum(iops) AS iops, sum(bw_bytes) AS bw_bytes FROM intervals "
-        "WHERE host = ? AND variant = ? AND repeat = 1 AND direction IN ('read', 'write') AND NOT contains(cell, '.round-') GROUP BY cell, second) "
-        "GROUP BY cell, minute ORDER BY cell, minute"
+        "SELECT cell, second // 60 AS minute, avg(iops), avg(bw_bytes), sum(bw_bytes) FROM (SELECT cell, second, sum(iops) AS iops, sum(bw_bytes) AS bw_bytes "
+        "FROM intervals WHERE host = ? AND variant = ? AND repeat = 1 AND direction IN ('read', 'write') AND NOT contains(cell, '.round-') "
+        "GROUP BY cell, second) GROUP BY cell, minute ORDER BY cell, minute"
     )
-    for cell, minute, iops, bandwidth in database.execute(series, [one.host, one.variant]).fetchall():
+    for cell, minute, iops, bandwidth, moved in database.execute(series, [one.host, one.variant]).fetchall():
         if cell in names and iops is not None:
-            one.minutes.setdefault(cell, []).append((minute, iops, bandwidth or 0.0))
+            one.minutes.setdefault(cell, []).append((minute, iops, bandwidth or 0.0, moved or 0.0))
     bins = (
         "SELECT cell, bin_ns, sum(count) FROM histograms WHERE host = ? AND variant = ? AND repeat = 1 AND direction IN ('read', 'write') "
         "GROUP BY cell, bin_ns ORDER BY cell, bin_ns"

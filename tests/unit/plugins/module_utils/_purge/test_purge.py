@@ -84,6 +84,12 @@ def test_requested_methods(host, device, method, words):
     assert words in host.changes[-1] and erased(host, device.rsplit("/", 1)[-1])
 
 
+def test_partitions_that_are_gone_are_forgotten(host):
+    host.partitions = ("sda1",)
+    run(host, drive())
+    assert host.changes[-1] == "blockdev --rereadpt /dev/sda" and host.partitions == ()
+
+
 def test_nvme_without_format_is_sanitized(host):
     host.nvme["oacs"] = 0
     assert run(host, drive(NVME))[1]["drives"][0]["purge"]["method"] == "nvme_sanitize"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 import pytest
@@ -74,6 +75,19 @@ def test_iops_matrix_has_the_averages_of_the_tables(folder, page, cell):
     assert f"| {shown} |" in (folder / "reports/snia.md").read_text() and f"<td>{shown}</td>" in (folder / "reports/snia.html").read_text()
 
 
+@pytest.mark.parametrize(("cell", "column"), [("seq-1m-randread", "100/0"), ("seq-1m-write", "0/100")])
+def test_throughput_has_the_averages_of_the_tables(folder, page, cell, column):
+    with open_tables(folder) as database:
+        [(average,)] = database.execute("SELECT avg(bw_bytes) FROM cells WHERE starts_with(cell, ?)", [f"{cell}.round-"]).fetchall()
+    assert cell_of(page, "Throughput test", "Throughput, average", "1024 KiB", column) == f"{average / 1e6:,.1f} MB/s"
+
+
+def test_a_test_that_is_not_steady_is_reported_as_such(page):
+    found = fields(page, "Throughput test")
+    assert found["Steady state"] == "not reached after 5 rounds" and found["Measurement window"] == "rounds 1 to 5, 5 rounds"
+    assert any("steady state was not reached in 5 rounds; up to 25 rounds are required" in note for note in section(page, "Deviations").notes)
+
+
 def test_latency_tables_have_the_values_of_the_tables(folder, page):
     query = "SELECT avg(lat_mean_ns), max(lat_max_ns) FROM cells WHERE starts_with(cell, 'lat-4k-randwrite.round-') AND direction = 'write'"
     bins = (
@@ -87,6 +101,14 @@ def test_latency_tables_have_the_values_of_the_tables(folder, page):
     total = sum(count for _bin, count in counts)
     shown = cell_of(page, "Latency test", "99.999 %", "4 KiB", "0/100")
     assert shown == f"too few I/Os ({total:,} of 1,536,569)", "a percentile is hidden where its rank is not known"
+
+
+def test_kinds_of_latency_are_not_mixed_silently(folder, page):
+    assert section(page, "Latency test").notes[0].startswith("The maximum and the percentile are from submission to completion")
+    with open_tables(folder) as database:
+        [tested] = read_tested(database, folder)
+    tested.rows = [dataclasses.replace(row, latency_kind="lat") for row in tested.rows]
+    assert section(form.form_of(tested, CAMPAIGN), "Latency test").notes == ()
 
 
 def test_99_999_percent_latency_of_enough_ios(folder):
@@ -115,6 +137,9 @@ def test_write_saturation_by_the_minute(folder, page):
         ).fetchall()
     [table] = section(page, "Write saturation").tables
     assert [row[1] for row in table.rows] == [f"{iops:,.1f}" for _minute, iops in rows] and len(rows) == 3
+    with open_tables(folder) as database:
+        [(moved,)] = database.execute("SELECT sum(bw_bytes) FROM intervals WHERE cell = 'saturation-4k'").fetchall()
+    assert table.rows[-1][3] == form.size(moved), "the last minute has 30 seconds"
     assert fields(page, "Write saturation")["Written"] == "68.7 GB, 1.00 x the capacity"
 
 
@@ -127,6 +152,16 @@ def test_device_and_host_are_what_was_recorded(page):
     assert device["Capacity"] == "68.7 GB (68,719,476,736 bytes)" and device["Active range"] == "68.7 GB, 100 % of the capacity"
     assert (host["CPU"], host["Logical CPUs"], host["Memory"]) == ("AMD EPYC 7302P", "32", "137 GB")
     assert (host["Manufacturer and model"], host["Test software"], host["Operating system kernel"]) == ("Supermicro AS-1114S", "fio-3.33", "6.1.0-28-amd64")
+
+
+def test_capacity_of_a_file_is_that_of_its_drive(folder):
+    with open_tables(folder) as database:
+        [tested] = read_tested(database, folder)
+    tested.meta = {**tested.meta, "target": {"kind": "file", "size": 2**20}}
+    tested.drives = tested.drives[:1]
+    page = form.form_of(tested, CAMPAIGN)
+    assert fields(page, "Device under test")["Capacity"].endswith(f"({tested.drives[0].size:,} bytes)")
+    assert "The target is a file, not a device." in section(page, "Deviations").notes
 
 
 def test_purge_and_preconditioning(page):

@@ -101,6 +101,6 @@ def test_unreadable_host_fails_with_one_sentence(run, host, monkeypatch):
     def fail(runner):
         raise CommandFailed("udevadm info --export-db failed with exit status 1: no database")
 
-    monkeypatch.setattr(block_cache_info, "read_devices", fail)
+    monkeypatch.setattr(discovery, "read_devices", fail)
     code, result = run()
     assert (code, result["error"], result["msg"]) == (1, "command_failed", "udevadm info --export-db failed with exit status 1: no database")

@@ -81,7 +81,7 @@ def test_what_a_sweep_has_shown_is_in_a_file_that_the_advice_of_the_next_one_cit
     assert json.loads((first / "recommended/knowledge.json").read_text())["entries"] == [entry]
 
     said = text_of(sweep_of(rack, tmp_path, "second"), known)
-    assert "The sweep first of the same models (1 host) has shown drive_off to be better than its baseline by a factor of 1.9" in said
+    assert "The sweep first of the same models (1 host) has shown drive_off to be better than its baseline by a factor of 1.8" in said
     assert '"drive_write_cache_drives": [{"write_cache": "disabled"}]' in said
     assert DISK not in known.read_text()
     assert [one["campaign"] for one in json.loads(known.read_text())["entries"]] == ["first", "second"]

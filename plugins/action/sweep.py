@@ -239,9 +239,7 @@ class ActionModule(ActionBase):
         return {"problems": text.problems_of(found, hosts), "text": shown, "recommended": files, "changed": bool(files)}
 
     @staticmethod
-    def _recommend(
-        campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str, tested: t.Sequence[str]
-    ) -> tuple[list[str], str]:
+    def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str, tested: t.Sequence[str]) -> tuple[list[str], str]:
         # The libraries of the report are needed here only.
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import analysed
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options

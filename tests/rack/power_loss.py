@@ -106,8 +106,9 @@ class Controller:
             raise SystemExit(completed.stdout[-2000:])
 
     def start(self, how: str = "power_cut") -> None:
-        # A busy host may need longer than the module waits.
-        self.power("restarted", how)
+        # A busy host may need longer than the module waits: to shut down, and to answer.
+        if self.power("restarted", how).returncode and how == "shutdown":
+            self.power("restarted", how)
         _wait(lambda: subprocess.run(self.words("true"), capture_output=True, check=False).returncode == 0, f"{self.machine} back")
 
 

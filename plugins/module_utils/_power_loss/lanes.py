@@ -5,8 +5,8 @@
 
 """The lanes of a load: each has places of its own, and writes one block at a time.
 
-With several, each is a process: threads of one interpreter would wait for each other. What a lane has written and synced it sends through a
-pipe to the process that started it, and ends when that is gone.
+Each is a process: threads of one interpreter would wait for each other. What a lane has written and synced it sends through a pipe to the
+process that started it, and ends when that is gone.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.

@@ -5,7 +5,7 @@
 
 """The writer: writes blocks, syncs each as requested, and only then reports it to the witness.
 
-With a depth, several processes write at once, each one block at a time (:mod:`lanes`); no two write the same place, so that the last
+For each write in flight there is a process, which writes one block at a time (:mod:`lanes`); no two write the same place, so that the last
 acknowledged write of a place is its newest one.
 """
 
@@ -93,9 +93,8 @@ class Writer:
         try:
             if load.bulk:
                 self._bulk(lanes[0])
-            elif load.depth == 1:
-                lanes[0].write(self._medium, self._blocks, lambda done: self._acknowledge([done]))
             else:
+                # Also with one lane: it would wait while something is sent.
                 self._together(lanes)
         except OSError as error:
             raise failed_write(error) from None

@@ -362,3 +362,44 @@ def test_variants_that_wait_for_caches_are_returned(campaign):
     assert campaign.open()["drains"] == []
     cache = {"name": "data", "type": "lvm_cache", "origin": "vg0/data", "cache_devices": ["/dev/sdb"], "mode": "writeback"}
     assert campaign.open(axes={}, variants=[{"name": "cached", "block_cache_caches": [cache]}])["drains"] == ["cached"]
+
+
+@pytest.fixture
+def measured(campaign, monkeypatch):
+    """With the answer of measurements whose drives are of a known model."""
+    pytest.importorskip("duckdb", reason="the report needs duckdb: pip install -r requirements.txt")
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import knowledge
+
+    found = [
+        report_rows.measurement("node1", variant, "a", number, iops=rate + number, model="ST4000", started=start + number)
+        for variant, rate, start in (("baseline", 150, 1e9), ("drive_off", 1400, 1e9 + 1e4))
+        for number in range(1, 5)
+    ]
+    answer = answer_of(Rows("c", found, settings={}), points_of(found))
+    monkeypatch.setattr(write, "analysed", lambda *_args, **_named: types.SimpleNamespace(answer=answer))
+    monkeypatch.setattr(knowledge, "source_of", lambda *_args: knowledge.Source("night", "1", "2"))
+    campaign.open()
+    return campaign
+
+
+def recommended(campaign, **options):
+    result = campaign.run("finish", **options)
+    return "".join(open(path).read() for path in result["recommended"])
+
+
+def test_a_model_that_lost_flushed_writes_is_named_in_the_recommendation(measured, tmp_path):
+    drives = [{"model": "ST4000", "firmware": "SN05"}]
+    host = {"host": "node9", "verdict": "at_risk", "sentence": "1 of 1 cuts lost.", "contradiction": "Contradiction: x", "stack": {"drives": drives}}
+    (tmp_path / "power_loss.json").write_text(json.dumps({"schema": 1, "name": "t1", "hosts": [host]}))
+
+    assert "Flushed writes were lost on ST4000 SN05" in " ".join(recommended(measured, power_loss=[str(tmp_path)]).replace("# ", "").split())
+    assert "Flushed writes" not in recommended(measured)
+
+
+def test_a_missing_power_loss_test_does_not_lose_the_recommendation(measured, tmp_path):
+    assert recommended(measured, power_loss=[str(tmp_path / "nowhere")]) != ""
+    assert any("sweep_power_loss: " in str(line) for line in measured.printed)

@@ -5,7 +5,7 @@
 
 """What drives report of how they can be purged: the security section of hdparm, Identify Controller and the sanitize log of nvme-cli. Pure.
 
-Sources: hdparm(8) and its function identify.c; ATA/ATAPI Command Set 4 (7.38 SECURITY ERASE UNIT); NVM Express base specification 2.0
+Sources: hdparm(8) and its function identify.c; ATA/ATAPI Command Set 4 (SECURITY ERASE UNIT); NVM Express base specification 2.0
 (Identify Controller ``oacs``, ``fna`` and ``sanicap``; Sanitize Status log page ``sprog`` and ``sstat``); nvme-cli(1).
 """
 

@@ -162,7 +162,7 @@ def test_timer_is_set_up_kept_and_removed(controller):
     assert (code, sorted(units.iterdir()), calls(controller.folder)) == (0, [], []), output
     code, output = controller()
     assert code == 0, output
-    assert calls(controller.folder) == ["daemon-reload", "enable cachefleet-health.timer", "restart cachefleet-health.timer"]
+    assert calls(controller.folder) == ["daemon-reload", "enable cachefleet-health.timer", "start cachefleet-health.timer"]
     # The files for those who install it by hand are the same.
     for kind in ("service", "timer"):
         written = (units / f"cachefleet-health.{kind}").read_text().replace(f"{controller.folder}/bin/ansible-playbook-of-test", "/usr/bin/ansible-playbook")
@@ -172,7 +172,7 @@ def test_timer_is_set_up_kept_and_removed(controller):
     assert calls(controller.folder) == []
     code, output = controller(state="absent")
     assert (code, list(units.iterdir())) == (0, []), output
-    assert calls(controller.folder) == ["stop cachefleet-health.timer", "disable cachefleet-health.timer", "daemon-reload"]
+    assert calls(controller.folder) == ["disable cachefleet-health.timer", "stop cachefleet-health.timer", "daemon-reload"]
 
 
 @needs_systemd

@@ -163,6 +163,7 @@ def test_every_limit_is_used_by_a_rule():
         "reallocated": lambda limits: of_drive(limits=limits, reallocated=50),
         "dirty": lambda limits: of_cache(limits=limits, dirty=65 * GIB, average=(0.0, 5)),
         "dirty_average": lambda limits: of_cache(limits=limits, dirty=29 * GIB),
+        "metadata": lambda limits: of_cache(limits=limits, metadata_used=70, metadata_size=100),
         "read_hits": lambda limits: of_cache(CacheActivity("measured", 60.0, {"read_hits": 0, "read_misses": 9000}), limits=limits),
         "uncacheable": lambda limits: list(cache_findings(CACHE, CacheActivity(), Diagnosis(requests=9000, uncacheable_percent=10.0), (None, 0), limits)),
         "requests": lambda limits: of_cache(CacheActivity("measured", 60.0, {"read_hits": 0, "read_misses": 500}), limits=limits),

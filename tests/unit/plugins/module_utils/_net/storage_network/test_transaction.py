@@ -51,7 +51,8 @@ class Host:
         monkeypatch.setattr(timer.RollbackTimer, "_start", start)
         monkeypatch.setattr(rollback_program, "_read", self._read)
         monkeypatch.setattr(rollback_program, "_run", self._command)
-        monkeypatch.setattr(rollback_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else os.listdir(path))
+        listed = os.listdir
+        monkeypatch.setattr(rollback_program.os, "listdir", lambda path: ["eth1", "eth1.5"] if path == "/sys/class/net" else listed(path))
         monkeypatch.setattr(rollback_program.time, "sleep", lambda seconds: None)
         original = rollback_program._change_back
         monkeypatch.setattr(rollback_program, "_change_back", lambda change, message: original(self._below_root(change), message))
@@ -306,7 +307,7 @@ def test_journal_of_a_former_version_is_found_and_not_moved_before_it_ends(host,
         assert (host.mtu("eth1"), host.switch.last()["token"]) == (1500, "t1")
     assert (host.switch.armed(), host.switch.folder) == ({}, host.root / FOLDER)
     # The next change is noted at the present place, and what is kept of the former one is moved there.
-    host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).run("t2")
+    host.transaction({"interface": "eth1.5", "mtu": 4000, "persistent": False}).run("t2")
     assert (host.switch.armed()["token"], host.switch.folder) == ("t2", host.root / FOLDER)
     assert not former.parent.exists()
     if ends != "confirmed":

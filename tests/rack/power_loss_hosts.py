@@ -17,6 +17,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -65,6 +66,10 @@ def spaces() -> t.Iterator[None]:
         yield
     finally:
         for name in (*HOSTS, "net"):
+            found = subprocess.run(["ip", "netns", "pids", f"{PREFIX}-{name}"], capture_output=True, text=True, check=False).stdout.split()
+            for pid in found:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
             subprocess.run(["ip", "netns", "delete", f"{PREFIX}-{name}"], check=False)
 
 

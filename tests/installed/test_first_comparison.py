@@ -61,8 +61,8 @@ def test_first_comparison_ends_with_an_answer(tmp_path):
     for variant in ("before", "after"):
         repeats = tmp_path / f"results/first/localhost/{variant}/randwrite-4k-fdatasync"
         assert sorted(path.name for path in repeats.iterdir()) == ["1", "2", "3", "4", "5"]
-    answer = played.stdout.partition("Answer:")[2]
+    answer = " ".join(played.stdout.partition("Answer:")[2].split())
     # Whatever the result is on this machine, it is a judgement, and not that there are too few repeats.
-    assert "before" in answer and "after" in answer, played.stdout
-    assert "fio_benchmark_repeats=" not in answer
+    assert re.search(r"Use after|Keep before|Too close to call between before|No difference that matters", answer), played.stdout
+    assert "this is no proof" not in answer
     assert (tmp_path / "results/first/reports/report.html").stat().st_size > 0

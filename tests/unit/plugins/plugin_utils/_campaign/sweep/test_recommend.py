@@ -81,5 +81,5 @@ def test_what_is_known_of_the_field_is_in_the_file():
 
 def test_too_few_repeats_are_added_with_the_variable_of_the_sweep():
     measured = repeats("baseline", *SLOW[:2]) + repeats("off", *FAST[:2])
-    text = " ".join(next(iter(files(measured, state("node1", "/dev/disk/by-id/a"))).values()).replace("#", "").split())
+    text = " ".join(next(iter(files(measured, state("node1", "/dev/disk/by-id/a")).values())).replace("#", "").split())
     assert "Repeat at least 4 times: -e sweep_repeats=4." in text

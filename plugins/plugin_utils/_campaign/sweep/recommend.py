@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, QUEUES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import one_line
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import dump
@@ -41,6 +42,8 @@ def recommendations(
     :param elsewhere: what other sweeps have shown for a workload, as sentences.
     """
     by_host = {state.host: state for state in states}
+    design = design_of(states)
+    repeats = answer_text.Repeats("sweep_repeats", design.fewest) if design else answer_text.BENCHMARK
     classes: dict[tuple[str, tuple[str, ...]], list[WorkloadAnswer]] = {}
     for one in answer.workloads:
         classes.setdefault((one.host_class.label, one.host_class.hosts), []).append(one)
@@ -49,8 +52,8 @@ def recommendations(
         name = _free(_slug(label), files)
         chosen = list(dict.fromkeys(one.recommended or one.baseline for one in workloads))
         shown = any(one.recommended for one in workloads)
-        head = [f"{'Recommended' if shown else 'Nothing is shown to be better than what was there'} for {label}, by the sweep {campaign}."]
-        head += list(answer_text.sentences(workloads, 1))
+        head = [f"{'Recommended' if shown else f'Nothing is shown to be better than {workloads[0].baseline}'} for {label}, by the sweep {campaign}."]
+        head += list(answer_text.sentences(workloads, 1, repeats))
         swept = [by_host[host] for host in hosts if host in by_host]
         if len(chosen) > 1:
             head.append(f"The workloads want different variants ({', '.join(chosen)}): there is a file for each of them.")

@@ -58,7 +58,7 @@ def test_the_baseline_is_recommended_if_nothing_is_shown_to_be_better():
 
     assert yaml.safe_load(text)["drive_write_cache_drives"][0]["write_cache"] == "enabled"
     assert "# Keep baseline" in text
-    assert "# Nothing is shown to be better than what was there for node1" in text
+    assert "# Nothing is shown to be better than baseline for node1" in text
 
 
 def test_hosts_with_different_devices_have_a_file_each():
@@ -77,3 +77,9 @@ def test_what_is_known_of_the_field_is_in_the_file():
     host.variables["off"] = {"raid_cache_controllers": [{"serial": "S", "volumes": [{"id": "0", "write": "writethrough", "drive_cache": "enabled"}]}]}
     text = next(iter(files(measured, host).values()))
     assert "# off enables the caches of drives behind a controller that writes through." in text
+
+
+def test_too_few_repeats_are_added_with_the_variable_of_the_sweep():
+    measured = repeats("baseline", *SLOW[:2]) + repeats("off", *FAST[:2])
+    text = " ".join(next(iter(files(measured, state("node1", "/dev/disk/by-id/a")).values())).replace("#", "").split())
+    assert "Repeat at least 4 times: -e sweep_repeats=4." in text

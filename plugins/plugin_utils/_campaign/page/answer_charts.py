@@ -139,7 +139,8 @@ def _title(workloads: t.Sequence[WorkloadAnswer], *, is_part: bool) -> str:
     count = f"{'these ' if is_part else ''}{counted(len(workloads), 'workload')}"
     base = workloads[0].baseline
     if not gains:
-        return f"no variant is shown to be better than {base} in {'this workload' if len(workloads) == 1 else f'any of {count}'}"
+        which = f" that keeps what {base} keeps" if any(one.has_risky_gain for one in workloads) else ""
+        return f"no variant{which} is shown to be better than {base} in {'this workload' if len(workloads) == 1 else f'any of {count}'}"
     gains_of_variants = [f"{variant} is better in {len(found)} of {count}, {_ends(found)} times as fast as {base}" for variant, found in gains.items()]
     return listed(gains_of_variants, 4)
 

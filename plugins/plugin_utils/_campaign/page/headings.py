@@ -70,7 +70,8 @@ def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
     workloads = text.counted(len(a.answer.workloads), "workload")
     if len(a.variants) == 1:
         return f"{workloads}, one variant: there is nothing to compare it with"
-    better = f"A variant is shown to be better in {shown} of {workloads}" if shown else f"No variant is shown to be better in any of {workloads}"
+    which = f" that keeps what {a.answer.baseline} keeps" if any(one.has_risky_gain for one in a.answer.workloads) else ""
+    better = f"A variant is shown to be better in {shown} of {workloads}" if shown else f"No variant{which} is shown to be better in any of {workloads}"
     kept = f"flushed writes survive a power failure with {text.listed(safe)}" if safe else "no variant is known to keep flushed writes in a power failure"
     return f"{better}; {kept}"
 

@@ -109,6 +109,11 @@ class WorkloadAnswer:
     def result(self, variant: str) -> Result | None:
         return next((one for one in self.results if one.variant == variant), None)
 
+    @property
+    def has_risky_gain(self) -> bool:
+        """Whether a variant is shown to be better that can lose what the baseline keeps."""
+        return any(one.verdict == "better" and not one.is_allowed for one in self.results)
+
 
 @dataclass(frozen=True)
 class Variant:

@@ -20,7 +20,7 @@ np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r 
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts, headings, load_charts, page, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, load_charts, page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
@@ -492,6 +492,14 @@ def test_title_of_the_answer_matches_the_answer(six):
     )
     alone = analysed(Rows("c", one_variant(100)))
     assert headings.titles_of(alone)["answer"] == "1 workload, one variant: there is nothing to compare it with"
+
+
+def test_titles_do_not_deny_a_faster_variant_that_loses_data():
+    rows = Rows("c", one_variant(100, 101, 99, 100) + one_variant(300, 301, 299, 302, variant="writeback", verdict_after="at_risk"))
+    found = analysed(rows)
+    assert headings.titles_of(found)["answer"].startswith("No variant that keeps what none keeps is shown to be better in any of 1 workload;")
+    [chart] = answer_charts.pictures(found)
+    assert chart.title == "no variant that keeps what none keeps is shown to be better than none in this workload"
 
 
 def test_load_chart_titles_describe_the_result(six):

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import typing as t
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep, refilled
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order, within
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
@@ -50,6 +51,7 @@ SET_BY_SWEEP = (
     "block_queue_exclusive",
     "block_queue_module_options",
     "fio_benchmark_only_repeat",
+    "fio_benchmark_refill",
     "fio_benchmark_repeats",
     "fio_benchmark_replace",
     "fio_benchmark_state",
@@ -319,30 +321,37 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
         raise BadInput("sweep_repeats must be at least 1.")
     if repeats > MOST_REPEATS:
         raise BadInput(f"sweep_repeats and sweep_max_repeats must be at most {MOST_REPEATS}.")
-    cost: dict[tuple[str, int], tuple[float, int, float]] = {}
     given = options["measurement"]
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
+
+    @functools.cache
+    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
+        plan = make_plan(
+            given["suite"],
+            given["suites"],
+            targets_of[name],
+            runtime=int(given["runtime"]),
+            repeats=repeats,
+            synchronise=False,
+            gap=float(given["gap"]),
+            only=given["only"],
+            repeat=number,
+            refill=refill,
+        )
+        if not plan.runs and number == 1:
+            raise BadInput("Nothing would be measured: set fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
+        wears = wear_of(plan)
+        worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
+        return plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wears), worn
+
+    for name in targets_of:
+        cost(name, 1, False)
+    passes = in_order([one.name for one in variants if one.name in planned.variables], repeats)
     # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
-    for name, targets in targets_of.items():
-        for number in range(1, min(repeats, 2) + 1):
-            plan = make_plan(
-                given["suite"],
-                given["suites"],
-                targets,
-                runtime=int(given["runtime"]),
-                repeats=repeats,
-                synchronise=False,
-                gap=float(given["gap"]),
-                only=given["only"],
-                repeat=number,
-            )
-            if not plan.runs and number == 1:
-                raise BadInput("Nothing would be measured: set fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
-            wears = wear_of(plan)
-            worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
-            cost[name, number] = (plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wears), worn)
-    names = [one.name for one in variants if one.name in planned.variables]
-    return [SweepStep(name, number, *cost[name, min(number, 2)]) for name, number in in_order(names, repeats)]
+    return [
+        SweepStep(name, number, *cost(name, min(number, 2), refills), refills)
+        for (name, number), refills in zip(passes, refilled(planned, passes), strict=True)
+    ]
 
 
 def _known(campaign: Path, host: str) -> states.HostState:

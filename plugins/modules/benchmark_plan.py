@@ -112,6 +112,10 @@ options:
         pass of the whole plan.
     type: int
     default: 0
+  refill:
+    description: Whether every repeat has the fills of the suite, and not only the first, because the cache of the targets was created or changed since.
+    type: bool
+    default: false
 seealso:
   - plugin: cachefleet.storage.fio_plan
     plugin_type: filter
@@ -232,6 +236,7 @@ def argument_spec() -> dict[str, t.Any]:
         "dry_run": {"type": "bool", "default": False},
         "group": {"type": "str", "default": ""},
         "repeat": {"type": "int", "default": 0},
+        "refill": {"type": "bool", "default": False},
     }
 
 

@@ -34,6 +34,7 @@ def host_plan(
     dry_run: bool = False,
     group: str = "",
     repeat: int = 0,
+    refill: bool = False,
     claims: bool = False,
 ) -> dict[str, t.Any]:
     """The options and the result are those of the documentation of ``benchmark_plan``.
@@ -42,7 +43,8 @@ def host_plan(
     :raises BadInput: naming the variable that is wrong.
     :raises Refused: if the wear exceeds the budget, and it is no dry run.
     """
-    plan = make_plan(suite, suites, targets, runtime=runtime, repeats=repeats, repeat=repeat, gap=gap, synchronise=synchronise, only=only, group=group)
+    options = {"runtime": runtime, "repeats": repeats, "repeat": repeat, "refill": refill, "gap": gap, "synchronise": synchronise, "only": only, "group": group}
+    plan = make_plan(suite, suites, targets, **options)
     wears = wear_of(plan)
     text = "\n".join([describe_plan(plan, host), *(_claims(plan) if claims and not repeat else [])])
     try:

@@ -218,15 +218,17 @@ def make_plan(
     only: t.Sequence[str] = (),
     group: str = "",
     repeat: int = 0,
+    refill: bool = False,
 ) -> Plan:
     """Every measurement of one host: the cells of a suite on each target, each as often as it should be repeated.
 
     :param runtime: seconds for every cell instead of the suite's; 0 keeps the suite's. A fill takes the time it takes.
-    :param repeats: repeats of every cell instead of the suite's; 0 keeps the suite's. A fill runs once.
+    :param repeats: repeats of every cell instead of the suite's; 0 keeps the suite's. A fill runs once, unless ``refill`` is set.
     :param synchronise: whether hosts wait for one another.
     :param gap: seconds between two cells of the timetable.
     :param only: patterns of the names of cells; the others are left out.
     :param repeat: the only repeat that is measured, for one pass of several; 0 measures all.
+    :param refill: run the fills of the suite in every repeat: the cache of the targets was made or changed since.
     :param group: the array that the host shares with others. A host that shares none does not wait for others where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
@@ -241,9 +243,14 @@ def make_plan(
     groups = [[_run(cell, target, runtime) for cell, target in group] for group in _groups(suite, places)]
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     keeps_order = any(cell.discards for cell in suite.cells)
-    for number in range(1, max((_count(group[0].cell, repeats) for group in groups), default=0) + 1):
-        due = [group for group in groups if number <= _count(group[0].cell, repeats) and repeat in (0, number)]
-        for group in due if number % 2 or keeps_order else due[::-1]:
+    # A suite that only fills has nothing for which it would be repeated.
+    counts = [_count(group[0].cell, repeats) for group in groups]
+    last = max(counts, default=0)
+    for number in range(1, last + 1):
+        due = [
+            group for group, count in zip(groups, counts, strict=True) if number <= (last if refill and group[0].cell.fill else count) and repeat in (0, number)
+        ]
+        for group in due if number % 2 or keeps_order else _backwards(due):
             timetable.add([_repeated(run, number) for run in group])
     return Plan(suite, tuple(places), tuple(timetable.steps), gap)
 
@@ -258,6 +265,18 @@ def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[lis
                 yield [(cells[0], target) for target in targets]
     else:
         yield from ([(cell, target) for cell in cells] for target in targets for cells in in_rounds(suite.cells))
+
+
+def _backwards(groups: t.Sequence[list[Run]]) -> t.Iterator[list[Run]]:
+    """In reverse order, with each fill still before the cells that follow it."""
+    parts: list[tuple[list[list[Run]], list[list[Run]]]] = []
+    for group in groups:
+        is_fill = group[0].cell.fill
+        if not parts or (is_fill and parts[-1][1]):
+            parts.append(([], []))
+        parts[-1][0 if is_fill else 1].append(group)
+    for fills, cells in reversed(parts):
+        yield from (*fills, *reversed(cells))
 
 
 def _count(cell: SuiteCell, repeats: int) -> int:

@@ -108,6 +108,16 @@ def draining(planned: HostSweep, contents: Values) -> list[str]:
     return [name for name, of in caches.items() if of]
 
 
+def refilled(planned: HostSweep, steps: t.Sequence[tuple[str, int]]) -> list[bool]:
+    """Which steps fill their targets again: those whose SSD caches are not as in the step before, so that they are empty or hold what another variant read.
+
+    :param steps: variant and repeat of each, in their order. The first of a variant has the fills of its suite in any case.
+    """
+    caches = {name: _present(variables, ()) for name, variables in planned.variables.items()}
+    before = [None, *(caches[name] for name, _repeat in steps)]
+    return [repeat > 1 and bool(caches[name]) and caches[name] != earlier for (name, repeat), earlier in zip(steps, before)]
+
+
 def _present(variables: Values, found: Entries) -> list[Values]:
     """The caches of a variant, and those of the host that no variant touches."""
     entries = variables.get(CACHES) or []

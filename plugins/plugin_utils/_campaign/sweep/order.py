@@ -26,6 +26,7 @@ class SweepStep:
     :param seconds: expected, with settling; cells of unknown length count nothing.
     :param written: bytes, at most.
     :param worn: percent of the rated endurance of the target that wears most, where it is given.
+    :param refills: the fills of the suite are part of it.
     """
 
     variant: str
@@ -33,6 +34,7 @@ class SweepStep:
     seconds: float = 0.0
     written: int = 0
     worn: float = 0.0
+    refills: bool = False
 
     @property
     def key(self) -> str:

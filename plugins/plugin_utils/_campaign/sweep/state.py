@@ -80,7 +80,7 @@ class HostState:
         return max((int(key.rpartition("/")[2]) for key in self.steps if self.state_of(key) == DONE), default=0)
 
     def seconds_of(self, variant: str) -> float | None:
-        """The duration of the last step of a variant that was measured, else of any; ``None`` before the first. A fill is in the first ones only."""
+        """The duration of the last step of a variant that was measured, else of any; ``None`` before the first. A fill is not in all of them."""
         done = [key for key in self.order if self.state_of(key) == DONE]
         own = [key for key in done if key.rpartition("/")[0] == variant]
         return float(self.steps[(own or done)[-1]]["seconds"]) if done else None

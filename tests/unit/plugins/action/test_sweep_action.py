@@ -364,6 +364,22 @@ def test_variants_that_wait_for_caches_are_returned(campaign):
     assert campaign.open(axes={}, variants=[{"name": "cached", "block_cache_caches": [cache]}])["drains"] == ["cached"]
 
 
+def test_steps_whose_cache_was_made_anew_fill_again_and_cost_what_that_takes(campaign):
+    cache = {"name": "data", "type": "lvm_cache", "origin": "vg0/data", "cache_devices": ["/dev/sdb"], "mode": "writeback"}
+    fill = {"name": "fill", "fill": True, "job": {"rw": "write", "bs": "1m", "size": "1g"}}
+    suites = {"filled": {"cells": [fill, {"name": "a", "job": {"rw": "read", "runtime": 5, "time_based": 1}}]}}
+    steps = campaign.open(
+        axes={},
+        variants=[{"name": "cached", "block_cache_caches": [cache]}],
+        repeats=3,
+        measurement={**MEASUREMENT, "suite": "filled", "suites": suites},
+    )["steps"]
+
+    assert [step["key"] for step in steps if step["refills"]] == ["cached/3"]
+    written = {step["key"]: step["written"] for step in steps}
+    assert (written["cached/1"], written["cached/2"], written["cached/3"], written["baseline/3"]) == (2**30, 0, 2**30, 0)
+
+
 @pytest.fixture
 def measured(campaign, monkeypatch):
     """With the answer of measurements whose drives are of a known model."""

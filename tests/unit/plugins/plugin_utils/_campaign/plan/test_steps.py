@@ -137,6 +137,14 @@ def test_fill_runs_once_at_the_beginning_without_runtime():
     assert plan.runs[0].job == FILL["job"]
 
 
+def test_refilled_repeats_have_each_fill_before_the_cells_that_follow_it():
+    cells = [FILL, *SUITES["two"]["cells"], {**FILL, "name": "again"}, {"name": "c", "job": TIMED}]
+    assert names(plan_of({"cells": cells}, repeats=2, repeat=2)) == [("c", 2), ("b", 2), ("a", 2)]
+    assert names(plan_of({"cells": cells}, repeats=2, repeat=2, refill=True)) == [("again", 2), ("c", 2), ("fill", 2), ("b", 2), ("a", 2)]
+    assert names(plan_of({"cells": cells}, repeats=3, repeat=3, refill=True)) == [("fill", 3), ("a", 3), ("b", 3), ("again", 3), ("c", 3)]
+    assert names(plan_of({"cells": [FILL]}, repeats=3, refill=True)) == [("fill", 1)]
+
+
 def test_runtime_override_makes_the_job_time_based():
     suite = {"cells": [{"name": "a", "job": {"rw": "read", "runtime": 10}}, {"name": "n", "job": {"jobs": [{"name": "x", "rw": "read"}]}}]}
     short, nested = (run.job for run in plan_of(suite, runtime=5).runs)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, devices_of, draining, host_sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, devices_of, draining, host_sweep, refilled
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import Variant
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
 
@@ -178,3 +178,14 @@ def test_what_an_interrupted_run_changed_is_restored_although_no_variant_names_i
 )
 def test_variants_whose_caches_may_still_write_back(variants, contents, drains):
     assert draining(sweep(*variants, **contents), found(**contents).contents) == drains
+
+
+def test_targets_are_filled_again_where_the_ssd_caches_changed_since_the_step_before():
+    through = caches({"name": "images", "mode": "writethrough"})
+    planned = sweep({}, caches(CACHE), through, {**through, **drive(ATA, "disabled")})
+    passes = [(name, number) for number in (1, 2, 3) for name in (("v1", "v2", "v3", "v4") if number % 2 else ("v4", "v3", "v2", "v1"))]
+
+    again = [step for step, refills in zip(passes, refilled(planned, passes), strict=True) if refills]
+
+    # Not the first repeats, not the same caches twice in a row (v4 after v4, v3 after v4), and nothing without a cache.
+    assert again == [("v2", 2), ("v2", 3), ("v3", 3)]

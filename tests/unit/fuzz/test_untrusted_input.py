@@ -228,7 +228,7 @@ def test_mutated_stored_results_are_reported(stored, tmp_path_factory, number):
 
 # --- tables, and what is made of them
 
-LABEL = r'[a-z]+="(?:[^"\\\n]|\\["\\n])*"'
+LABEL = r'[a-z_]+="(?:[^"\\\n]|\\["\\n])*"'
 SAMPLE = re.compile(rf"# (?:TYPE|UNIT|HELP|EOF)[^\n]*\n|[a-z_]+\{{{LABEL}(?:,{LABEL})*\}} -?[0-9][0-9.e+-]*\n")
 TAG = r"(?:[^\\ ,=\n]|\\.)+"
 POINT = re.compile(rf"fio_[a-z]+(?:,[a-z]+={TAG})+ [a-z0-9_]+=-?[0-9][0-9.e+-]*i?(?:,[a-z0-9_]+=-?[0-9][0-9.e+-]*i?)* -?[0-9]+\n")

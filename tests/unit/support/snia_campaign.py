@@ -60,7 +60,7 @@ class _Made:
     def cell(self, name: str, load: tuple[str, str, int], speed: float, seconds: int = 60, **changes: t.Any) -> dict[str, t.Any]:
         place = self._place(name)
         key = {"campaign": self.folder.name, "host": self.host, "variant": VARIANT, "cell": name, "repeat": 1}
-        synthetic_campaign._write_cell(place, key, self.random, 0, load, speed, self.began, seconds)
+        synthetic_campaign._write_cell(place, key, self.random, synthetic_campaign._stack(0, VARIANT), load, speed, self.began, seconds)
         self.began += seconds + 10
         meta = json.loads((place / "meta.json").read_text())
         meta["target"] = {**meta["target"], "size": CAPACITY, "used_size": None, "serial": "S1", "model": "INTEL SSDSC2BB080G4", "firmware": "D2010370"}

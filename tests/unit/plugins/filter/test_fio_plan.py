@@ -37,6 +37,7 @@ def test_returned_plan():
         "segments": 1,
         "bytes_written": 10**9,
         "wear": [{"target": "/dev/x", "bytes_written": 10**9, "endurance": 10**12, "percent": 0.1, "unknown": []}],
+        "purge": [],
     }
     assert [(step["offset"], step["cells"][0]["name"]) for step in steps] == [(0.0, "a"), (6.0, "b"), (12.0, "b"), (18.0, "a")]
     assert text.startswith("node1: suite one\nCELL")

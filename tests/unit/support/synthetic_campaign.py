@@ -125,7 +125,7 @@ def _write_cell(
         **{f"series_{what}.1.log.gz": _packed(_log(what, series, start, _BS[bs], depth, random)) for what in ("bw", "iops", "lat", "clat", "slat")},
     }
     written = int(series["write"].sum()) * _BS[bs] if "write" in series else 0
-    number = int(key["host"].removeprefix("host"))
+    number = int("".join(filter(str.isdigit, key["host"])) or 0)
     wear = {"temperature_c": 31.0 + number % 9, "wear_used_percent": 2, "written_bytes": 10**12 + written, "power_on_hours": 9000, "passed": True}
     meta = {
         "schema": 1,

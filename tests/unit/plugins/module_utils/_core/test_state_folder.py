@@ -75,6 +75,18 @@ def test_equal_files_are_one(tmp_path):
     assert texts(tmp_path) == {"cachefleet/unit/journal.json": "same"}
 
 
+def counted(base, calls, limit):
+    """A function that is killed at the call after the last one that is allowed to all of them together."""
+
+    def call(*args, **more):
+        calls[0] += 1
+        if calls[0] > limit:
+            raise Killed
+        return base(*args, **more)
+
+    return call
+
+
 @pytest.mark.parametrize("there", ["", "new"])
 @pytest.mark.parametrize("copied", [False, True])
 def test_move_that_is_killed_anywhere_is_completed_by_the_next(tmp_path, monkeypatch, there, copied):
@@ -94,19 +106,10 @@ def test_move_that_is_killed_anywhere_is_completed_by_the_next(tmp_path, monkeyp
             put(state_folder.place_of(NAME, root), there)
         calls = [0]
 
-        def counted(name, base, calls=calls, limit=limit):
-            def call(*args, **more):
-                calls[0] += 1
-                if calls[0] > limit:
-                    raise Killed
-                return base(*args, **more)
-
-            return call
-
         with monkeypatch.context() as patch:
             for name, function in real.items():
                 base = between_file_systems if copied and name == "link" else function
-                patch.setattr(os, name, counted(name, base))
+                patch.setattr(os, name, counted(base, calls, limit))
             try:
                 state_folder.adopt(NAME, root)
                 killed = False

@@ -61,8 +61,9 @@ def lines(database: DuckDBPyConnection) -> t.Iterator[str]:
         yield from _histogram(name, dict(zip(_LABELS, key)), [(int(row[-2]), int(row[-1])) for row in found])
     name = "cachefleet_fio_cell_info"
     yield from _head(name, "gauge", "", "What was measured, and whether a flushed write survives a power failure there.")
-    for key, of in itertools.groupby(points, key=lambda one: [one[0][label] for label in _LABELS[:-1]]):
-        yield from _sample(name, {**dict(zip(_LABELS, key)), **_described(next(of)[1])}, 1)
+    for key, group in itertools.groupby(points, key=lambda one: [one[0][label] for label in _LABELS[:-1]]):
+        first, *_others = group
+        yield from _sample(name, {**dict(zip(_LABELS, key)), **_described(first[1])}, 1)
     name = "cachefleet_campaign_cells"
     yield from _head(name, "gauge", "", "Measurements of a host, by state.")
     count = "SELECT campaign, host, variant, state, count(DISTINCT (cell, repeat)) FROM cells GROUP BY ALL ORDER BY ALL"

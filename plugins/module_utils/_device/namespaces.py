@@ -95,7 +95,7 @@ def identify(runner: Runner, path: str) -> dict[str, t.Any]:
     :raises ToolMissing: without nvme-cli.
     :raises NotUnderstood: if it printed something else.
     """
-    return _json(runner, ["nvme", "id-ctrl", path, "--output-format=json"], path)
+    return read_json(runner, ["nvme", "id-ctrl", path, "--output-format=json"], path)
 
 
 def read_controller(runner: Runner, path: str) -> Controller:
@@ -105,8 +105,8 @@ def read_controller(runner: Runner, path: str) -> Controller:
     :raises NotUnderstood: if it printed something else.
     """
     found = identify(runner, path)
-    attached = _numbers(_json(runner, ["nvme", "list-ns", path, "--output-format=json"], path))
-    allocated = _numbers(_json(runner, ["nvme", "list-ns", path, "--all", "--output-format=json"], path))
+    attached = _numbers(read_json(runner, ["nvme", "list-ns", path, "--output-format=json"], path))
+    allocated = _numbers(read_json(runner, ["nvme", "list-ns", path, "--all", "--output-format=json"], path))
     namespaces = tuple(_read_namespace(runner, path, number, number in attached) for number in allocated)
     return Controller(
         path=path,
@@ -121,7 +121,7 @@ def read_controller(runner: Runner, path: str) -> Controller:
 
 def _read_namespace(runner: Runner, path: str, number: int, attached: bool) -> Namespace:
     # --force: list one that is allocated and not attached as well.
-    found = _json(runner, ["nvme", "id-ns", path, f"--namespace-id={number}", "--force", "--output-format=json"], path)
+    found = read_json(runner, ["nvme", "id-ns", path, f"--namespace-id={number}", "--force", "--output-format=json"], path)
     return parse_namespace(found, number, attached, path)
 
 
@@ -154,7 +154,11 @@ def attach(runner: Runner, path: str, number: int, controller: int) -> None:
     runner.run(["nvme", "ns-rescan", path], item=path)
 
 
-def _json(runner: Runner, argv: list[str], path: str) -> dict[str, t.Any]:
+def read_json(runner: Runner, argv: list[str], path: str) -> dict[str, t.Any]:
+    """What a command of nvme-cli prints as JSON.
+
+    :raises NotUnderstood: if it printed something else.
+    """
     text = runner.run(argv, item=path).stdout
     try:
         found = json.loads(text)

@@ -9,10 +9,10 @@
 
 from __future__ import annotations
 
-import json
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.output import (
     AtaSecurity,
     SanitizeLog,
@@ -46,10 +46,13 @@ def erase(runner: Runner, path: str, method: str, found: PurgeState, sleep: t.Ca
     elif method in _SANACT:
         _sanitize(runner, found.controller, path, _SANACT[method], sleep)
     elif method == "scsi_sanitize":
-        # --quick: without the 15 seconds in which a person could change their mind. It polls until the drive is done.
+        # --quick: without the 15 seconds in which it can be cancelled. It polls until the drive is done.
         runner.run(["sg_sanitize", "--block", "--quick", path], timeout=LONGEST, item=path)
     else:
-        runner.run(["blkdiscard", path], timeout=LONGEST, item=path)
+        # util-linux 2.36 and newer open the device exclusively without --force, older ones do not know it.
+        completed = _forced(runner, ["blkdiscard", path], path)
+        if completed.rc:
+            raise CommandFailed(f"{path} was not discarded: {completed.last_words}", item=path, completed=completed)
 
 
 def read_security(runner: Runner, path: str) -> AtaSecurity:
@@ -87,13 +90,18 @@ def _security(runner: Runner, path: str, option: str, timeout: float | None = No
 
 
 def _format(runner: Runner, path: str, ses: int, flbas: int) -> None:
-    argv = ["nvme", "format", path, f"--ses={ses}", f"--lbaf={flbas}", f"--timeout={round(LONGEST) * 1000}"]
-    # Newer versions open the device exclusively without it, and this process holds it; older ones do not know it.
-    completed = runner.run([*argv, "--force"], ok=None, timeout=LONGEST, item=path)
-    if completed.rc and "option" in f"{completed.stdout}{completed.stderr}" and "force" in f"{completed.stdout}{completed.stderr}":
-        completed = runner.run(argv, ok=None, timeout=LONGEST, item=path)
+    completed = _forced(runner, ["nvme", "format", path, f"--ses={ses}", f"--lbaf={flbas}", f"--timeout={round(LONGEST) * 1000}"], path)
     if completed.rc:
         raise CommandFailed(f"{path} was not formatted: {completed.last_words}", item=path, completed=completed)
+
+
+def _forced(runner: Runner, argv: list[str], path: str) -> Completed:
+    """With ``--force``, as this process holds the device exclusively; without it if the version of the tool does not have the option."""
+    completed = runner.run([*argv, "--force"], ok=None, timeout=LONGEST, item=path)
+    printed = f"{completed.stdout}{completed.stderr}"
+    if completed.rc and "option" in printed and "force" in printed:
+        return runner.run(argv, ok=None, timeout=LONGEST, item=path)
+    return completed
 
 
 def _sanitize(runner: Runner, controller: str, path: str, action: int, sleep: t.Callable[[float], None]) -> None:
@@ -112,11 +120,4 @@ def _sanitize(runner: Runner, controller: str, path: str, action: int, sleep: t.
 
 def read_sanitize_log(runner: Runner, controller: str) -> SanitizeLog:
     """:raises NotUnderstood: if it is not JSON."""
-    text = runner.run(["nvme", "sanitize-log", controller, "--output-format=json"], item=controller).stdout
-    try:
-        found = json.loads(text)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise NotUnderstood(f"{controller}: nvme sanitize-log printed no JSON.", item=controller)
-    return parse_sanitize_log(found)
+    return parse_sanitize_log(namespaces.read_json(runner, ["nvme", "sanitize-log", controller, "--output-format=json"], controller))

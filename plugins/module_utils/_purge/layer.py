@@ -127,16 +127,12 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
         facts = operation.found.facts
         record = PurgeRecord(facts.identity or "", step.item, operation.method, self.spec.once, RUNNING, self.now())
         node = self.root / facts.path.lstrip("/")
-        with contextlib.ExitStack() as held:
-            held.enter_context(guard.claimed(facts, self.root, pause=self.sleep))
+        with guard.claimed(facts, self.root, pause=self.sleep):
             guard.require_contents(examination.examined_again(facts, self.runner, self.root, None))
             places = contents.places_of(facts.size)
             before = self._contents(node, places)
             write_record(record, self.root)
             try:
-                if operation.method == "discard":
-                    # blkdiscard opens it exclusively itself.
-                    held.close()
                 erase.erase(self.runner, facts.path, operation.method, operation.found, self.sleep)
                 reads = self._proven(facts.path, before, self._contents(node, places))
             except StorageError as error:
@@ -173,9 +169,9 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
                 item=path,
             )
         found = {sample.byte for sample in after.values()}
-        told = "zeroes" if found == {0} else f"the byte {found.copy().pop():#04x}" if len(found) == 1 and None not in found else "other data than before"
+        content = "zeroes" if found == {0} else f"the byte {found.copy().pop():#04x}" if len(found) == 1 and None not in found else "other data than before"
         had_data = any(sample.byte is None for sample in before.values())
-        return f"returns {told} at all {len(after)} places that were read" + ("" if had_data else ", where it had no data before")
+        return f"returns {content} at all {len(after)} places that were read" + ("" if had_data else ", where it had no data before")
 
     # -- after
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 import typing as t
 from pathlib import Path
 
@@ -41,6 +42,8 @@ class FakePurge:
         self.aborts = False
         self.keeps_password = False
         self.fill = 0
+        #: Of each erase, whether the device was held then.
+        self.held: list[bool] = []
         self.security = {"supported": True, "enabled": False, "locked": False, "frozen": False, "expired": False, "enhanced": True}
         self.password = ""
         self.nvme = {"oacs": 0x2, "fna": 0x4, "sanicap": 0x3, "cntlid": 0, "tnvmcap": SIZE, "unvmcap": 0, "cmic": 0}
@@ -118,6 +121,7 @@ class FakePurge:
         return completed
 
     def erase(self, name: str) -> None:
+        self.held.append((self.root / "dev" / name) in {Path(os.path.realpath(place)) for place in Path("/proc/self/fd").iterdir()})
         if not self.ignores:
             self.write(name, bytes([self.fill]) * SIZE)
 
@@ -129,7 +133,9 @@ class FakePurge:
         return 0, "", ""
 
     def _blkdiscard(self, words: tuple[str, ...]) -> tuple[int, str, str]:
-        self.erase(words[1].rsplit("/", 1)[-1])
+        if "--force" in words and not self.knows_force:
+            return 1, "", "blkdiscard: unrecognized option '--force'"
+        self.erase(next(word for word in words[1:] if word.startswith("/dev/")).rsplit("/", 1)[-1])
         return 0, "", ""
 
     def _sg_sanitize(self, words: tuple[str, ...]) -> tuple[int, str, str]:

@@ -63,6 +63,7 @@ def erased(host, name="sda"):
 def test_each_kind_of_drive_is_purged_by_its_usual_method(host, device, method, changes):
     outcome, facts = run(host, drive(device))
     assert outcome.changed and host.changes == changes and erased(host, device.rsplit("/", 1)[-1])
+    assert host.held == [True]
     [found] = facts["drives"]
     assert (found["purge"]["state"], found["purge"]["method"], found["purge"]["finished"]) == ("done", method, 1e9)
     assert found["purge"]["reads"] == "returns zeroes at all 3 places that were read"
@@ -76,12 +77,13 @@ def test_each_kind_of_drive_is_purged_by_its_usual_method(host, device, method, 
         (NVME, "nvme_crypto_format", "--ses=2"),
         (NVME, "nvme_sanitize", "nvme sanitize /dev/nvme0 --sanact=2"),
         (NVME, "nvme_crypto_sanitize", "nvme sanitize /dev/nvme0 --sanact=4"),
-        (VOLUME, "discard", "blkdiscard /dev/sdc"),
+        (VOLUME, "discard", "blkdiscard /dev/sdc --force"),
     ],
 )
 def test_requested_methods(host, device, method, words):
     run(host, drive(device, method=method))
     assert words in host.changes[-1] and erased(host, device.rsplit("/", 1)[-1])
+    assert host.held == [True]
 
 
 def test_partitions_that_are_gone_are_forgotten(host):
@@ -97,10 +99,11 @@ def test_nvme_without_format_is_sanitized(host):
     assert run(host, drive(NVME))[1]["drives"][0]["purge"]["method"] == "nvme_crypto_sanitize"
 
 
-def test_nvme_cli_without_the_force_option(host):
+@pytest.mark.parametrize(("device", "method", "name"), [(NVME, "auto", "nvme0n1"), (VOLUME, "discard", "sdc")])
+def test_tools_without_the_force_option(host, device, method, name):
     host.knows_force = False
-    run(host, drive(NVME))
-    assert [("--force" in line) for line in host.changes] == [True, False] and erased(host, "nvme0n1")
+    run(host, drive(device, method=method))
+    assert [("--force" in line) for line in host.changes] == [True, False] and erased(host, name) and host.held == [True]
 
 
 def test_other_bytes_than_zeroes_are_reported(host):

@@ -13,8 +13,9 @@ version_added: 0.5.0
 description:
   - Brings SSDs back to the state in which no block has been written, as SNIA's Performance Test Specification requires before a test. B(Everything on
     the drive is lost), also what is hidden from the host, and a purge that has begun cannot be stopped.
-  - The guard of M(cachefleet.storage.fio) examines each drive first, and it is held exclusively until it was read back. Only whole drives that nothing uses are purged, and each of them needs
-    O(drives[].allow_purge). A drive that is not empty additionally needs O(drives[].allow_data_loss) and the matching O(drives[].identity).
+  - The guard of M(cachefleet.storage.fio) examines each drive first, and the drive is held exclusively until it was read back. Only whole drives that
+    nothing uses are purged, and each of them needs O(drives[].allow_purge). A drive that is not empty additionally needs O(drives[].allow_data_loss) and
+    the matching O(drives[].identity).
   - The result is read back. An ATA drive must have no password any more, an NVMe drive must report that its sanitize is done, and the drive must not return
     the data that it had at any of 258 places.
   - Each purge is recorded in C(/var/lib/cachefleet/purges) on the host. One that was interrupted is reported by a warning when the module is run again, and

@@ -363,6 +363,10 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
 
 def _deviations(tested: Tested, campaign: str, tests: t.Sequence[RoundsTest], saturations: t.Sequence[Saturation], fills: t.Sequence[Row]) -> t.Iterator[str]:
     capacity, used = _capacity(tested), _first(tested, "target_size")
+    if not tests and not saturations:
+        yield "No test of the specification was measured: use the suites snia_iops, snia_throughput, snia_latency and snia_write_saturation."
+    if not capacity:
+        yield "The capacity is not recorded, so the active range and the written amounts cannot be compared with it."
     if mapping(tested.meta.get("target")).get("kind") == "file":
         yield "The target is a file, not a device."
     if not _purged(tested, campaign):

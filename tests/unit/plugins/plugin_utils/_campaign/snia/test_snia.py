@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 from ansible_collections.cachefleet.storage.tests.unit.support.snia_campaign import MACHINE, TESTS, write_snia_campaign
+from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 CAMPAIGN = "2026-11-22T0600Z"
 PURGE = {
@@ -190,6 +191,19 @@ def test_what_was_not_recorded_is_said(tmp_path):
     tested.meta, tested.job = {}, ""
     page = form.form_of(tested, CAMPAIGN)
     assert fields(page, "IOPS test")["Data pattern"] == NOT_RECORDED
+    tested.drives = []
+    page = form.form_of(tested, CAMPAIGN)
+    assert "The capacity is not recorded, so the active range and the written amounts cannot be compared with it." in section(page, "Deviations").notes
+
+
+def test_other_measurements_are_not_presented_as_tests_of_the_specification(tmp_path):
+    made = write_campaign(tmp_path / CAMPAIGN, 1, campaign=CAMPAIGN)
+    ingest(made)
+    with open_tables(made) as database:
+        tested = read_tested(database, made)
+    for page in (form.form_of(one, CAMPAIGN) for one in tested):
+        assert section(page, "Deviations").notes[0].startswith("No test of the specification was measured: ")
+        assert "deviation" in form.summary(page)
 
 
 @pytest.mark.parametrize(

@@ -167,8 +167,8 @@ class ActionModule(ActionBase):
         drain = read_drain(options["drain"], options["waited"]) if options["drain"] else None
         state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"], drain)
         states.save(campaign, state)
-        if drain and (said := drain_text(drain)):
-            self._display.display(f"{host}: {key} is measured, and {said}.")
+        if drain and (warning := drain_text(drain)):
+            self._display.display(f"{host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
             self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}

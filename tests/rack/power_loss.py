@@ -143,19 +143,35 @@ def _cell(disk: t.Mapping[str, t.Any], cut: int) -> dict[str, t.Any]:
     return {"run": run, "secret": secrets.token_hex(32), "disk": disk["name"], "serial": disk["serial"], "kind": disk["volatile_cache"], **load}
 
 
+@contextlib.contextmanager
+def witness_of(controller: Controller, logs: Path, cells: t.Sequence[t.Mapping[str, t.Any]]) -> t.Iterator[int]:
+    """The port of a witness of several runs, at which the machine reaches it through SSH.
+
+    :param cells: with the keys run and secret.
+    """
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness
+
+    witness = Witness(logs, {cell["run"]: bytes.fromhex(cell["secret"]) for cell in cells}, ["127.0.0.1"], "127.0.0.1")
+    threading.Thread(target=witness.serve, daemon=True).start()
+    forward = subprocess.Popen(controller.words("-N", options=["-o", "ExitOnForwardFailure=yes", "-R", f"{witness.port}:127.0.0.1:{witness.port}"]))
+    try:
+        time.sleep(5)
+        yield witness.port
+    finally:
+        forward.terminate()
+        forward.wait()
+        witness.stop()
+
+
 def one_cut(controller: Controller, cells: t.Sequence[dict[str, t.Any]], *, at_rest: bool) -> list[dict[str, t.Any]]:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, note_event, read_log
 
     controller.install()
     with tempfile.TemporaryDirectory() as name:
         logs = Path(name)
-        witness = Witness(logs, {cell["run"]: bytes.fromhex(cell["secret"]) for cell in cells}, ["127.0.0.1"], "127.0.0.1")
-        threading.Thread(target=witness.serve, daemon=True).start()
-        forward = subprocess.Popen(controller.words("-N", options=["-o", "ExitOnForwardFailure=yes", "-R", f"{witness.port}:127.0.0.1:{witness.port}"]))
-        try:
-            time.sleep(5)
-            orders = [{**cell, "port": witness.port} for cell in cells]
+        with witness_of(controller, logs, cells) as port:
+            orders = [{**cell, "port": port} for cell in cells]
             controller.run(f"cd {FOLDER} && python3 power_loss.py write", stdin=json.dumps(orders).encode())
             # Before the cut there is a time in which every writer is proven to be active.
             paths = [log_path(logs, cell["run"]) for cell in cells]
@@ -166,10 +182,6 @@ def one_cut(controller: Controller, cells: t.Sequence[dict[str, t.Any]], *, at_r
             for cell, path in zip(cells, paths):
                 _wait(lambda path=path, cell=cell: read_log(path, cell["run"]).active_after_cut, f"{cell['disk']} active")
             controller.cut()
-        finally:
-            forward.terminate()
-            forward.wait()
-            witness.stop()
         if at_rest:
             return [_verify_one(cell, path, controller.folder / controller.machine / f"{cell['disk']}.raw", "off") for cell, path in zip(cells, paths)]
         controller.start()

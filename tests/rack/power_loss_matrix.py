@@ -20,7 +20,6 @@ import secrets
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import typing as t
 from pathlib import Path
@@ -31,7 +30,7 @@ TOP = HERE.parents[1]
 sys.path[:0] = [str(HERE), str(HERE / "power_matrix"), os.environ.get("ANSIBLE_COLLECTIONS_PATH", "")]
 
 from cells import CELLS, KEPT, LOST, TORN, Cell, script
-from power_loss import FOLDER, Controller
+from power_loss import FOLDER, Controller, witness_of
 
 WRITES = 100
 LONGEST = 1800.0
@@ -75,24 +74,16 @@ def order_of(cell: Cell) -> dict[str, t.Any]:
 
 def one_cut(machine: Laboratory, cells: t.Sequence[Cell]) -> list[dict[str, t.Any]]:
     """The power cut, with what was found for each cell."""
-    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
 
     orders = [{**order_of(cell), "run": secrets.token_hex(16), "secret": secrets.token_hex(32)} for cell in cells]
     with tempfile.TemporaryDirectory() as name:
         logs = Path(name)
-        witness = Witness(logs, {order["run"]: bytes.fromhex(order["secret"]) for order in orders}, ["127.0.0.1"], "127.0.0.1")
-        threading.Thread(target=witness.serve, daemon=True).start()
-        forward = subprocess.Popen(machine.words("-N", options=["-o", "ExitOnForwardFailure=yes", "-R", f"{witness.port}:127.0.0.1:{witness.port}"]))
-        try:
-            time.sleep(5)
-            machine.orders("write", [{**order, "port": witness.port} for order in orders])
+        with witness_of(machine, logs, orders) as port:
+            machine.orders("write", [{**order, "port": port} for order in orders])
             report("all writers run")
             paths = [log_path(logs, order["run"]) for order in orders]
             _cut_power(machine, orders, paths)
-        finally:
-            forward.terminate()
-            forward.wait()
-            witness.stop()
         report("the power was cut")
         machine.start()
         machine.shell("up")

@@ -54,7 +54,7 @@ class Questions:
     :param interval: seconds between two readings of the caches; 0 for one reading.
     :param previous: what an earlier run read, if any.
     :param further_drives: drives that no tool lists.
-    :param verdicts: whether to read what a flushed write is worth on each device in use, which reads the whole stack.
+    :param verdicts: whether to determine if a flushed write survives a power failure on each device in use, which reads the whole stack.
     :param protected: drives whose cache is declared to survive a power cut.
     """
 

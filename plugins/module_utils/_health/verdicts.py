@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a flushed write is worth on each device in use: mounted devices and ZFS pools. What is unused has nothing to lose."""
+"""Whether a flushed write survives a power failure on each device in use: mounted devices and ZFS pools."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 

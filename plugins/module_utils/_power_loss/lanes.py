@@ -144,7 +144,7 @@ class LaneProcesses:
     def end(self) -> None:
         """End the lanes that still write, after their present writes."""
         self._stop.set()
-        # Who has something to report is told by the pipe.
+        # A lane that reports then gets EPIPE and ends.
         for descriptor in (self._reader, self._errors):
             with contextlib.suppress(OSError):
                 os.close(descriptor)

@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What this host knows of the purge of each of its drives: a file for each, written before a purge begins and when it is over.
+"""The record of the last purge of each drive, a file for each, written before a purge begins and when it is over.
 
-A file that says ``running`` without a process behind it is a purge that was killed. The runner of measurements copies the file into its results.
+A file with the state ``running`` without a process behind it is a purge that was killed. The runner of measurements copies the file into its results.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.

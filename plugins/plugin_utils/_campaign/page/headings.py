@@ -62,7 +62,7 @@ def titles_of(a: Analysis) -> dict[str, str]:
 def _title_of_power_loss(a: Analysis) -> str:
     counts = Counter(one.verdict for one in a.power_loss)
     words = {"at_risk": "lost acknowledged writes", "durable": "lost nothing", "unknown": "prove nothing"}
-    return "Power-loss tests: " + text.listed([f"{counts[verdict]} {said}" for verdict, said in words.items() if counts[verdict]])
+    return "Power-loss tests: " + text.listed([f"{counts[verdict]} {result}" for verdict, result in words.items() if counts[verdict]])
 
 
 def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:

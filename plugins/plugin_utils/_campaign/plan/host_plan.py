@@ -39,7 +39,7 @@ def host_plan(
 ) -> dict[str, t.Any]:
     """The options and the result are those of the documentation of ``benchmark_plan``.
 
-    :param claims: add to the text what a comparison of the repeats can show. It needs numpy, which a plan is not worth importing for.
+    :param claims: add to the text what a comparison of the repeats can show. It needs numpy, which is not imported for an ordinary plan.
     :raises BadInput: naming the variable that is wrong.
     :raises Refused: if the wear exceeds the budget, and it is no dry run.
     """

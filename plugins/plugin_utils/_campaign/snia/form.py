@@ -7,7 +7,7 @@
 
 """The fields and tables of the report page, for each device under test, the same for HTML and Markdown. Pure.
 
-A field that the results do not have is ``not recorded``. What is not as the specification has it is said in a section of its own.
+A field that the results do not have is ``not recorded``. Deviations from the specification have a section of their own.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ def end_text(states: t.Sequence[HostState]) -> str:
         lines.append(f"{state.host}: {done} of {_counted(due, 'step')} are done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
-        lines += [f"  measured although {said}: {key}" for key, one in state.steps.items() if (said := drain_text(one.get("drain") or {}))]
+        lines += [f"  measured although {warning}: {key}" for key, one in state.steps.items() if (warning := drain_text(one.get("drain") or {}))]
         lines += [f"  stopped: {variant} after {_counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
         if state.left_out:
             lines.append(f"  left out by sweep_budget: {', '.join(state.left_out)}")

@@ -70,7 +70,10 @@ def _log(pool: Pool, vdev: Vdev) -> t.Iterator[Finding]:
     label = f"The log of the ZFS pool {pool.name} on {devices}"
     subject = f"{PREFIX}{pool.name} {vdev.name}"
     if vdev.state not in (_ONLINE, _DEGRADED):
-        words = f"{label} is {vdev.state}: synchronous writes are slow, and those that only it holds are lost. Replace the device with zpool replace."
+        words = (
+            f"{label} is {vdev.state}: synchronous writes go to the data devices and are slower, and writes that only it holds since a crash are lost. "
+            "Replace the device with zpool replace."
+        )
         yield Finding("critical", subject, "zfs_log_state", words, vdev.state, _ONLINE)
     elif gone:
         left = vdev.parity - vdev.missing
@@ -92,18 +95,19 @@ def _device_errors(pool: Pool, word: str, vdev: Vdev) -> t.Iterator[Finding]:
     for leaf in vdev.leaves:
         counted = [(count, kind) for count, kind in zip(leaf.errors, _ERRORS) if count]
         if counted:
-            what = " and ".join(f"{count} {kind} errors" for count, kind in counted)
+            what = " and ".join(f"{count} {kind} error{'' if count == 1 else 's'}" for count, kind in counted)
             role = "log" if word == LOGS else "cache"
             words = f"The {role} device {leaf.name} of the ZFS pool {pool.name} has had {what}: check its health, then run zpool clear."
             yield Finding("warning", f"{PREFIX}{pool.name} {leaf.name}", "zfs_device_errors", words, sum(count for count, _kind in counted), 0)
 
 
 def _l2arc_errors(zfs: ZfsHealth, passed: t.Mapping[str, int]) -> t.Iterator[Finding]:
-    for name, what in (("l2_io_error", "read errors"), ("l2_cksum_bad", "checksum errors")):
+    for name, what in (("l2_io_error", "read error"), ("l2_cksum_bad", "checksum error")):
         since = "the last reading" if name in passed else "ZFS was loaded"
         count = passed.get(name, zfs.arc.get(name, 0))
         if count:
-            words = f"The cache devices of ZFS (L2ARC) had {count} {what} since {since}: the data was read from the pool instead. Check these devices."
+            errors = f"{count} {what}{'' if count == 1 else 's'} since {since}"
+            words = f"The cache devices of ZFS (L2ARC) had {errors}: the data was read from the pool instead. Check these devices."
             yield Finding("warning", "zfs l2arc", "zfs_l2arc_errors", words, count, 0)
 
 

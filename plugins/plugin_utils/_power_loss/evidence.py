@@ -16,7 +16,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import read_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.result import SCHEMA
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.result import SCHEMA, is_flushed
 
 RESULT_FILE = "power_loss.json"
 VERDICTS = ("durable", "at_risk", "unknown")
@@ -30,6 +30,7 @@ class PowerLossResult:
     :param sentence: the cuts, and how many can still lose something.
     :param contradiction: with the verdict on the stack; empty if there is none.
     :param drives: below the target, as model and firmware.
+    :param accuses_drives: flushed writes to a device were lost that should have been kept. Of a file, the file system may have lost them.
     """
 
     test: str
@@ -40,6 +41,7 @@ class PowerLossResult:
     sentence: str
     contradiction: str
     drives: tuple[tuple[str, str], ...]
+    accuses_drives: bool = False
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -47,8 +49,8 @@ class PowerLossResult:
         return tuple(" ".join(words).strip() for words in self.drives)
 
     @property
-    def lost_flushed(self) -> bool:
-        """Whether flushed writes were lost that should have been kept."""
+    def contradicts(self) -> bool:
+        """Whether writes were lost that should have been kept."""
         return self.contradiction.startswith("Contradiction")
 
 
@@ -75,11 +77,16 @@ def of_hosts(results: t.Iterable[PowerLossResult], hosts: t.Collection[str]) -> 
 def losses_of(results: t.Iterable[PowerLossResult], models: t.Collection[str]) -> list[str]:
     """What must be known of these models of drives: flushed writes to them were lost, though their stack should have kept them. As sentences."""
     return [
-        f"Flushed writes were lost on {' and '.join(one.models)} in the power-loss test {one.test} on {one.host} ({one.sentence.rstrip('.')}), though the "
-        "layers above pass flushes on: disable the write cache of these drives, or replace them, where data must survive a power failure."
+        f"Flushed writes were lost on {_stack_of(one)} in the power-loss test {one.test} on {one.host} ({one.sentence.rstrip('.')}), though the layers "
+        "above pass flushes on: disable the write cache of these drives, or replace them, where data must survive a power failure."
         for one in results
-        if one.lost_flushed and any(model in models for model, _firmware in one.drives)
+        if one.accuses_drives and any(model in models for model, _firmware in one.drives)
     ]
+
+
+def _stack_of(one: PowerLossResult) -> str:
+    models = " and ".join(one.models)
+    return models if len(one.models) == 1 else f"a stack of {models}, of which at least one did not keep them,"
 
 
 def _files(folder: Path, option: str) -> list[Path]:
@@ -105,6 +112,7 @@ def _result(test: str, found: t.Mapping[str, t.Any]) -> PowerLossResult:
     target = _dictionary(settings, "target")
     load = [f"sync {_text(settings.get('sync'), 20)}", _text(settings.get("layout"), 20), f"depth {_text(settings.get('depth'), 10)}"]
     verdict = _text(found.get("verdict"), 20)
+    lost = (verdict, stack.get("verdict")) == ("at_risk", "durable") and is_flushed(settings)
     raw = stack.get("drives")
     drives = [(_text(one.get("model"), 80), _text(one.get("firmware"), 20)) for one in (raw if isinstance(raw, list) else []) if _is_drive(one)]
     return PowerLossResult(
@@ -116,6 +124,7 @@ def _result(test: str, found: t.Mapping[str, t.Any]) -> PowerLossResult:
         sentence=_text(found.get("sentence"), 500),
         contradiction=_text(found.get("contradiction"), 500),
         drives=tuple(dict.fromkeys(drives)),
+        accuses_drives=lost and bool(target.get("device")),
     )
 
 

@@ -45,9 +45,14 @@ def host_result(journal: HostJournal) -> dict[str, t.Any]:
     }
 
 
+def is_flushed(settings: t.Mapping[str, t.Any]) -> bool:
+    """Whether a write was synced before it was acknowledged."""
+    return settings.get("sync") != "none" or settings.get("bulk") is True
+
+
 def contradiction(verdict: str, stack: t.Mapping[str, t.Any], settings: t.Mapping[str, t.Any]) -> str:
     """One sentence if the test found what the verdict on the stack excludes; else empty."""
-    flushed = settings.get("sync") != "none" or settings.get("bulk") is True
+    flushed = is_flushed(settings)
     expected = stack.get("verdict") if flushed else {"kept": "durable", "may_be_lost": "at_risk"}.get(str(stack.get("unflushed")), "unknown")
     target = settings.get("target")
     if not flushed and not (settings.get("direct") is True and isinstance(target, dict) and target.get("device")):
@@ -55,7 +60,9 @@ def contradiction(verdict: str, stack: t.Mapping[str, t.Any], settings: t.Mappin
         return ""
     what = "flushed writes" if flushed else "writes without a flush"
     if (expected, verdict) == ("durable", "at_risk"):
-        return f"Contradiction: cache_stack_info expects that {what} are kept, and the test lost some. A device or layer below does not do what it reports."
+        is_file = isinstance(target, dict) and target.get("file")
+        culprit = "The file system (see its mount options), or a device or layer below," if is_file else "A device or layer below"
+        return f"Contradiction: cache_stack_info expects that {what} are kept, and the test lost some. {culprit} does not do what it reports."
     if (expected, verdict) == ("at_risk", "durable") and flushed:
         return (
             "Not confirmed: cache_stack_info expects that flushed writes can be lost, and no cut lost any. Either the cache is protected without being "

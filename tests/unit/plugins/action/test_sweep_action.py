@@ -409,7 +409,8 @@ def recommended(campaign, **options):
 
 def test_a_model_that_lost_flushed_writes_is_named_in_the_recommendation(measured, tmp_path):
     drives = [{"model": "ST4000", "firmware": "SN05"}]
-    host = {"host": "node9", "verdict": "at_risk", "sentence": "1 of 1 cuts lost.", "contradiction": "Contradiction: x", "stack": {"drives": drives}}
+    host = {"host": "node9", "verdict": "at_risk", "sentence": "1 of 1 cuts lost.", "contradiction": "Contradiction: x"}
+    host |= {"stack": {"verdict": "durable", "drives": drives}, "settings": {"sync": "fsync", "target": {"device": "/dev/sda"}}}
     (tmp_path / "power_loss.json").write_text(json.dumps({"schema": 1, "name": "t1", "hosts": [host]}))
 
     assert "Flushed writes were lost on ST4000 SN05" in " ".join(recommended(measured, power_loss=[str(tmp_path)]).replace("# ", "").split())

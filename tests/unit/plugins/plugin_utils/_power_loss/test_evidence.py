@@ -20,12 +20,12 @@ SETTINGS = {"target": {"device": "/dev/disk/by-id/ata-X"}, "sync": "fsync", "lay
 STACK = {"verdict": "durable", "reason": "", "unflushed": "may_be_lost", "drives": [{"path": "/dev/sda", "model": "ST4000", "firmware": "SN05", "serial": "Z"}]}
 
 
-def write_test(folder, host, verdict):
+def write_test(folder, host, verdict, settings=SETTINGS, stack=STACK):
     """A test as the verb power_loss leaves it."""
     folder.mkdir(parents=True)
-    journal.append(folder, host, journal.OPENED, settings=SETTINGS)
+    journal.append(folder, host, journal.OPENED, settings=settings)
     journal.append(folder, host, journal.BEGUN, cut=1, run=RUN)
-    journal.append(folder, host, journal.WRITING, run=RUN, boot_id="b", target={}, stack=STACK)
+    journal.append(folder, host, journal.WRITING, run=RUN, boot_id="b", target={}, stack=stack)
     journal.append(folder, host, journal.VERIFIED, run=RUN, verification={"verdict": verdict, "reason": "a reason", "acknowledged": 5})
     hosts = [result.host_result(one) for one in journal.load_all(folder)]
     (folder / "power_loss.json").write_text(json.dumps({"schema": result.SCHEMA, "name": folder.name, "hosts": hosts, "problems": {}}))
@@ -36,9 +36,9 @@ def test_tests_are_read_one_by_one_and_together(tmp_path):
     write_test(tmp_path / "second", "node2", "kept")
     lost, kept = read_tests([str(tmp_path)], "report_power_loss")
     assert read_tests([str(tmp_path / "first"), str(tmp_path / "second")], "report_power_loss") == (lost, kept)
-    assert (lost.test, lost.host, lost.verdict, lost.models, lost.lost_flushed) == ("first", "node1", "at_risk", ("ST4000 SN05",), True)
+    assert (lost.test, lost.host, lost.verdict, lost.models, lost.contradicts) == ("first", "node1", "at_risk", ("ST4000 SN05",), True)
     assert (lost.target, lost.load) == ("/dev/disk/by-id/ata-X", "sync fsync, in_place, depth 4")
-    assert (kept.verdict, kept.contradiction, kept.lost_flushed) == ("durable", "", False)
+    assert (kept.verdict, kept.contradiction, kept.contradicts) == ("durable", "", False)
     assert "95 %" in kept.sentence
 
 
@@ -55,6 +55,27 @@ def test_models_that_lost_flushed_writes_are_named(tmp_path):
     (sentence,) = losses_of(tests, ["OTHER", "ST4000"])
     assert sentence.startswith("Flushed writes were lost on ST4000 SN05 in the power-loss test first on node1 (1 of 1 cuts lost acknowledged writes), ")
     assert losses_of(tests, ["ST4000 SN05", ""]) == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "stack"),
+    [
+        # A file system that sends no flush loses them too, on drives that keep everything.
+        ({"target": {"file": "/srv/power_loss"}}, {}),
+        ({"sync": "none", "direct": True}, {"unflushed": "kept"}),
+    ],
+)
+def test_drives_are_not_accused_of_what_else_may_have_lost(tmp_path, settings, stack):
+    write_test(tmp_path / "first", "node1", "lost", {**SETTINGS, **settings}, {**STACK, **stack})
+    tests = read_tests([str(tmp_path)], "sweep_power_loss")
+    assert tests[0].contradicts and losses_of(tests, ["ST4000"]) == []
+
+
+def test_several_models_are_accused_together(tmp_path):
+    other = {"path": "/dev/sdb", "model": "SSD", "firmware": "2", "serial": "Y"}
+    write_test(tmp_path / "first", "node1", "lost", stack={**STACK, "drives": [*STACK["drives"], other]})
+    (sentence,) = losses_of(read_tests([str(tmp_path)], "sweep_power_loss"), ["SSD"])
+    assert sentence.startswith("Flushed writes were lost on a stack of ST4000 SN05 and SSD 2, of which at least one did not keep them, in the power-loss test")
 
 
 def test_folder_without_a_test_is_refused_with_those_beside_it(tmp_path):

@@ -16,7 +16,11 @@ import os
 import typing as t
 
 from .enhanceio_driver import DEGRADED, FAILED, Driver, new_state
+from .on_machine import machine
 from .simulator import Answer, Simulator, State
+
+#: A folder of its own, to be named in ``tool_dirs``, as that of flashcache.
+FOLDER = "/usr/lib/cachefleet-simulators/enhanceio"
 
 MODES = {"wt": 3, "wb": 1, "ro": 2}
 POLICIES = {"rand": 3, "fifo": 1, "lru": 2}
@@ -44,7 +48,11 @@ class EioCli(Simulator):
 
     name = "eio_cli"
     paths = ("/sbin/eio_cli",)
-    faults: t.ClassVar[t.Mapping[str, str]] = {"write_errors": "dirty blocks cannot be written to the origin"}
+    in_view = True
+    faults: t.ClassVar[t.Mapping[str, str]] = {
+        "write_errors": "dirty blocks cannot be written to the origin",
+        "writers": "{name: blocks}: so many new blocks are written to a write-back cache in every moment",
+    }
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = {"EnhanceIO": new_state}
 
     def __init__(self, state: State) -> None:
@@ -62,6 +70,8 @@ class EioCli(Simulator):
             if verb == "info":
                 return _traceback("/proc/enhanceio/")
             return _traceback("/dev/eiodev") if verb in ("create", "enable", "disable", "notify", "edit", "delete") else Answer("")
+        if self.driver.real:
+            self.driver.tick()
         handler: t.Callable[[dict[str, str]], Answer] = getattr(self, f"_{verb}")
         return handler(options)
 
@@ -164,19 +174,28 @@ class EioCli(Simulator):
         return "".join(match + "\n" for match in matches)
 
 
-class Sysctl(Simulator):
-    """``sysctl -w dev.enhanceio.NAME.KEY=VALUE``; it shares the state of :class:`EioCli` and is not put on machines."""
+class _OfTheDriver(Simulator):
+    """A command of every host as far as it has to do with the driver; the rest is left to the real one of the machine."""
 
-    name = "eio_cli"
-    paths = ()
+    in_view = True
+    shared_state = EioCli.name
     faults: t.ClassVar[t.Mapping[str, str]] = {}
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]] = {}
+
+
+class Sysctl(_OfTheDriver):
+    """``sysctl -w dev.enhanceio.NAME.KEY=VALUE``."""
+
+    name = "eio_sysctl"
+    paths = (f"{FOLDER}/sysctl",)
 
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         key, _equals, value = words[-1].partition("=")
         parts = key.split(".")
         place = f"/proc/sys/{'/'.join(parts)}"
         driver = EioCli(self.state).driver
+        if parts[:2] != ["dev", "enhanceio"] and driver is not None and driver.real:
+            return machine.run(machine.SYSCTL, words, stdin)
         failed = errno.ENOENT
         if driver is not None and parts[:2] == ["dev", "enhanceio"] and len(parts) == 4 and value.lstrip("-").isdigit():
             failed = driver.write_sysctl(parts[2], parts[3], int(value))
@@ -184,7 +203,39 @@ class Sysctl(Simulator):
             return Answer("", 255, f"sysctl: cannot stat {place}: No such file or directory\n")
         if failed:
             return Answer("", 255, f'sysctl: setting key "{key}": {os.strerror(failed)}\n')
+        if driver is not None and driver.real:
+            driver.pass_time()
         return Answer(f"{key} = {value}\n")
+
+
+class Modprobe(_OfTheDriver):
+    """``modprobe enhanceio``."""
+
+    name = "eio_modprobe"
+    paths = (f"{FOLDER}/modprobe",)
+
+    def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
+        driver = EioCli(self.state).driver
+        if words[-1:] != ["enhanceio"] or driver is None:
+            return machine.run(machine.MODPROBE, words, stdin)
+        if driver.state["module"] == "absent":
+            return Answer("", 1, "" if "--quiet" in words else "modprobe: FATAL: Module enhanceio not found in directory /lib/modules/simulated\n")
+        if "--dry-run" not in words:
+            driver.load()
+        return Answer("")
+
+
+class Test(_OfTheDriver):
+    """``test``, which sees the files of the driver."""
+
+    name = "eio_test"
+    paths = (f"{FOLDER}/test",)
+
+    def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
+        return machine.run(machine.TEST, words, stdin)
+
+
+KINDS: tuple[type[Simulator], ...] = (EioCli, Sysctl, Modprobe, Test)
 
 
 def _parsed(words: t.Sequence[str]) -> tuple[str, dict[str, str], str]:

@@ -6,8 +6,8 @@
 """A stand-in for the kernel driver of EnhanceIO: caches with real blocks in them, their files in /proc, their superblocks.
 
 It is a model of what the public driver does, read from its source (Driver/enhanceio: eio_conf.c, eio_ttc.c, eio_procfs.c,
-eio_main.c, eio_subr.c) and written anew. Devices are plain files below a root that is not "/"; what is written through the
-model is kept block by block, so that a test can tell whether a byte was lost.
+eio_main.c, eio_subr.c) and written anew. Devices are plain files below a root that is not "/", or those of a machine in the view of
+on_machine/view.sh; what is written through the model is kept block by block, so that a test can tell whether a byte was lost.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ import shutil
 import struct
 import typing as t
 from pathlib import Path
+
+from .on_machine import machine
 
 State = t.Dict[str, t.Any]
 
@@ -51,8 +53,8 @@ def new_state(root: str, *, module: str = "loaded", drain: int = 1000) -> State:
     :param module: ``loaded``, ``available`` or ``absent``.
     :param drain: blocks that are written back between two ticks.
     """
-    if Path(root) == Path("/"):
-        raise ValueError("the simulated driver writes below its own root, which cannot be the root of this machine")
+    if Path(root) == Path("/") and not machine.is_real(Path(root)):
+        raise ValueError("the simulated driver writes below its own root, which can be that of this machine only in the view of on_machine/view.sh")
     return {"root": root, "module": module, "drain": drain, "caches": {}, "disks": {}, "media": {}, "gone": [], "faults": {}, "published": {}}
 
 
@@ -66,6 +68,19 @@ class Driver:
     def __init__(self, state: State) -> None:
         self.state = state
         self.root = Path(state["root"])
+        self.real = machine.is_real(self.root)
+        if self.real:
+            self._notice_boot()
+
+    def _notice_boot(self) -> None:
+        """After a boot of the real machine no cache runs, as after a power cut."""
+        boot = machine.boot()
+        if self.state.get("boot") not in (None, boot):
+            self.state.update(published={})
+            self.power_cut()
+        self.state["boot"] = boot
+        if self.loaded:
+            machine.show_module("enhanceio")
 
     # -- the module
 
@@ -78,6 +93,8 @@ class Driver:
         if self.state["module"] == "available":
             self.state["module"] = "loaded"
             self.publish()
+        if self.real and self.loaded:
+            machine.show_module("enhanceio")
         return self.loaded
 
     # -- what the ioctl does: 0 or an errno
@@ -288,8 +305,17 @@ class Driver:
 
     # -- time, and what happens to a host
 
+    def pass_time(self) -> None:
+        """On a real machine, whose driver would go on between two commands: as much time as a cleaning that was begun needs."""
+        for _moment in range(1000):
+            self.tick()
+            if not any(cache["do_clean"] & CLEAN_START for cache in self.state["caches"].values()):
+                return
+
     def tick(self) -> None:
         """A moment passes: caches that are being cleaned become cleaner."""
+        for name, count in self.state["faults"].get("writers", {}).items():
+            self._write_new_blocks(name, count)
         for cache in self.state["caches"].values():
             if cache["do_clean"] & CLEAN_START and not cache["flags"] & FAILED:
                 if not self.state["faults"].get("write_errors"):
@@ -297,6 +323,16 @@ class Driver:
                 if not cache["dirty"] or self.state["faults"].get("write_errors"):
                     cache["do_clean"] &= ~CLEAN_START
         self.publish()
+
+    def _write_new_blocks(self, name: str, count: int) -> None:
+        cache = self.state["caches"].get(name)
+        if cache is None or cache["mode"] != WRITEBACK or cache["do_clean"] & CLEAN_KEEP:
+            return
+        first = len(cache["blocks"])
+        new = [str(block) for block in range(first, min(first + count, self._count(cache)))]
+        cache["blocks"].update(dict.fromkeys(new, ""))
+        cache["dirty"] += new
+        self._remember(cache)
 
     def shut_down(self) -> None:
         """An orderly end: the driver stores the metadata of every cache. What runs afterwards is a machine that boots."""
@@ -330,7 +366,8 @@ class Driver:
     def node(self, path: str) -> str | None:
         """The device node behind a path, as a path below the root; None if it is not there."""
         real = Path(os.path.realpath(self.root / path.lstrip("/")))
-        return str(real) if real.is_file() and str(real) not in self.state["gone"] else None
+        there = real.is_block_device() if self.real else real.is_file()
+        return str(real) if there and str(real) not in self.state["gone"] else None
 
     def _require(self, path: str) -> str:
         node = self.node(path)
@@ -364,9 +401,12 @@ class Driver:
         struct.pack_into("<QIII", head, 0, self._count(cache), cache["block_size"] // 512, cache["set_size"], state)
         struct.pack_into("<128sxxxxQ128sQI128s", head, 20, cache["fast"].encode(), 0, cache["source"].encode(), 0, _VERSION, name.encode())
         struct.pack_into("<IIII", head, 428, cache["mode"], cache["policy"], cache["flags"] & FAST_REMOVE, _MAGIC)
-        with open(cache["ssd"], "r+b") as device:
-            device.seek(_OFFSET)
-            device.write(head)
+        if self.real:
+            machine.write(cache["ssd"], _OFFSET, bytes(head))
+        else:
+            with open(cache["ssd"], "r+b") as device:
+                device.seek(_OFFSET)
+                device.write(head)
         self._remember(cache)
 
     def _remember(self, cache: State) -> None:
@@ -390,7 +430,8 @@ class Driver:
         self._remember(cache)
 
     def _count(self, cache: State) -> int:
-        blocks = max(os.path.getsize(cache["ssd"]), 1 << 30) // cache["block_size"]
+        size = machine.sectors(cache["ssd"]) * 512 if self.real else max(os.path.getsize(cache["ssd"]), 1 << 30)
+        blocks = size // cache["block_size"]
         return blocks // cache["set_size"] * cache["set_size"]
 
     # -- /proc
@@ -467,4 +508,6 @@ class Driver:
         return f"{cache['block_size']}  {count:12d}\n" if count else ""
 
     def _sectors(self, node: str) -> int:
+        if self.real:
+            return machine.sectors(node)
         return os.path.getsize(node) // 512 if Path(node).is_file() else 0

@@ -6,8 +6,9 @@
 """Simulators of the tools of flashcache, and of dmsetup, blockdev and modprobe as far as flashcache needs them.
 
 They are simulators: behind them is no kernel module but :mod:`flashcache_kernel`, which keeps its devices as files below a
-folder. Options, checks and messages are those of flashcache_create, _load, _destroy and _setioctl as published; what
-dmsetup 1.02.185 prints when the kernel takes something not is as it was seen with other targets.
+folder, or :mod:`on_machine.flashcache` with real device-mapper devices. Options, checks and messages are those of flashcache_create,
+_load, _destroy and _setioctl as published; what dmsetup 1.02.185 prints when the kernel takes something not is as it was seen with
+other targets.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import typing as t
 
 from . import flashcache_text as text
 from .flashcache_kernel import AROUND, BACK, THROUGH, VALID, Kernel, Rejected, host
+from .on_machine import machine
+from .on_machine.flashcache import MachineKernel, kernel_of
 from .simulator import Answer, Simulator, State
 
 #: A folder of its own, to be named in ``tool_dirs``: a real dmsetup is never hidden from anybody else.
@@ -41,6 +44,7 @@ class Ended(Exception):
 class FlashcacheTool(Simulator):
     """One command on the flashcache of the machine."""
 
+    in_view: t.ClassVar[bool] = True
     shared_state: t.ClassVar[str] = "flashcache"
     faults: t.ClassVar[t.Mapping[str, str]] = {
         "busy": "the kernel says of every device that it is busy",
@@ -59,7 +63,7 @@ class FlashcacheTool(Simulator):
 
     @property
     def kernel(self) -> Kernel:
-        return Kernel(self.state["controllers"][0], self.state.get("faults", {}))
+        return kernel_of(self.state["controllers"][0], self.state.get("faults", {}))
 
     @property
     def command(self) -> str:
@@ -74,6 +78,9 @@ class FlashcacheTool(Simulator):
         kernel = self.kernel
         kernel.tick()
         try:
+            passed = self.pass_on(kernel, words, stdin) if isinstance(kernel, MachineKernel) else None
+            if passed is not None:
+                return passed
             done = self.run(kernel, list(words), stdin)
         except (Ended, getopt.GetoptError) as ended:
             return Answer("".join(self.out), 1, str(ended))
@@ -82,6 +89,10 @@ class FlashcacheTool(Simulator):
         if self.state.get("faults", {}).get("silent") == self.name:
             return Answer("", 1)
         return Answer("".join(self.out), 0, done or "")
+
+    def pass_on(self, kernel: Kernel, words: t.Sequence[str], stdin: str) -> Answer | None:
+        """On a real machine: what its own command says, if the question is not about flashcache."""
+        return None
 
     @abc.abstractmethod
     def run(self, kernel: Kernel, words: list[str], stdin: str) -> str | None:
@@ -93,7 +104,7 @@ class FlashcacheTool(Simulator):
     def load_module(self, kernel: Kernel) -> None:
         if kernel.host["module"] == "missing":
             raise Ended("modprobe: FATAL: Module flashcache not found.\nCould not load Flashcache Module\n")
-        kernel.host["module"] = "loaded"
+        kernel.load()
 
     def require_device(self, kernel: Kernel, path: str, words: str) -> None:
         if not kernel.node(path).exists():
@@ -285,6 +296,19 @@ class Dmsetup(FlashcacheTool):
         verb(kernel, rest[1:], dict(options), stdin)
         return None
 
+    def pass_on(self, kernel: Kernel, words: t.Sequence[str], stdin: str) -> Answer | None:
+        caches = kernel.host["caches"]
+        if any(word in caches for word in words) or "flashcache" in words or "flashcache" in stdin:
+            return None
+        real = machine.run(machine.DMSETUP, words, stdin)
+        if not caches or words[0] not in ("table", "status", "info", "ls") or real.rc or _names_a_device(words):
+            return real
+        # Of every device: those of the machine, and the caches as flashcache shows them.
+        others = [line for line in real.stdout.splitlines(keepends=True) if re.split(r"[:\t]", line, maxsplit=1)[0] not in caches]
+        self.run(kernel, list(words), stdin)
+        shown, self.out = self.out, []
+        return Answer("".join([line for line in others if line != "No devices found\n"] + shown))
+
     def _chosen(self, kernel: Kernel, names: list[str]) -> list[State]:
         caches = kernel.host["caches"]
         for name in names:
@@ -355,6 +379,9 @@ class Blockdev(FlashcacheTool):
     name: t.ClassVar[str] = "flashcache_blockdev"
     paths: t.ClassVar[tuple[str, ...]] = (f"{FOLDER}/blockdev",)
 
+    def pass_on(self, kernel: Kernel, words: t.Sequence[str], stdin: str) -> Answer | None:
+        return None if words[:1] == ["--flushbufs"] else machine.run(machine.BLOCKDEV, words, stdin)
+
     def run(self, kernel: Kernel, words: list[str], stdin: str) -> str | None:
         if words[:1] != ["--flushbufs"] or len(words) != 2:
             raise Ended(f"blockdev: Unknown command: {' '.join(words[:1])}\n")
@@ -369,6 +396,9 @@ class Modprobe(FlashcacheTool):
     name: t.ClassVar[str] = "flashcache_modprobe"
     paths: t.ClassVar[tuple[str, ...]] = (f"{FOLDER}/modprobe",)
 
+    def pass_on(self, kernel: Kernel, words: t.Sequence[str], stdin: str) -> Answer | None:
+        return None if "flashcache" in words else machine.run(machine.MODPROBE, words, stdin)
+
     def run(self, kernel: Kernel, words: list[str], stdin: str) -> str | None:
         options, rest = getopt.gnu_getopt(words, "nq", ["dry-run", "quiet"])
         quiet = {"-q", "--quiet"} & {option for option, _value in options}
@@ -376,12 +406,17 @@ class Modprobe(FlashcacheTool):
             if module != "flashcache" or kernel.host["module"] == "missing":
                 raise Ended("" if quiet else f"modprobe: FATAL: Module {module} not found in directory /lib/modules/simulated\n")
             if not {"-n", "--dry-run"} & {option for option, _value in options}:
-                kernel.host["module"] = "loaded"
-                (kernel.root / "sys/module/flashcache").mkdir(parents=True, exist_ok=True)
+                kernel.load()
         return None
 
 
 KINDS: tuple[type[FlashcacheTool], ...] = (FlashcacheCreate, FlashcacheLoad, FlashcacheDestroy, FlashcacheSetioctl, Dmsetup, Blockdev, Modprobe)
+
+
+def _names_a_device(words: t.Sequence[str]) -> bool:
+    """Whether a question to dmsetup is about one device: a word after the verb that is no option and no value of one."""
+    rest = list(words[1:])
+    return any(not word.startswith("-") and before not in ("-o", "--separator", "--target") for before, word in zip(["", *rest], rest))
 
 
 def _change_list(pids: list[int], action: str, pid: int) -> None:

@@ -150,6 +150,11 @@ class Kernel:
 
     # -- making, loading, removing
 
+    def load(self) -> None:
+        """``modprobe flashcache``."""
+        self.host["module"] = "loaded"
+        (self.root / "sys/module/flashcache").mkdir(parents=True, exist_ok=True)
+
     def construct(self, name: str, sectors: int, words: t.Sequence[str]) -> None:
         """A table of the target: ``disk ssd name mode persistence [block size associativity disk_associativity write_only metadata]``.
 
@@ -436,9 +441,9 @@ class Kernel:
         self._publish_device(cache)
 
     def _publish_device(self, cache: State) -> None:
-        """The device-mapper device in sysfs and /dev, where the root has a sysfs that can be written."""
+        """The device-mapper device in sysfs and /dev, where the root has a sysfs."""
         classes = self.root / "sys/class/block"
-        if self.root == Path("/") or not classes.is_dir():
+        if not classes.is_dir():
             return
         name = f"dm-{cache['minor']}"
         place = self.root / "sys/devices/virtual/block" / name
@@ -462,6 +467,9 @@ class Kernel:
         """The name and /proc go first."""
         shutil.rmtree(self.root / "proc/sys/dev/flashcache" / self.folder(cache), ignore_errors=True)
         shutil.rmtree(self.root / "proc/flashcache" / self.folder(cache), ignore_errors=True)
+        self._unlink_device(cache)
+
+    def _unlink_device(self, cache: State) -> None:
         (self.root / "dev/mapper" / cache["name"]).unlink(missing_ok=True)
         (self.root / f"sys/devices/virtual/block/dm-{cache['minor']}/dm/name").unlink(missing_ok=True)
 

@@ -60,6 +60,8 @@ class Simulator(abc.ABC):
     models: t.ClassVar[t.Mapping[str, t.Callable[..., State]]]
     #: The name of the state, where several commands work on one; else that of the command.
     shared_state: t.ClassVar[str] = ""
+    #: Whether there is a simulated kernel module behind it: on a real machine it runs in the view of on_machine/view.sh.
+    in_view: t.ClassVar[bool] = False
 
     def __init__(self, state: State) -> None:
         self.state = state

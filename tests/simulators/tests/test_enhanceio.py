@@ -252,7 +252,7 @@ def test_tool_fails_without_the_kernel_module(tmp_path):
 
 
 def test_system_root_is_rejected():
-    with pytest.raises(ValueError, match="cannot be the root of this machine"):
+    with pytest.raises(ValueError, match="only in the view"):
         new_state("/")
 
 

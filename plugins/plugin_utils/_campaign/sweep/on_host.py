@@ -113,7 +113,7 @@ def refilled(planned: HostSweep, steps: t.Sequence[tuple[str, int]]) -> list[boo
 
     :param steps: variant and repeat of each, in their order. The first of a variant has the fills of its suite in any case.
     """
-    caches = {name: _present(variables, ()) for name, variables in planned.variables.items()}
+    caches = {name: [*_present(variables, ()), *_on_controllers(variables)] for name, variables in planned.variables.items()}
     before = [None, *(caches[name] for name, _repeat in steps)]
     return [repeat > 1 and bool(caches[name]) and caches[name] != earlier for (name, repeat), earlier in zip(steps, before)]
 
@@ -124,6 +124,21 @@ def _present(variables: Values, found: Entries) -> list[Values]:
     touched = {(entry.get("type"), entry.get("origin")) for entry in entries}
     there = [entry for entry in entries if entry.get("state", "present") == "present"]
     return [*there, *(entry for entry in found if (entry.get("type"), entry.get("origin")) not in touched)]
+
+
+def _on_controllers(variables: Values) -> list[Values]:
+    """The volumes of a variant that an SSD cache of their controller caches, and how that cache is set."""
+    found = []
+    for controller in variables.get(CONTROLLERS) or []:
+        volumes = [volume for volume in controller.get("volumes") or [] if _is_cached(volume.get("maxcache") or {})]
+        if volumes:
+            names = [{key: volume.get(key) for key in ("wwn", "name", "id", "maxcache")} for volume in volumes]
+            found.append({"controller": controller.get("serial") or controller.get("id"), "maxcache": controller.get("maxcache"), "volumes": names})
+    return found
+
+
+def _is_cached(maxcache: Values) -> bool:
+    return bool(maxcache.get("read")) or maxcache.get("write", "disabled") != "disabled"
 
 
 def _defined(variants: t.Sequence[Variant]) -> t.Iterator[Values]:

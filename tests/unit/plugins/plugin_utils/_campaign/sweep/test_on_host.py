@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, devices_of, draining, host_sweep, refilled
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep, refilled
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import Variant
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
 
@@ -189,3 +189,16 @@ def test_targets_are_filled_again_where_the_ssd_caches_changed_since_the_step_be
 
     # Not the first repeats, not the same caches twice in a row (v4 after v4, v3 after v4), and nothing without a cache.
     assert again == [("v2", 2), ("v2", 3), ("v3", 3)]
+
+
+def test_targets_are_filled_again_where_the_ssd_cache_of_a_controller_changed():
+    def volume(**maxcache):
+        return {
+            "raid_cache_controllers": [{"id": "1", "serial": "S", "maxcache": {"flush_and_fetch_rate": 200}, "volumes": [{"wwn": "w", "maxcache": maxcache}]}]
+        }
+
+    off, on, back = volume(read=False, write="disabled"), volume(read=True, write="disabled"), volume(read=True, write="writeback")
+    planned = HostSweep({"off": off, "reads": on, "writeback": back}, {}, {})
+    passes = [(name, number) for number in (1, 2) for name in (("off", "reads", "writeback") if number % 2 else ("writeback", "reads", "off"))]
+
+    assert [step for step, refills in zip(passes, refilled(planned, passes), strict=True) if refills] == [("reads", 2)]

@@ -44,4 +44,5 @@ exec 9> /run/cachefleet-simulators.lock
 flock 9
 [ -e "$run/ready" ] || make_view
 exec 9>&-
-exec nsenter --mount="$run/view" -- "$@"
+# A namespace begins in its root folder.
+exec nsenter --mount="$run/view" -- sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"

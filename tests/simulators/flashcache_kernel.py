@@ -153,6 +153,9 @@ class Kernel:
     def load(self) -> None:
         """``modprobe flashcache``."""
         self.host["module"] = "loaded"
+        self._show_module()
+
+    def _show_module(self) -> None:
         (self.root / "sys/module/flashcache").mkdir(parents=True, exist_ok=True)
 
     def construct(self, name: str, sectors: int, words: t.Sequence[str]) -> None:

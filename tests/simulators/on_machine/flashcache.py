@@ -33,10 +33,9 @@ class MachineKernel(Kernel):
             host["module"] = "installed"
         host["boot"] = boot
         if host["module"] == "loaded":
-            machine.show_module("flashcache")
+            self._show_module()
 
-    def load(self) -> None:
-        super().load()
+    def _show_module(self) -> None:
         machine.show_module("flashcache")
 
     def write_head(self, path: str, content: bytes) -> None:

@@ -34,6 +34,8 @@ def make_private_folder(folder: Path) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
+    except PermissionError:
+        raise CommandFailed(f"The folder {folder} cannot be made by user {os.geteuid()}: set become: true.", item=str(folder)) from None
     except OSError as error:
         raise CommandFailed(f"The folder {folder} cannot be made: {error.strerror}.", item=str(folder)) from None
     if not folder.is_dir() or folder.is_symlink() or status.st_uid != os.geteuid() or status.st_mode & 0o022:

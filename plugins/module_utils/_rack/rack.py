@@ -95,23 +95,34 @@ class RackLayer(Layer[RackState, RackSpec]):
         self._planned: list[Step] = []
         self._pending: dict[str, concurrent.futures.Future[None]] = {}
         self._boot_seconds: dict[str, float] = {}
+        self._started: set[str] = set()
 
     # read ---------------------------------------------------------------------------------------------------------------
 
     def read(self) -> RackState:
         self._finish_all()
         notes = self._notes()
-        states = dict(zip(notes, self._pool.map(self._read_machine, notes.values())))
+        states = dict(zip(notes, self._pool.map(self._read_machine, notes, notes.values())))
         return RackState(self.places.rack.is_dir(), states)
 
-    def _read_machine(self, note: t.Mapping[str, t.Any]) -> MachineState:
+    def _read_machine(self, name: str, note: t.Mapping[str, t.Any]) -> MachineState:
         process = process_of(note)
         running = process is not None and process.alive(self.root)
         # A busy host that needed minutes for the boot may need more than seconds for the next login.
         patience = max(15.0, note.get("boot_seconds") or 0.0)
         port = note["ssh_port"]
-        answers = running and ssh.greets(port, patience / 3) and ssh.logs_in(self.runner, port, self.places.key, self.places.known_hosts, patience)
+        answers = (
+            running
+            and self._needs_login(name)
+            and ssh.greets(port, patience / 3)
+            and ssh.logs_in(self.runner, port, self.places.key, self.places.known_hosts, patience)
+        )
         return MachineState(machine_from_data(note["description"]), note["image"]["digest"], running, answers, note)
+
+    def _needs_login(self, name: str) -> bool:
+        """Whether it matters that a machine answers: not of one that is to be stopped, and a busy one would take a minute to do so."""
+        meant = not self.spec.only or name in self.spec.only
+        return name in self._started or (self.spec.state == "started" and meant)
 
     def _notes(self) -> dict[str, dict[str, t.Any]]:
         notes = read_json(self.places.state)
@@ -219,6 +230,7 @@ class RackLayer(Layer[RackState, RackSpec]):
     @carry_out.register
     def _start(self, _operation: StartMachine, step: Step) -> None:
         name = step.item
+        self._started.add(name)
         notes = self._notes()
         machine = machine_from_data(notes[name]["description"])
         image = notes[name]["image"]

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -17,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_verifier, host_witness, host_writer
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
 
 RUN, OTHER = "5a" * 16, "5b" * 16
@@ -224,6 +226,15 @@ def test_folder_of_others_is_refused(host):
     os.chmod(host / "witness", 0o777)
     with pytest.raises(CommandFailed, match="other users cannot write"):
         start_witness(host)
+
+
+def test_folder_without_permission_names_become(tmp_path, monkeypatch):
+    def refused(*_args, **_options):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    with pytest.raises(CommandFailed, match=r"cannot be made by user \d+: set become: true\.$"):
+        make_private_folder(tmp_path / "runs")
 
 
 def test_other_data_in_the_range_is_not_overwritten(host):

@@ -337,6 +337,23 @@ def test_power_cut_ends_the_process_with_the_cache_of_a_disk(host):
     assert host.disk_processes[1].wait(5) == -signal.SIGKILL
 
 
+def test_power_is_cut_without_logging_in(host, monkeypatch):
+    """A machine under load takes a minute for a login, and nothing depends on it."""
+    host.run("started", A)
+    monkeypatch.setattr(ssh, "greets", lambda *_: pytest.fail("the machine was asked"))
+    assert host.run("stopped", how="power_cut", only=["a"])["actions"] == ["Cut the power of a"]
+    assert host.alive() == []
+
+
+def test_restarted_machine_is_asked_only_after_its_start(host, monkeypatch):
+    host.run("started", A)
+    asked = []
+    monkeypatch.setattr(ssh, "greets", lambda *_: asked.append(len(host.started)) or True)
+    host.run("restarted", how="power_cut")
+    assert asked
+    assert set(asked) == {2}
+
+
 def test_failed_start_leaves_no_process_of_a_disk(host):
     host.replies["qemu-system-x86_64",] = Reply(rc=1, stderr="qemu: no")
     with pytest.raises(CommandFailed, match="QEMU did not start"):

@@ -120,7 +120,7 @@ def greet(connection: socket.socket, secret: bytes, greeting: t.Mapping[str, t.A
     text = json.dumps(greeting, sort_keys=True).encode()
     connection.sendall(_LENGTH.pack(len(text)) + text + _code(secret, challenge + text))
     if receive(connection, 1) != b"\x01":
-        raise Refused("The witness refused this writer: the secret, or the run, is not the one it was started with.")
+        raise Refused("The witness refused this writer: the secret, or the run, is not the one it was started with, or this host answered too late.")
     return Session(secret, challenge)
 
 

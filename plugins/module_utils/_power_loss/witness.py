@@ -23,7 +23,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import LOST, LogFile, header_line, line_of
 
 _RUN = re.compile(r"[0-9a-f]{32}")
-_GREETING_SECONDS = 10.0
+#: Many writers that begin at once on a busy host take long to answer.
+_GREETING_SECONDS = 60.0
 _MOST_AT_ONCE = 65536 // messages.MESSAGE_BYTES * messages.MESSAGE_BYTES
 #: After a power cut no packet says that the connection has ended; its writer is not waited for longer than this.
 _SILENCE_SECONDS = 600.0

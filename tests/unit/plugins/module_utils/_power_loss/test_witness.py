@@ -15,6 +15,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import witness as witness_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace, Renamed, make_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.verifier import verify
@@ -142,6 +143,16 @@ def test_nothing_is_acknowledged_whose_sync_fails(tmp_path, witness):
 def test_writer_with_another_secret_is_refused(tmp_path, witness):
     with pytest.raises(Refused, match="refused this writer"):
         connect("127.0.0.1", witness.port, b"x" * 32, GREETING)
+    assert not log_path(tmp_path, RUN).exists()
+
+
+def test_writer_that_answers_too_late_learns_of_that_reason(tmp_path, witness, monkeypatch):
+    """As on a host on which many writers begin at once."""
+    monkeypatch.setattr(witness_module, "_GREETING_SECONDS", 0.1)
+    sign = messages._code
+    monkeypatch.setattr(messages, "_code", lambda secret, text: time.sleep(1) or sign(secret, text))
+    with pytest.raises((Refused, CommandFailed), match=r"answered too late|ended the connection"):
+        connect("127.0.0.1", witness.port, SECRET, GREETING)
     assert not log_path(tmp_path, RUN).exists()
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import datetime
 import functools
+import sys
+import textwrap
 import typing as t
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
@@ -156,7 +159,12 @@ class ActionModule(ActionBase):
 
     def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
-        self._display.display("\n".join(["", options["text"], *more]))
+        width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
+        lines = [
+            textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
+            for line in [*options["text"].splitlines(), *more]
+        ]
+        self._display.display("\n".join(["", *lines]))
         return {}
 
     def _note(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:

@@ -78,7 +78,11 @@ def test_a_sweep_configures_each_step_by_one_call_and_passes_over_refused_varian
             {"name": "off", "drive_write_cache_drives": [{"device": disk, "write_cache": "disabled"}]},
             {"name": "refused", "block_queue_devices": [{"device": disk, "scheduler": "bfq"}]},
         ],
-        **{"sweep_repeats": 2, "sweep_max_repeats": 0, "sweep_settle": 0, "fio_benchmark_spool": str(tmp_path / "spool"), "fio_benchmark_suite": "tiny"},
+        "sweep_repeats": 2,
+        "sweep_max_repeats": 0,
+        "sweep_settle": 0,
+        "fio_benchmark_spool": str(tmp_path / "spool"),
+        "fio_benchmark_suite": "tiny",
         "fio_benchmark_suites": {
             "tiny": {"cells": [{"name": "write", "job": {"rw": "randwrite", "bs": "4k", "ioengine": "psync", "runtime": 1, "time_based": 1}}]}
         },

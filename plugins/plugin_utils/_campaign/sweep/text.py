@@ -45,7 +45,10 @@ def plan_text(
     passes: dict[int, list[str]] = {}
     for step in certain:
         passes.setdefault(step.repeat, []).append(step.variant)
-    lines += [f"  repeat {number}: {' → '.join(variants)}" for number, variants in passes.items()]
+    orders: dict[tuple[str, ...], list[int]] = {}
+    for number, variants in passes.items():
+        orders.setdefault(tuple(variants), []).append(number)
+    lines += [f"  repeat{'' if len(of) == 1 else 's'} {', '.join(map(str, of))}: {' → '.join(variants)}" for variants, of in orders.items()]
     lines += _looks(design, {step.repeat for step in steps})
     lines += [f"  refused: {variant}: {reason}" for variant, reason in refused.items()]
     if left_out:

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import types
 
 import pytest
@@ -36,11 +37,12 @@ class Campaign:
     def __init__(self, path):
         self.path = path
         self.printed = []
+        self.columns = 0
 
     def run(self, operation, *, check_mode=False, **args):
         action = object.__new__(sweep.ActionModule)
         vars(action).update(
-            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append),
+            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append, columns=self.columns),
             _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.path), **args}, check_mode=check_mode, async_val=0, diff=False),
             _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
             _play_context=None,
@@ -87,6 +89,23 @@ def test_a_dry_run_writes_nothing(campaign):
 
     assert "node1: 2 variants, 4 steps, about 2 min, writes at most 80 MiB" in opened["text"]
     assert campaign.state is None
+
+
+def test_repeats_in_the_same_order_are_one_line_of_the_plan(campaign):
+    lines = campaign.open(repeats=3, check_mode=True)["text"].splitlines()
+    assert lines[1:3] == ["  repeats 1, 3: baseline → drive_off", "  repeat 2: drive_off → baseline"]
+
+
+def test_the_plan_is_wrapped_to_the_terminal_and_nowhere_else(campaign, monkeypatch):
+    text = "node1: 2 variants\n  repeat 1: " + " → ".join(["cache_writethrough-drive_on"] * 6)
+    campaign.run("show", text=text)
+    assert campaign.printed == ["\n" + text]
+    monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(isatty=lambda: True, write=len, flush=list))
+    campaign.columns = 80
+    campaign.run("show", text=text)
+    lines = campaign.printed[1].splitlines()
+    assert max(map(len, lines)) <= 80 and " ".join(campaign.printed[1].split()) == " ".join(text.split())
+    assert lines[3].startswith("      ")
 
 
 def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):

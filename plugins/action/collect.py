@@ -89,7 +89,7 @@ class ActionModule(ActionBase):
         if not options["keep_on_host"]:
             result["changed"] |= self._drop(archive, host)
         states = ", ".join(f"{received.states[state]} {state}" for state in STATES if state in received.states)
-        self._display.display(f"{host}: {format_size(archive.size)} collected ({states}) into {campaign / host}")
+        self._display.display(f"{host}: {format_size(archive.size)} collected ({states})")
         return result
 
     def _rejected(self, received: Received, host: str, spool: str, result: dict[str, t.Any]) -> DamagedArchive:

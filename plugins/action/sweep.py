@@ -162,7 +162,7 @@ class ActionModule(ActionBase):
         width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
         lines = [
             textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
-            for line in [*options["text"].splitlines(), *more]
+            for line in [*(text.joined_plans(options["texts"]) or options["text"]).splitlines(), *more]
         ]
         self._display.display("\n".join(["", *lines]))
         return {}

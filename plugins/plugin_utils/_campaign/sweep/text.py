@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
@@ -54,6 +55,15 @@ def plan_text(
     if left_out:
         lines.append(f"  left out by sweep_budget: {', '.join(step.key for step in left_out)}")
     return "\n".join(lines)
+
+
+def joined_plans(texts: t.Iterable[str]) -> str:
+    """The plans of several hosts, equal ones once."""
+    hosts: dict[str, list[str]] = {}
+    for one in texts:
+        host, _colon, plan = one.partition(": ")
+        hosts.setdefault(plan, []).append(host)
+    return "\n".join(f"{listed(of)}: {plan}" for plan, of in hosts.items())
 
 
 def progress_text(state: HostState, key: str, seconds_left: float) -> str:

@@ -108,6 +108,11 @@ def test_the_plan_is_wrapped_to_the_terminal_and_nowhere_else(campaign, monkeypa
     assert lines[3].startswith("      ")
 
 
+def test_equal_plans_of_hosts_are_printed_once(campaign):
+    campaign.run("show", texts=["a: 2 variants\n  repeat 1: x", "b: 2 variants\n  repeat 1: y", "c: 2 variants\n  repeat 1: x"])
+    assert campaign.printed == ["\na and c: 2 variants\n  repeat 1: x\nb: 2 variants\n  repeat 1: y"]
+
+
 def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):
     campaign.open()
     campaign.note("drive_off", 1, "failed", "the runner failed")

@@ -159,13 +159,14 @@ class ActionModule(ActionBase):
 
     def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
-        width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
-        lines = [
-            textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False)
-            for line in [*(text.joined_plans(options["texts"]) or options["text"]).splitlines(), *more]
-        ]
-        self._display.display("\n".join(["", *lines]))
+        self._print("\n".join(["", text.joined_plans(options["texts"]) or options["text"], *more]))
         return {}
+
+    def _print(self, lines: str) -> None:
+        """Wrapped to the terminal, if it is one."""
+        width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
+        wrapped = (textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False) for line in lines.split("\n"))
+        self._display.display("\n".join(wrapped))
 
     def _note(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         campaign = Path(options["path"])
@@ -176,9 +177,9 @@ class ActionModule(ActionBase):
         state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"], drain)
         states.save(campaign, state)
         if drain and (warning := drain_text(drain)):
-            self._display.display(f"{host}: {key} is measured, and {warning}.")
+            self._print(f"{host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
-            self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
+            self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}
 
     def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
@@ -203,7 +204,7 @@ class ActionModule(ActionBase):
                 state.closed = closed
                 states.save(campaign, state)
         shown = text.round_text(classes, repeats)
-        self._display.display(shown)
+        self._print(shown)
         needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
         return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": shown}
 
@@ -245,7 +246,7 @@ class ActionModule(ActionBase):
             return {"problems": [], "text": "", "recommended": []}
         shown = text.end_text(found)
         files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"], options["power_loss"])
-        self._display.display("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
+        self._print("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
         return {"problems": text.problems_of(found, hosts), "text": shown, "recommended": files, "changed": bool(files)}
 
     @staticmethod

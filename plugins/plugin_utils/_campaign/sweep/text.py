@@ -75,8 +75,8 @@ def progress_text(state: HostState, key: str, seconds_left: float) -> str:
     most = max(state.most_repeats, state.repeats)
     of = f"{state.repeats} to {most}" if most > state.repeats else f"{state.repeats}"
     reason = f" ({step['reason']})" if step["reason"] else ""
-    left = f"{'at most' if most > state.repeats else 'about'} {duration(seconds_left)} left"
-    return f"{state.host}: repeat {repeat} of {of}, {place}, {variant}: {step['state']}{reason}; {left}"
+    left = f"; {'at most' if most > state.repeats else 'about'} {duration(seconds_left)} left" if seconds_left > 0 else ""
+    return f"{state.host}: repeat {repeat} of {of}, {place}, {variant}: {step['state']}{reason}{left}"
 
 
 def round_text(found: t.Sequence[ClassProgress], repeats: int) -> str:

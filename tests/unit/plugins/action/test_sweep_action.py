@@ -123,6 +123,13 @@ def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):
     assert keys(campaign.open()) == ["drive_off/1", "drive_off/2", "baseline/2"]
 
 
+@pytest.mark.parametrize(("left", "end"), [(90, "failed (the disk is gone); about 90 s left"), (0, "failed (the disk is gone)")])
+def test_progress_names_the_time_that_is_left_if_there_is_some(campaign, left, end):
+    campaign.open()
+    campaign.run("note", variant="drive_off", repeat=1, state="failed", reason="the disk is gone", seconds=30, left=left)
+    assert campaign.printed[-1].endswith(end)
+
+
 def test_a_step_without_measurements_is_not_done(campaign):
     campaign.open()
     (campaign.path / "node1").mkdir()

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import functools
-import sys
 import textwrap
 import typing as t
 from pathlib import Path
@@ -42,6 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import WorkloadAnswer
@@ -164,7 +164,7 @@ class ActionModule(ActionBase):
 
     def _print(self, lines: str) -> None:
         """Wrapped to the terminal, if it is one."""
-        width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
+        width = width_of(self._display, table.UNLIMITED)
         wrapped = (textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False) for line in lines.split("\n"))
         self._display.display("\n".join(wrapped))
 

@@ -8,12 +8,12 @@
 from __future__ import annotations
 
 import json
-import sys
 import types
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _terminal
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import stopping
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
@@ -100,7 +100,7 @@ def test_the_plan_is_wrapped_to_the_terminal_and_nowhere_else(campaign, monkeypa
     text = "node1: 2 variants\n  repeat 1: " + " → ".join(["cache_writethrough-drive_on"] * 6)
     campaign.run("show", text=text)
     assert campaign.printed == ["\n" + text]
-    monkeypatch.setattr(sys, "stdout", types.SimpleNamespace(isatty=lambda: True, write=len, flush=list))
+    monkeypatch.setattr(_terminal, "IS_TERMINAL", True)
     campaign.columns = 80
     campaign.run("show", text=text)
     lines = campaign.printed[1].splitlines()

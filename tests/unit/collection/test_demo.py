@@ -74,10 +74,13 @@ def test_what_check_mode_predicts_is_no_change(tmp_path):
 
 def test_the_sweep_of_the_rack_has_every_combination_and_enough_repeats_to_compare():
     variables = yaml.safe_load((TOP / "inventories/virtual_rack/group_vars/rack/sweep.yml").read_text())
-    found = {one.name: one.variables for one in read_variants([], variables["sweep_axes"], variables.get("sweep_exclude"))}
-    assert list(found) == [f"cache_{cache}-drive_{drive}" for cache in ("none", "writethrough", "writeback") for drive in ("on", "off")]
+    given = [
+        {key: variables[value.strip("{} ")] if str(value).startswith("{{") else value for key, value in one.items()} for one in variables["sweep_variants"]
+    ]
+    found = {one.name: one.variables for one in read_variants(given)}
+    assert list(found) == [f"{cache}-disk_{disk}" for cache in ("bare", "writethrough", "writeback") for disk in ("on", "off")]
     for name, of in found.items():
         (cache,), (drive,) = of[CACHES], of[DRIVES]
-        assert cache.get("mode", "none") in name
+        assert name.startswith("bare" if cache.get("state") == "absent" else cache["mode"])
         assert drive["write_cache"] == ("enabled" if name.endswith("on") else "disabled")
     assert variables["sweep_baseline"] == "" and variables["sweep_repeats"] == FEWEST_REPEATS

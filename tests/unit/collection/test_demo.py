@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -70,6 +71,18 @@ def test_changes_and_failures_are_printed_and_nothing_else(tmp_path):
 
 def test_what_check_mode_predicts_is_no_change(tmp_path):
     assert "Switch" not in _play(tmp_path, "--check").stdout
+
+
+def test_the_opening_follows_from_the_variables():
+    if not OUTPUT.exists():
+        pytest.skip("the scripts of the repository are not part of a built collection")
+    variables = {"sweep_repeats": 4, "sweep_variants": [{"name": name} for name in ("bare-disk_on", "writethrough-disk_on", "writeback-disk_on")]}
+    command = [sys.executable, str(OUTPUT / "opening"), "node7", "3", "60"]
+    printed = subprocess.run(command, input=json.dumps(variables), capture_output=True, text=True, timeout=60, check=True).stdout
+    assert max(map(len, printed.splitlines())) <= 60
+    text = " ".join(printed.split())
+    assert "boots node7" in text and "3 settings" in text and "4 times for 3 s" in text
+    assert text.endswith("The settings are bare-disk_on, writethrough-disk_on and writeback-disk_on.")
 
 
 def test_the_sweep_of_the_rack_has_every_combination_and_enough_repeats_to_compare():

@@ -43,11 +43,11 @@ packages: ## system packages, with apt (needs root or sudo; says what is missing
 ## -- the demonstration
 
 .PHONY: demo
-demo: packages venv ## boot a rack, configure it, measure before and after, print one table
+demo: packages venv ## boot a virtual machine, sweep its cache settings, print which is recommended and why
 	@scripts/demo
 
 .PHONY: demo-down
-demo-down: venv ## end the demonstration's machines and remove their disks
+demo-down: venv ## remove the machines of the demonstration
 	@scripts/demo down
 
 ## -- tests

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import shlex
 import typing as t
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import file_sha256, new_file, require_space
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_fetch import fetch
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell
 
 _SHA256 = re.compile(r"[0-9a-f]{64}\Z")
 _HOST_PATH = re.compile(r"/[A-Za-z0-9._/-]+\Z")
@@ -41,13 +43,12 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        variables = task_vars or {}
         try:
-            return self._collect(options, component(str(variables.get("inventory_hostname", "")), "host"), variables)
+            return self._collect(options, component(str((task_vars or {}).get("inventory_hostname", "")), "host"))
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 
-    def _collect(self, options: dict[str, t.Any], host: str, variables: dict[str, t.Any]) -> dict[str, t.Any]:
+    def _collect(self, options: dict[str, t.Any], host: str) -> dict[str, t.Any]:
         campaign = Path(options["path"]).absolute()
         result: dict[str, t.Any] = {"changed": False, "path": str(campaign / host), "stored": [], "replaced": [], "unchanged": [], "states": {}}
         nothing = not any(options["archive"].values())
@@ -86,9 +87,9 @@ class ActionModule(ActionBase):
                 **result,
             )
         if not options["keep_on_host"]:
-            result["changed"] |= self._drop(archive, host, variables)
+            result["changed"] |= self._drop(archive, host)
         states = ", ".join(f"{received.states[state]} {state}" for state in STATES if state in received.states)
-        self._display.display(f"{host}: {format_size(archive.size)} collected ({states}) into {campaign / host}")
+        self._display.display(f"{host}: {format_size(archive.size)} collected ({states})")
         return result
 
     def _rejected(self, received: Received, host: str, spool: str, result: dict[str, t.Any]) -> DamagedArchive:
@@ -137,16 +138,13 @@ class ActionModule(ActionBase):
                 item=host,
             ) from error
 
-    def _drop(self, archive: _Archive, host: str, variables: dict[str, t.Any]) -> bool:
-        """Delete the collected copy on the host. If this fails, the results are not affected."""
-        changed = False
-        for path in archive.leftovers:
-            answer = self._execute_module(module_name="ansible.builtin.file", module_args={"path": path, "state": "absent"}, task_vars=variables)
-            if answer.get("failed"):
-                self._display.warning(f"{host}: the results are collected and could not be removed from the host: {plain(answer.get('msg', ''))}")
-                return changed
-            changed |= bool(answer.get("changed"))
-        return changed
+    def _drop(self, archive: _Archive, host: str) -> bool:
+        """Delete the collected copy on the host, by one command: a module costs more. If this fails, the results are not affected."""
+        folder, packed = map(shlex.quote, archive.leftovers)
+        answer = RawShell(self).do(f"{{ test -e {folder} || test -e {packed}; }} && echo found; rm -rf -- {folder} {packed}")
+        if answer.rc != 0:
+            self._display.warning(f"{host}: the results are collected and could not be removed from the host: {plain(answer.stderr or answer.stdout, 300)}")
+        return answer.rc == 0 and "found" in answer.stdout
 
 
 class _Archive:

@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import typing as t
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.modules.plan import argument
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import HostPlan, groups_of, read_plans
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 #: Columns if the output is not a terminal.
 _WIDTH = 150
@@ -35,7 +35,7 @@ class ActionModule(ActionBase):
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
         plans = read_plans(options["results"])
         groups = groups_of(plans)
-        width = self._display.columns if sys.stdout.isatty() else _WIDTH
+        width = width_of(self._display, _WIDTH)
         text = as_text(plans, groups, width)
         self._display.display(f"\n{text}\n")
         hosts = [one.to_dict() for one in plans]

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import sys
 import typing as t
 from collections import Counter
 from pathlib import Path
@@ -29,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.write import FORM, write_form
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import read_tests
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 
 class ActionModule(ActionBase):
@@ -111,7 +111,7 @@ class ActionModule(ActionBase):
 
     def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None, rows: int) -> dict[str, t.Any]:
         answer = [*found.answer.sentences, *([found.cpu_note] if found.cpu_note else [])] if found is not None else []
-        width = self._display.columns if sys.stdout.isatty() else table.UNLIMITED
+        width = width_of(self._display, table.UNLIMITED)
         text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer, width=width, most_rows=rows)
         self._display.display("\n" + text + "\n")
         return {

@@ -7,13 +7,13 @@
 
 from __future__ import annotations
 
-import sys
 import typing as t
 
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.modules.summary import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 #: Columns if the output is not a terminal.
 _WIDTH = 150
@@ -31,7 +31,7 @@ class ActionModule(ActionBase):
         results = _registered(options["variable"], task_vars or {}) if options["variable"] else options["results"]
         runs = read_runs(results, set(options["active"]), check_mode=bool(self._task.check_mode))
         failures = failures_of(runs)
-        text = as_text(runs, failures, self._display.columns if sys.stdout.isatty() else _WIDTH)
+        text = as_text(runs, failures, width_of(self._display, _WIDTH))
         self._display.display(f"\n{text}\n")
         outcomes = {one.host: one.outcome for one in runs}
         return {"changed": False, "summary": summary(runs), "outcomes": outcomes, "failures": [one.to_dict() for one in failures], "text": text}

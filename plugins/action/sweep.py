@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import textwrap
 import typing as t
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
@@ -39,6 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import WorkloadAnswer
@@ -156,8 +159,14 @@ class ActionModule(ActionBase):
 
     def _show(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         more = [f"  refused: {name}: {reason}" for name, reason in options["refused"].items()]
-        self._display.display("\n".join(["", options["text"], *more]))
+        self._print("\n".join(["", text.joined_plans(options["texts"]) or options["text"], *more]))
         return {}
+
+    def _print(self, lines: str) -> None:
+        """Wrapped to the terminal, if it is one."""
+        width = width_of(self._display, table.UNLIMITED)
+        wrapped = (textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False) for line in lines.split("\n"))
+        self._display.display("\n".join(wrapped))
 
     def _note(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         campaign = Path(options["path"])
@@ -168,9 +177,9 @@ class ActionModule(ActionBase):
         state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"], drain)
         states.save(campaign, state)
         if drain and (warning := drain_text(drain)):
-            self._display.display(f"{host}: {key} is measured, and {warning}.")
+            self._print(f"{host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
-            self._display.display(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
+            self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
         return {"changed": True}
 
     def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
@@ -195,7 +204,7 @@ class ActionModule(ActionBase):
                 state.closed = closed
                 states.save(campaign, state)
         shown = text.round_text(classes, repeats)
-        self._display.display(shown)
+        self._print(shown)
         needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
         return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": shown}
 
@@ -237,7 +246,7 @@ class ActionModule(ActionBase):
             return {"problems": [], "text": "", "recommended": []}
         shown = text.end_text(found)
         files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"], options["power_loss"])
-        self._display.display("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
+        self._print("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
         return {"problems": text.problems_of(found, hosts), "text": shown, "recommended": files, "changed": bool(files)}
 
     @staticmethod

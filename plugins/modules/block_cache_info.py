@@ -31,6 +31,7 @@ options:
   sample_seconds:
     description:
       - Seconds between two readings, for RV(drain). With V(0) the caches are read once and no rate is returned.
+      - If no cache is dirty at the first reading, there is no second one, and all rates are V(0).
     type: float
     default: 0
 extends_documentation_fragment:

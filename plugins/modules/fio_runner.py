@@ -200,6 +200,7 @@ runner:
     state: {description: 'V(starting), V(waiting), V(pausing), V(measuring), V(finished), V(stopped) or V(failed).', type: str, sample: measuring}
     message: {description: 'The reason of the state, as a sentence.', type: str, sample: ''}
     error: {description: 'The kind of failure if the state is V(failed), for example V(spool).', type: str, sample: null}
+    archive: {description: 'The packed results, with C(path), C(sha256) and C(size), if the state is V(finished).', type: dict, sample: {}}
     pid: {description: Process ID., type: int, sample: 4711}
     segment: {description: The barrier at which the runner waits or that it passed last., type: int, sample: 0}
     step: {description: The number of the present step., type: int, sample: 3}

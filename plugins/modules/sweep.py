@@ -119,6 +119,12 @@ options:
     description: The plan to print.
     type: str
     default: ""
+  texts:
+    description: The plans of several hosts, of which O(operation=show) prints equal ones once, instead of O(text).
+    type: list
+    elements: str
+    default: []
+    version_added: 0.5.0
   refused:
     description: Further variants that are refused, with the reason.
     type: dict
@@ -257,6 +263,7 @@ def argument_spec() -> dict[str, t.Any]:
         "drain": {"type": "dict", "default": {}},
         "waited": {"type": "float", "default": 0},
         "text": {"type": "str", "default": ""},
+        "texts": {"type": "list", "elements": "str", "default": []},
         "refused": {"type": "dict", "default": {}},
         "knowledge": {"type": "path", "default": ""},
         "power_loss": {"type": "list", "elements": "str", "default": []},

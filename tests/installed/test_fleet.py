@@ -70,6 +70,41 @@ def test_hosts_that_fail_do_not_stop_the_others_and_each_reason_is_printed_once(
     assert {host.cpu()[0] - calls[name] for name, host in fleet.items()} == {1}, "one module call for each host"
 
 
+def test_a_sweep_configures_each_step_by_one_call_and_passes_over_refused_variants(tmp_path):
+    (host,) = simulated.make_hosts(tmp_path / "hosts", 1)
+    disk = "/dev/disk/by-id/ata-SIMULATED_SDA"
+    variables = {
+        "sweep_variants": [
+            {"name": "off", "drive_write_cache_drives": [{"device": disk, "write_cache": "disabled"}]},
+            {"name": "refused", "block_queue_devices": [{"device": disk, "scheduler": "bfq"}]},
+        ],
+        "sweep_repeats": 2,
+        "sweep_max_repeats": 0,
+        "sweep_settle": 0,
+        "fio_benchmark_spool": str(tmp_path / "spool"),
+        "fio_benchmark_suite": "tiny",
+        "fio_benchmark_suites": {
+            "tiny": {"cells": [{"name": "write", "job": {"rw": "randwrite", "bs": "4k", "ioengine": "psync", "runtime": 1, "time_based": 1}}]}
+        },
+        "fio_benchmark_targets": [{"file": str(tmp_path / "target.bin"), "size": "1m"}],
+    }
+    (tmp_path / "inventory.json").write_text(json.dumps(simulated.inventory_of([host], variables)))
+    command = [str(_BIN / "ansible-playbook"), "-v", "-i", str(tmp_path / "inventory.json"), "cachefleet.storage.sweep", "-e"]
+    command.append(f"fio_benchmark_campaign=tested fio_benchmark_results={tmp_path}/results")
+    played = subprocess.run(command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=600, check=False)
+    assert played.returncode == 0, played.stdout
+
+    state = json.loads((tmp_path / "results/tested/sweep/host001.json").read_text())
+    assert {key: one["state"] for key, one in state["steps"].items()} == {
+        **dict.fromkeys(["baseline/1", "off/1", "off/2", "baseline/2"], "done"),
+        "refused/1": "refused",
+    }
+    assert "bfq" in state["steps"]["refused/1"]["reason"]
+    # Five steps and the restoration, which is verified by a second plan.
+    assert len(re.findall(r"^TASK .*cache_layers : Configure the cache layers\]", played.stdout, re.MULTILINE)) == 7
+    assert state["restored"]
+
+
 def test_the_benchmark_of_fleets_measures_and_compares_with_the_peer():
     command = [sys.executable, str(TOP / "benchmarks/fleet"), "--hosts", "1", "--repeats", "1", "--peer-hosts", "1"]
     done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=600, check=False)

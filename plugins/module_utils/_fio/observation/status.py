@@ -57,6 +57,7 @@ class Status:
             "failed": 0,
             "message": "",
             "error": None,
+            "archive": {},
             **fixed,
         }
 

@@ -116,7 +116,16 @@ class HostRun:
             iops=None,
             bandwidth=None,
             latency_ms=None,
+            archive=self._packed() if state == "finished" else {},
         )
+
+    def _packed(self) -> dict[str, t.Any]:
+        """The archive of all results, for a controller that polls: a call of the module would cost it seconds. It can be packed again at any time."""
+        try:
+            return self.spool.pack()
+        except (StorageError, OSError) as error:
+            self.log.write(f"the results are not packed: {error}")
+            return {}
 
     def _all_steps(self) -> None:
         self.passed = BarrierResult(start=self.host.clock())

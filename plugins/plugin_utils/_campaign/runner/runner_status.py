@@ -18,7 +18,7 @@ import os
 import re
 import tempfile
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
@@ -59,6 +59,7 @@ class RunnerStatus:
     :param until: when it expects the cell to end, ``all_until``: everything; ``time``: the time of the status. All of them are seconds since
         the epoch of the clock of the host, and so is ``since``.
     :param done: cells that are finished; ``failed``: those of them that are not ok.
+    :param archive: ``path``, ``sha256`` and ``size`` of the packed results of a runner that has finished, as the host reports them; or empty.
     """
 
     state: str
@@ -82,6 +83,7 @@ class RunnerStatus:
     pid_started: int | None = None
     boot_id: str = ""
     order_sha256: str = ""
+    archive: t.Mapping[str, t.Any] = field(default_factory=dict)
 
     @property
     def ended(self) -> bool:
@@ -132,7 +134,16 @@ def read_status(text: str) -> RunnerStatus:
         **{name: "" if raw.get(name) is None else plain(raw[name], longest) for name, longest in (("cell", 128), ("target", 128), ("message", 300))},
         boot_id=str(raw["boot_id"]) if _BOOT_ID.match(str(raw.get("boot_id"))) else "",
         order_sha256=plain(raw.get("order_sha256") or "", 64),
+        archive=_archive(raw.get("archive")),
     )
+
+
+def _archive(value: t.Any) -> dict[str, t.Any]:
+    """What is collected is verified then: here only that it is one, and short."""
+    if not isinstance(value, dict) or not isinstance(value.get("path"), str) or not isinstance(value.get("sha256"), str):
+        return {}
+    size = _count(value.get("size"))
+    return {} if size is None else {"path": plain(value["path"], 4096), "sha256": plain(value["sha256"], 64), "size": size}
 
 
 def _amount(value: t.Any) -> float | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
@@ -45,12 +46,24 @@ def plan_text(
     passes: dict[int, list[str]] = {}
     for step in certain:
         passes.setdefault(step.repeat, []).append(step.variant)
-    lines += [f"  repeat {number}: {' → '.join(variants)}" for number, variants in passes.items()]
+    orders: dict[tuple[str, ...], list[int]] = {}
+    for number, variants in passes.items():
+        orders.setdefault(tuple(variants), []).append(number)
+    lines += [f"  repeat{'' if len(of) == 1 else 's'} {', '.join(map(str, of))}: {' → '.join(variants)}" for variants, of in orders.items()]
     lines += _looks(design, {step.repeat for step in steps})
     lines += [f"  refused: {variant}: {reason}" for variant, reason in refused.items()]
     if left_out:
         lines.append(f"  left out by sweep_budget: {', '.join(step.key for step in left_out)}")
     return "\n".join(lines)
+
+
+def joined_plans(texts: t.Iterable[str]) -> str:
+    """The plans of several hosts, equal ones once."""
+    hosts: dict[str, list[str]] = {}
+    for one in texts:
+        host, _colon, plan = one.partition(": ")
+        hosts.setdefault(plan, []).append(host)
+    return "\n".join(f"{listed(of)}: {plan}" for plan, of in hosts.items())
 
 
 def progress_text(state: HostState, key: str, seconds_left: float) -> str:
@@ -62,8 +75,8 @@ def progress_text(state: HostState, key: str, seconds_left: float) -> str:
     most = max(state.most_repeats, state.repeats)
     of = f"{state.repeats} to {most}" if most > state.repeats else f"{state.repeats}"
     reason = f" ({step['reason']})" if step["reason"] else ""
-    left = f"{'at most' if most > state.repeats else 'about'} {duration(seconds_left)} left"
-    return f"{state.host}: repeat {repeat} of {of}, {place}, {variant}: {step['state']}{reason}; {left}"
+    left = f"; {'at most' if most > state.repeats else 'about'} {duration(seconds_left)} left" if seconds_left > 0 else ""
+    return f"{state.host}: repeat {repeat} of {of}, {place}, {variant}: {step['state']}{reason}{left}"
 
 
 def round_text(found: t.Sequence[ClassProgress], repeats: int) -> str:

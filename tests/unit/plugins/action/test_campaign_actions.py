@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import pathlib
+import shlex
 import shutil
 import types
 
@@ -54,12 +55,13 @@ class Host:
         self.connection = connection or Connection()
         self.module, self.name = module, name
         self.printed, self.removed = [], []
-        self.answer = {"changed": True}
-        monkeypatch.setattr(module.ActionModule, "_execute_module", self._execute)
+        self.answer = {"rc": 0, "stdout": "found\n"}
+        monkeypatch.setattr(module.ActionModule, "_low_level_execute_command", self._execute)
 
-    def _execute(self, module_name, module_args, task_vars):
-        assert (module_name, module_args["state"]) == ("ansible.builtin.file", "absent")
-        self.removed.append(module_args["path"])
+    def _execute(self, command, sudoable, executable):
+        *remove, first, second = shlex.split(command.partition("found; rm")[2])
+        assert command.startswith(f"{{ test -e {first} || test -e {second}; }}") and remove == ["-rf", "--"] and sudoable
+        self.removed += [first, second]
         return self.answer
 
     def run(self, *, check_mode=False, **args):
@@ -205,7 +207,7 @@ def test_results_are_removed_from_host_only_after_they_are_stored(folder, archiv
 def test_no_change_on_second_collection(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
     host.run(path=str(folder), archive=message(archive))
-    host.answer = {"changed": False}
+    host.answer = {"rc": 0, "stdout": ""}
     result = host.run(path=str(folder), archive=message(archive))
     assert (result["changed"], result["unchanged"]) == (False, ["before/randwrite-4k/1"])
 
@@ -321,7 +323,7 @@ def test_conflicting_ok_result_is_kept_on_both_sides(folder, archive, tmp_path, 
 
 def test_failed_cleanup_on_host_is_no_failure(folder, archive, monkeypatch):
     host = Host(collect_action, monkeypatch, Connection(archive))
-    host.answer = {"failed": True, "msg": "read-only \x1b[31mfile system"}
+    host.answer = {"rc": 1, "stderr": "read-only \x1b[31mfile system"}
     result = host.run(path=str(folder), archive=message(archive))
     assert "failed" not in result
     assert any("could not be removed from the host: read-only file system" in line for line in host.printed)

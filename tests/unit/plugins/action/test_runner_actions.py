@@ -98,6 +98,21 @@ def test_wait_returns_when_the_runner_waits_at_the_barrier(monkeypatch):
     assert host.commands[0] == ("cat -- /var/lib/cachefleet/spool/c1/runner.json", False)
 
 
+@pytest.mark.parametrize(
+    ("archive", "found"),
+    [
+        ({"path": "/s/c1.tar", "sha256": "a" * 64, "size": 10, "more": 1}, {"path": "/s/c1.tar", "sha256": "a" * 64, "size": 10}),
+        ({"path": "/s/c1.tar", "sha256": "a" * 64, "size": -1}, {}),
+        ({"path": 7, "sha256": "a" * 64, "size": 10}, {}),
+        (["/s/c1.tar"], {}),
+        (None, {}),
+    ],
+)
+def test_packed_results_of_a_finished_runner_are_returned(monkeypatch, archive, found):
+    host = Host(monkeypatch, [status("finished", archive=archive)])
+    assert host.run()["status"]["archive"] == found
+
+
 def test_paths_are_quoted(monkeypatch):
     host = Host(monkeypatch, [status("finished")])
     host.run(spool="/srv/a b;rm")

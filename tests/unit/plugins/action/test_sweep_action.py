@@ -13,6 +13,7 @@ import types
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import sweep
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _terminal
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import stopping
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
@@ -36,11 +37,12 @@ class Campaign:
     def __init__(self, path):
         self.path = path
         self.printed = []
+        self.columns = 0
 
     def run(self, operation, *, check_mode=False, **args):
         action = object.__new__(sweep.ActionModule)
         vars(action).update(
-            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append),
+            _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append, columns=self.columns),
             _task=types.SimpleNamespace(args={"operation": operation, "path": str(self.path), **args}, check_mode=check_mode, async_val=0, diff=False),
             _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None), become=None),
             _play_context=None,
@@ -89,6 +91,28 @@ def test_a_dry_run_writes_nothing(campaign):
     assert campaign.state is None
 
 
+def test_repeats_in_the_same_order_are_one_line_of_the_plan(campaign):
+    lines = campaign.open(repeats=3, check_mode=True)["text"].splitlines()
+    assert lines[1:3] == ["  repeats 1, 3: baseline → drive_off", "  repeat 2: drive_off → baseline"]
+
+
+def test_the_plan_is_wrapped_to_the_terminal_and_nowhere_else(campaign, monkeypatch):
+    text = "node1: 2 variants\n  repeat 1: " + " → ".join(["cache_writethrough-drive_on"] * 6)
+    campaign.run("show", text=text)
+    assert campaign.printed == ["\n" + text]
+    monkeypatch.setattr(_terminal, "IS_TERMINAL", True)
+    campaign.columns = 80
+    campaign.run("show", text=text)
+    lines = campaign.printed[1].splitlines()
+    assert max(map(len, lines)) <= 80 and " ".join(campaign.printed[1].split()) == " ".join(text.split())
+    assert lines[3].startswith("      ")
+
+
+def test_equal_plans_of_hosts_are_printed_once(campaign):
+    campaign.run("show", texts=["a: 2 variants\n  repeat 1: x", "b: 2 variants\n  repeat 1: y", "c: 2 variants\n  repeat 1: x"])
+    assert campaign.printed == ["\na and c: 2 variants\n  repeat 1: x\nb: 2 variants\n  repeat 1: y"]
+
+
 def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):
     campaign.open()
     campaign.note("drive_off", 1, "failed", "the runner failed")
@@ -97,6 +121,13 @@ def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):
     states.save(campaign.path, state)
 
     assert keys(campaign.open()) == ["drive_off/1", "drive_off/2", "baseline/2"]
+
+
+@pytest.mark.parametrize(("left", "end"), [(90, "failed (the disk is gone); about 90 s left"), (0, "failed (the disk is gone)")])
+def test_progress_names_the_time_that_is_left_if_there_is_some(campaign, left, end):
+    campaign.open()
+    campaign.run("note", variant="drive_off", repeat=1, state="failed", reason="the disk is gone", seconds=30, left=left)
+    assert campaign.printed[-1].endswith(end)
 
 
 def test_a_step_without_measurements_is_not_done(campaign):

@@ -151,6 +151,19 @@ def test_sample_uses_the_measured_elapsed_time():
     assert drains == (Drain("images", "lvm_cache", 1000, 100.0, 10.0),)
 
 
+def test_clean_caches_are_not_read_twice():
+    surveys = iter([Survey((cache(dirty=0),))])
+    assert survey.sample(lambda: next(surveys), 5, lambda: 0.0, pytest.fail) == (Survey((cache(dirty=0),)), (Drain("images", "lvm_cache", 0, 0.0, 0.0),))
+
+
+@pytest.mark.parametrize(("dirty", "problems"), [(None, ()), (1, ()), (0, ("lvs failed",))])
+def test_caches_that_may_be_dirty_are_read_twice(dirty, problems):
+    readings = [Survey((cache(dirty=dirty),), problems)] * 2
+    slept = []
+    survey.sample(iter(readings).__next__, 5, lambda: 0.0, slept.append)
+    assert slept == [5]
+
+
 @pytest.mark.parametrize("seconds", [0, -3])
 def test_zero_seconds_takes_one_reading(seconds):
     surveys = iter([Survey((cache(),))])

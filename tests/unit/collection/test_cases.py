@@ -81,19 +81,21 @@ def test_case_a_has_its_modes():
 def test_the_sweep_of_the_virtual_rack_covers_its_caches_and_the_cache_of_its_disk():
     folder = TOP / "inventories/virtual_rack/group_vars/rack"
     swept, inventory = (yaml.safe_load((folder / f"{name}.yml").read_text()) for name in ("sweep", "storage"))
-    variants = read_variants(None, swept["sweep_axes"], swept["sweep_exclude"], baseline=swept["sweep_baseline"])
+    described = [{**one, DRIVES: swept[one[DRIVES].strip("{} ")]} for one in swept["sweep_variants"]]
+    variants = read_variants(described, None, [], baseline=swept["sweep_baseline"])
     [drive] = inventory[DRIVES][:1]
     found = Found({DRIVES: [{**drive, "write_cache": "enabled"}]}, (), {drive["device"]: "sda"})
     planned = host_sweep(variants, found, inventory)
     assert planned.refused == {}
     states = {name: (one[CACHES][0].get("mode"), one[DRIVES][0]["write_cache"]) for name, one in planned.variables.items()}
     assert states == {
-        "cache_none-drive_off": (None, "disabled"),
-        "cache_writethrough-drive_on": ("writethrough", "enabled"),
-        "cache_writethrough-drive_off": ("writethrough", "disabled"),
-        "cache_writeback-drive_on": ("writeback", "enabled"),
-        "cache_writeback-drive_off": ("writeback", "disabled"),
+        "bare-disk_on": (None, "enabled"),
+        "bare-disk_off": (None, "disabled"),
+        "writethrough-disk_on": ("writethrough", "enabled"),
+        "writethrough-disk_off": ("writethrough", "disabled"),
+        "writeback-disk_on": ("writeback", "enabled"),
+        "writeback-disk_off": ("writeback", "disabled"),
     }
-    assert planned.restore == {DRIVES: [{**drive, "write_cache": "enabled"}], CACHES: planned.variables["cache_none-drive_off"][CACHES]}
+    assert planned.restore == {DRIVES: [{**drive, "write_cache": "enabled"}], CACHES: planned.variables["bare-disk_off"][CACHES]}
     for one in planned.variables.values():
         accepted(one)

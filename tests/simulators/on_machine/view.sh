@@ -24,6 +24,7 @@ make_view() {
     mount --bind "$real" "$run/real/dmsetup"
     mount -t tmpfs -o mode=755 none /proc/sys/dev
     mount --rbind /proc "$run/proc"
+    # shellcheck disable=SC2016 # for the shell that is started
     unshare --mount="$run/view" --propagation slave sh -eu -c '
         mount --bind "$2" "$3"
         mount -t tmpfs -o mode=755 none /proc
@@ -45,4 +46,5 @@ flock 9
 [ -e "$run/ready" ] || make_view
 exec 9>&-
 # A namespace begins in its root folder.
+# shellcheck disable=SC2016
 exec nsenter --mount="$run/view" -- sh -c 'cd "$0" && exec "$@"' "$PWD" "$@"

@@ -20,12 +20,12 @@ SETTINGS = {"target": {"device": "/dev/disk/by-id/ata-X"}, "sync": "fsync", "lay
 STACK = {"verdict": "durable", "reason": "", "unflushed": "may_be_lost", "drives": [{"path": "/dev/sda", "model": "ST4000", "firmware": "SN05", "serial": "Z"}]}
 
 
-def write_test(folder, host, verdict, settings=SETTINGS, stack=STACK):
+def write_test(folder, host, verdict, settings=None, stack=None):
     """A test as the verb power_loss leaves it."""
     folder.mkdir(parents=True)
-    journal.append(folder, host, journal.OPENED, settings=settings)
+    journal.append(folder, host, journal.OPENED, settings=settings or SETTINGS)
     journal.append(folder, host, journal.BEGUN, cut=1, run=RUN)
-    journal.append(folder, host, journal.WRITING, run=RUN, boot_id="b", target={}, stack=stack)
+    journal.append(folder, host, journal.WRITING, run=RUN, boot_id="b", target={}, stack=stack or STACK)
     journal.append(folder, host, journal.VERIFIED, run=RUN, verification={"verdict": verdict, "reason": "a reason", "acknowledged": 5})
     hosts = [result.host_result(one) for one in journal.load_all(folder)]
     (folder / "power_loss.json").write_text(json.dumps({"schema": result.SCHEMA, "name": folder.name, "hosts": hosts, "problems": {}}))

@@ -28,11 +28,11 @@ class CallbackModule(Default):
     CALLBACK_NAME = "changes"
 
     def v2_runner_on_ok(self, result):
-        task, found = result._task, result._result
+        task, found = result.task, result.result
         # What a measurement does is in the lines of the sweep.
         if not found.get("changed") or task.check_mode or task.action == "cachefleet.storage.fio_runner":
             return
-        host = result._host.get_name()
+        host = result.host.get_name()
         for action in found.get("actions") or ():
             self._display.display(textwrap.fill(f"{host}: {action}", self._display.columns, subsequent_indent="    ", break_on_hyphens=False))
 

@@ -61,7 +61,7 @@ test: packages venv ## everything that CI runs
 	@scripts/test-steps lint molecule+unit+report-test+tarball+sanity
 
 .PHONY: test-long
-test-long: packages venv ## the long forms: every ansible-core, every proof on real devices, power cuts at every step, test volumes, site and sweep broken off, the power-loss test and its laboratory, all tests on Python 3.8, 100,000 fuzzed inputs
+test-long: packages venv ## the long forms: every ansible-core and Python, every proof on real devices, power cuts at every step, test volumes, site and sweep broken off, the power-loss test and its laboratory, all tests on Python 3.8, 100,000 fuzzed inputs
 	@CACHEFLEET_LONG=1 scripts/molecule-test
 	@scripts/crash-test
 	@scripts/volumes-test
@@ -70,6 +70,7 @@ test-long: packages venv ## the long forms: every ansible-core, every proof on r
 	@scripts/power-loss-test
 	@scripts/power-loss-matrix
 	@scripts/every-core
+	@CACHEFLEET_LONG=1 scripts/for-each-core scripts/ansible-test-sanity
 	@CACHEFLEET_LONG=1 scripts/target-python-tests $(VENV)
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
 

@@ -306,7 +306,8 @@ def test_device_in_use_since_examination_is_refused(rig, monkeypatch):
 
 def test_reading_job_runs_fio_read_only(rig):
     rig.behave(does=f"tr '\\0' ' ' < /proc/$PPID/cmdline >> {rig.root}/words; echo >> {rig.root}/words")
-    rig.measure(cell(name="r", target={"device": "/dev/sdc"}, job=READ), cell(name="v", job={**JOB, "runtime": 0.2}))
+    measured = rig.measure(cell(name="r", target={"device": "/dev/sdc"}, job=READ), cell(name="v", job={**JOB, "runtime": 0.2}))
+    assert [(row["state"], row["reason"]) for row in measured["cells"]] == [("ok", "")] * 2
     assert [("--readonly" in words) for words in (rig.root / "words").read_text().splitlines()] == [True, False]
 
 

@@ -56,7 +56,7 @@ class ActionModule(ActionBase):
                 near = difflib.get_close_matches(str(key), TIMING, 1, 0.6)
                 raise BadInput(f"fio_benchmark_timing has no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(TIMING) + '.'}")
         for key in former:
-            self._display.warning(f"fio_benchmark_{key} is now called fio_benchmark_timing.{key}. The former name is accepted until version 0.6.0.")
+            self._display.warning(f"fio_benchmark_{key} is now called fio_benchmark_timing.{key}. The former name is accepted until version 2.0.0.")
         self._task.args["timing"] = {**former, **timing}
 
 

@@ -155,7 +155,7 @@ def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
 
 
 def _under_both_names(aggregates: list[dict[str, t.Any]], failed_cells: list[str]) -> dict[str, t.Any]:
-    """Until version 1.0.0 also under their former names."""
+    """Until version 2.0.0 also under their former names."""
     return {"aggregates": aggregates, "together": aggregates, "failed_cells": failed_cells, "not_ok": failed_cells}
 
 

@@ -27,7 +27,7 @@ _SUFFIXES = {"ndjson": "ndjson", "openmetrics": "prom", "influx": "lp"}
 #: Cells that a message names; all of them are in the result.
 _NAMED = 5
 
-#: Options that were renamed, and are accepted under their former names until version 1.0.0.
+#: Options that were renamed, and are accepted under their former names until version 2.0.0.
 _FORMER_NAMES = {"do": "operation", "everything": "force"}
 
 

@@ -47,7 +47,7 @@ options:
     description: The folder of the campaigns on the controller, in which a campaign is searched by name.
     type: path
     default: results
-    version_added: 0.5.0
+    version_added: 1.0.0
 """
 
     ANY_CAMPAIGN = r"""

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: benchmark_plan
 short_description: Plan the fio measurements of one host
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Expands the cells of a suite over targets and repeats, validates them, and estimates the duration and the amount of data written. The role
     P(cachefleet.storage.fio_benchmark#role) plans with it.
@@ -84,7 +84,7 @@ options:
     description:
       - Keys of O(timing) that are set by the former variables of the role, such as C(fio_benchmark_gap). A key that O(timing) has too is taken from
         there. A warning names the key.
-      - They are accepted until version 0.6.0.
+      - They are accepted until version 2.0.0.
     type: dict
     default: {}
   wear_budget:

@@ -96,7 +96,7 @@ caches:
       description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive) or V(inconsistent).
       type: str
     matched: {description: 'The entries of O(names) that match the cache.', type: list, elements: str}
-    asked: {description: 'The former name of RV(caches[].matched), returned until version 1.0.0.', type: list, elements: str}
+    asked: {description: 'The former name of RV(caches[].matched), returned until version 2.0.0.', type: list, elements: str}
     problem: {description: 'The problem and the possible actions if the state is not V(ok).', type: str}
     settings: {description: 'The settings in effect, with the names of the module options.', type: dict}
     counters: {description: 'Hits, misses and errors, if the type counts them.', type: dict}

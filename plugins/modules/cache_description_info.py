@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cache_description_info
 short_description: Describe the cache layers of a host as the variables of the roles
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Reads the state of all cache layers of a host and returns it as the variables of the roles of this collection.
   - Every returned entry is verified with the plan of the module that manages the layer. With these variables, a run of the playbook C(site)

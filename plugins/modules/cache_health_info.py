@@ -57,7 +57,7 @@ options:
       - This reads all cache layers a second time.
     type: bool
     default: false
-    version_added: 0.5.0
+    version_added: 1.0.0
   limits:
     description: Thresholds of the findings.
     type: dict
@@ -89,7 +89,7 @@ options:
         description: Used percentage of the capacity for the metadata of a cache (lvmcache and dm-cache) at which the finding is a warning.
         type: int
         default: 80
-        version_added: 0.5.0
+        version_added: 1.0.0
       read_hits:
         description: Read hit percentage of a cache, or of the cache devices of ZFS, below which the finding is a warning.
         type: int

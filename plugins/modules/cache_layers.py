@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cache_layers
 short_description: Configure all cache layers of a host in one call
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Reads a host once, plans the steps of all its cache layers together, applies them in the order of the layers, reads each layer back, and
     returns one diff and one list of actions.
@@ -171,7 +171,7 @@ steps:
     attribute: {description: 'What of it changes.', type: str}
     action: {description: 'The sentence in RV(actions).', type: str}
     risks: {description: 'The risks.', type: list, elements: str}
-  version_added: 0.5.0
+  version_added: 1.0.0
 pending:
   description:
     - The roles whose tasks have to be run for this host before this module is called again, V(block_cache) for a cache that

@@ -78,7 +78,7 @@ options:
       - The text of a plan, as returned by the filter P(cachefleet.storage.fio_plan#filter). It is printed, and nothing is created or written.
     type: str
     default: ""
-    version_added: 0.5.0
+    version_added: 1.0.0
 seealso:
   - module: cachefleet.storage.collect
   - module: cachefleet.storage.report

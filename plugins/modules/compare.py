@@ -60,7 +60,7 @@ options:
     description: Whether the module fails for a regression. If V(false), it only fails if RV(rc) is V(2).
     type: bool
     default: true
-    version_added: 0.5.0
+    version_added: 1.0.0
   cells:
     description: Patterns of the cells to compare. If empty, all cells.
     type: list

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: describe
 short_description: Write the state of a host as variables for the inventory
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Runs M(cachefleet.storage.cache_description_info) on the host and writes the result on the controller as a YAML file with comments,
     C(host_vars/HOST.yml) in the folder O(path).

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: describe_groups
 short_description: Write the variables of hosts that are alike as files of groups
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Finds hosts that have the same models of RAID controllers with the same settings, and writes what they have in common as
     C(group_vars/MODEL.yml) in the folder O(path) on the controller.

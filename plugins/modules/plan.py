@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: plan
 short_description: Print the plan of all hosts
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Prints what would change on which hosts, in which order and with which risks, from the results of M(cachefleet.storage.cache_layers) in check
     mode. Hosts with equal plans, apart from the names of their devices, are printed once.

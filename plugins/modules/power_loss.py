@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: power_loss
 short_description: Keep the journal of a power-loss test and write its result
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Keeps, for each host, the journal of its power cuts in the folder of the test, to which it only appends, and writes the result of all hosts.
   - The role P(cachefleet.storage.power_loss_test#role) uses this module; no host is changed by it.

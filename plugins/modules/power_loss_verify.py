@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: power_loss_verify
 short_description: Determine which acknowledged writes are present after a power cut
-version_added: 0.5.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

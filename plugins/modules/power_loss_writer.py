@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: power_loss_writer
 short_description: Write blocks to a target until the power is cut
-version_added: 0.5.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

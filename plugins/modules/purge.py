@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: purge
 short_description: Purge SSDs before they are measured
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Brings SSDs back to the state in which no block has been written, as SNIA's Performance Test Specification requires before a test. B(Everything on
     the drive is lost), also what is hidden from the host, and a purge that has begun cannot be stopped.

@@ -61,7 +61,7 @@ options:
         the table.
     type: bool
     default: true
-    version_added: 0.5.0
+    version_added: 1.0.0
   decide_by:
     description:
       - Patterns of the cells by which variants are compared for the answer, by their IOPS.
@@ -78,7 +78,7 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.5.0
+    version_added: 1.0.0
   host_class:
     description:
       - The facts by which hosts are classified. Each class has its own answer.
@@ -86,12 +86,12 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.5.0
+    version_added: 1.0.0
   rows:
     description: The number of rows to print, 0 for all. The returned C(rows) are always complete.
     type: int
     default: 40
-    version_added: 0.5.0
+    version_added: 1.0.0
   latency_limit_ms:
     description: The latency limit for IOPS in ms. By default a typical limit is used for each workload.
     type: float
@@ -131,7 +131,7 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.5.0
+    version_added: 1.0.0
 seealso:
   - module: cachefleet.storage.campaign
   - module: cachefleet.storage.collect
@@ -196,7 +196,7 @@ aggregates:
   elements: dict
   returned: success
 together:
-  description: The former name of RV(aggregates), returned until version 1.0.0.
+  description: The former name of RV(aggregates), returned until version 2.0.0.
   type: list
   elements: dict
   returned: success
@@ -212,7 +212,7 @@ failed_cells:
   returned: success
   sample: ["node2 before randwrite-4k/1: missing: no result came from this host"]
 not_ok:
-  description: The former name of RV(failed_cells), returned until version 1.0.0.
+  description: The former name of RV(failed_cells), returned until version 2.0.0.
   type: list
   elements: str
   returned: success

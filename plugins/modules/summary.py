@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: summary
 short_description: Print what was done on all hosts, and failures by reason
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Prints how many hosts were changed, are configured as described, failed or are unreachable, from the results of
     M(cachefleet.storage.cache_layers). Hosts that failed for the same reason, apart from the names of their devices and their addresses, are

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: sweep
 short_description: Plan a sweep of cache configurations and keep its state
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Determines the variants of a sweep on a host, their order and their cost, and keeps the state of each step in the folder of the campaign.
   - The role P(cachefleet.storage.sweep#role) uses this module; no host is changed by it.
@@ -124,7 +124,7 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.5.0
+    version_added: 1.0.0
   refused:
     description: Further variants that are refused, with the reason.
     type: dict
@@ -142,7 +142,7 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.5.0
+    version_added: 1.0.0
 notes:
   - An action plugin of the same name does the work.
 seealso:

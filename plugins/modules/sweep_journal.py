@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: sweep_journal
 short_description: Read, write or remove the journal of a sweep on its host
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - The journal has the state of the host before a sweep, as M(cachefleet.storage.cache_description_info) describes it with all settings, and the
     variables with which M(cachefleet.storage.cache_layers) restores it.

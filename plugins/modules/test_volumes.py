@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: test_volumes
 short_description: Examine devices and plan the volumes that are measured on them
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Plans striped, linear and thin logical volumes and MD arrays for measurements, with file systems and mounts. The role
     P(cachefleet.storage.test_volumes#role) calls it and carries out its plan with community.general, ansible.posix and mdadm. The module itself

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: verify_inventory
 short_description: Verify that a play has hosts, and that no variable of a role is mistyped
-version_added: 0.5.0
+version_added: 1.0.0
 description:
   - Fails if a variable of a host starts with the name of a role of this collection, and is not a variable of this role. The message has the most
     similar name. A mistyped variable would have no effect, and nothing would be measured or configured.

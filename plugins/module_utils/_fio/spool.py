@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 SCHEMA = 1
 
 #: Of this collection, as galaxy.yml has it: no module can read its release.
-COLLECTION_VERSION = "0.4.0"
+COLLECTION_VERSION = "1.0.0"
 
 #: Options of modules that measure, and of those that read or collect what was measured.
 CAMPAIGN_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"campaign": {"type": "str", "required": True}}

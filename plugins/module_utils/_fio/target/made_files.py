@@ -142,7 +142,7 @@ class MadeFiles:
                 with contextlib.suppress(TypeError):
                     rows[name] = _Made(**row)
             else:
-                # Before version 0.5.0: by campaign, and of each file only its mark.
+                # Before version 1.0.0: by campaign, and of each file only its mark.
                 rows.update({path: _Made(name, mark) for path, mark in row.items() if isinstance(mark, str)})
         return rows
 

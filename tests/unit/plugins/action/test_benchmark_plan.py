@@ -50,8 +50,8 @@ def test_former_variables_are_accepted_with_their_present_names(plan):
     result = plan(timing={"gap": 3}, former_timing={"gap": 9, "patience": 60})
     assert result["timing"] == {**DEFAULTS, "gap": 3.0, "patience": 60}
     assert plan.warnings == [
-        "fio_benchmark_gap is now called fio_benchmark_timing.gap. The former name is accepted until version 0.6.0.",
-        "fio_benchmark_patience is now called fio_benchmark_timing.patience. The former name is accepted until version 0.6.0.",
+        "fio_benchmark_gap is now called fio_benchmark_timing.gap. The former name is accepted until version 2.0.0.",
+        "fio_benchmark_patience is now called fio_benchmark_timing.patience. The former name is accepted until version 2.0.0.",
     ]
 
 

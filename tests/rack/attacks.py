@@ -512,13 +512,10 @@ ATTACKS = (
 )
 
 
-#: What --short leaves: one for each way in that needs a real kernel below. The others take an emulated machine ten minutes.
+#: What --short leaves: one for each way in that needs a real kernel below. The others take an emulated machine ten minutes and more.
 SHORT = (
-    sg_on_a_partition,
     sg_on_a_volume,
     file_swapped_for_a_link_to_a_file,
-    volume_that_is_read,
-    identity_in_other_case,
     thin_pool_that_is_filled,
 )
 

@@ -368,8 +368,7 @@ def main() -> int:
     cases = [missing, empty_and_used, read_only, partitions, swap, swap_file, process_holding_it, loops_over_it, loop_over_a_partition, exported]
     cases += [held_loop, held_partition, held_mapping, lvm, raid, mapping, bcache]
     if arguments.short:
-        # What loop devices are enough for is a unit test as well, see tests/unit/plugins/module_utils/_fio/target/test_guard_on_loop_devices.py.
-        cases = [held_mapping, lvm, raid, bcache]
+        cases = [empty_and_used, partitions, process_holding_it, loops_over_it, held_mapping, lvm, raid, bcache]
     cases += [case for case in (*in_use.CASES, *contents.CASES, *room.CASES) if not arguments.short or case in SHORT]
     cases += [scratch_disk(arguments.scratch)] if arguments.scratch else []
     with tempfile.TemporaryDirectory(prefix="guard") as folder:

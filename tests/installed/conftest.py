@@ -54,7 +54,7 @@ class Controller:
             *(["--limit", limit] if limit else []),
         ]
         environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
-        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+        return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=1800, check=False)
 
 
 @pytest.fixture

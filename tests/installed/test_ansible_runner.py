@@ -120,13 +120,13 @@ def test_results_in_the_folder_of_a_job_are_refused(controller, monkeypatch):
 def test_execution_environment_has_the_libraries_of_the_collection(tmp_path):
     pytest.importorskip("ansible_builder", reason="needs ansible-builder: pip install -r requirements-dev.txt")
     installed = os.environ["ANSIBLE_COLLECTIONS_PATH"]
-    found = subprocess.run(["ansible-builder", "introspect", installed], capture_output=True, text=True, timeout=120, check=False)
+    found = subprocess.run(["ansible-builder", "introspect", installed], capture_output=True, text=True, timeout=1800, check=False)
     assert found.returncode == 0, found.stderr
     assert all(name in found.stdout for name in ("duckdb", "numpy", "scipy", "plotly")), found.stdout
     definition = tmp_path / "execution-environment.yml"
     images = {"base_image": {"name": "example/base:1"}}
     definition.write_text(json.dumps({"version": 3, "images": images, "dependencies": {"galaxy": {"collections": ["cachefleet.storage"]}}}))
     command = ["ansible-builder", "create", "--file", str(definition), "--context", str(tmp_path / "context"), "--output-filename", "Containerfile"]
-    made = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    made = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=False)
     assert made.returncode == 0, made.stderr
     assert (tmp_path / "context/Containerfile").exists()

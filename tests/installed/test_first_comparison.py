@@ -56,7 +56,7 @@ def test_first_comparison_ends_with_an_answer(tmp_path):
     commands = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines if line.startswith("$ ansible-playbook ")]
     assert len(commands) == 3
     for command in commands:
-        played = subprocess.run([*command, "-e", json.dumps(short)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        played = subprocess.run([*command, "-e", json.dumps(short)], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1800, check=False)
         assert played.returncode == 0, played.stdout + played.stderr
     for variant in ("before", "after"):
         repeats = tmp_path / f"results/first/localhost/{variant}/randwrite-4k-fdatasync"

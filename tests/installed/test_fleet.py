@@ -35,7 +35,7 @@ def _environment():
 def _site(folder, inventory):
     (folder / "inventory.json").write_text(json.dumps(inventory))
     command = [str(_BIN / "ansible-playbook"), "-i", str(folder / "inventory.json"), "-f", "10", "cachefleet.storage.site"]
-    played = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=600, check=False)
+    played = subprocess.run(command, cwd=folder, env=_environment(), capture_output=True, text=True, timeout=1800, check=False)
     recap = {line.split()[0]: dict(re.findall(r"(\w+)=(\d+)", line)) for line in played.stdout.splitlines() if re.search(r": ok=\d", line)}
     return played, recap, " ".join(played.stdout.split())
 
@@ -91,7 +91,7 @@ def test_a_sweep_configures_each_step_by_one_call_and_passes_over_refused_varian
     (tmp_path / "inventory.json").write_text(json.dumps(simulated.inventory_of([host], variables)))
     command = [str(_BIN / "ansible-playbook"), "-v", "-i", str(tmp_path / "inventory.json"), "cachefleet.storage.sweep", "-e"]
     command.append(f"fio_benchmark_campaign=tested fio_benchmark_results={tmp_path}/results")
-    played = subprocess.run(command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=600, check=False)
+    played = subprocess.run(command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=1800, check=False)
     assert played.returncode == 0, played.stdout
 
     state = json.loads((tmp_path / "results/tested/sweep/host001.json").read_text())
@@ -107,7 +107,7 @@ def test_a_sweep_configures_each_step_by_one_call_and_passes_over_refused_varian
 
 def test_the_benchmark_of_fleets_measures_and_compares_with_the_peer():
     command = [sys.executable, str(TOP / "benchmarks/fleet"), "--hosts", "1", "--repeats", "1", "--peer-hosts", "1"]
-    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run(command, env=_environment(), capture_output=True, text=True, timeout=1800, check=False)
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in done.stdout.splitlines() if line.startswith("|")]
     found = {row[1]: row for row in rows if row[0] == "1"}
     # 1 is a bar that is missed, which one host on a machine with other work may well be.

@@ -27,5 +27,5 @@ print(loader.find_plugin_with_context(sys.argv[2]).resolved_fqcn)
 
 @pytest.mark.parametrize(("kind", "old", "new"), CASES)
 def test_former_name_is_redirected(kind, old, new):
-    found = subprocess.run([sys.executable, "-c", _FIND, kind, f"cachefleet.storage.{old}"], capture_output=True, text=True, timeout=120, check=True)
+    found = subprocess.run([sys.executable, "-c", _FIND, kind, f"cachefleet.storage.{old}"], capture_output=True, text=True, timeout=900, check=True)
     assert found.stdout.strip() == new

@@ -28,7 +28,7 @@ def copy(tmp_path):
 
 
 def run(copy, *arguments):
-    return subprocess.run([sys.executable, str(copy / "scripts/role-specs"), *arguments], capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([sys.executable, str(copy / "scripts/role-specs"), *arguments], capture_output=True, text=True, timeout=900, check=False)
 
 
 def replace(path, old, new):

@@ -186,7 +186,7 @@ def test_special_characters_reach_the_command_unchanged(controller):
     assert start.endswith('"cachefleet.storage.health" "-e" "{\'a\': \\"50%% $$HOME\\"}" "back\\\\slash"')
     assert "Environment" not in text
     verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(folder / "units/own.service")], capture_output=True, text=True, timeout=120, check=False
+        ["systemd-analyze", "verify", "--man=no", str(folder / "units/own.service")], capture_output=True, text=True, timeout=900, check=False
     )
     assert "ExecStart" not in verified.stderr and "own.service" not in verified.stderr, verified.stderr
 

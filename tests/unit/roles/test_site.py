@@ -95,7 +95,7 @@ def _run(tmp_path, *arguments, **variables):
     }
     command = [str(pathlib.Path(sys.executable).with_name("ansible-playbook")), "-i", "here,", "-c", "local", str(SITE), "--check", "-vvv"]
     extra = {"ansible_become": False, "ansible_python_interpreter": sys.executable, **variables}
-    played = subprocess.run([*command, "-e", json.dumps(extra), *arguments], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    played = subprocess.run([*command, "-e", json.dumps(extra), *arguments], env=environment, capture_output=True, text=True, timeout=900, check=False)
     report = json.loads(played.stdout[played.stdout.index("{") :])
     assert played.returncode == 0, report
     call = next(task["hosts"]["here"] for one in report["plays"] for task in one["tasks"] if task["task"]["name"].endswith(" : Configure the cache layers"))

@@ -58,6 +58,8 @@ def _run(words: list[str], behaviour: dict) -> int:
     number = _remember(name, text)
     if "exec_prerun" in options and subprocess.call(["/bin/sh", "-c", f"{options['exec_prerun']} > {name}.prerun.txt 2>&1"]):
         return 1
+    for path in behaviour.get("opens", ()):
+        os.open(path, os.O_WRONLY | os.O_CREAT)
     began = time.time()
     seconds = float(behaviour.get("seconds", options.get("runtime", 1)))
     while time.time() - began < seconds and not told:

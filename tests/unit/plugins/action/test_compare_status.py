@@ -50,7 +50,7 @@ def test_exit_status_matches_the_comparison(campaigns, tmp_path, hosts, baseline
     }
     environment = {**os.environ, "ANSIBLE_STRATEGY": strategy, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_HOME": str(tmp_path)}
     played = subprocess.run(
-        [ANSIBLE, PLAYBOOK, "-i", "localhost,", "-e", json.dumps(variables)], env=environment, capture_output=True, text=True, timeout=120, check=False
+        [ANSIBLE, PLAYBOOK, "-i", "localhost,", "-e", json.dumps(variables)], env=environment, capture_output=True, text=True, timeout=900, check=False
     )
     assert played.returncode == status, played.stdout + played.stderr
     assert message in " ".join((played.stdout + played.stderr).split())

@@ -30,7 +30,7 @@ def _lines(folder, *, columns):
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "here,", "-c", "local", str(folder / "play.yml")]
     environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_LOCAL_TEMP": str(folder), "PYTHONIOENCODING": "utf-8", "LC_ALL": "C.UTF-8"}
     if not columns:
-        return subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=300, check=True).stdout.splitlines()
+        return subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", timeout=900, check=True).stdout.splitlines()
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=theirs):

@@ -289,8 +289,8 @@ def test_file_created_for_a_cell_is_the_same_target_afterwards(rig):
 def test_device_is_held_exclusively_only_for_writing_cells(rig):
     opened = f"ls -l /proc/$(cut -d' ' -f4 /proc/$PPID/stat)/fd | grep -c '{rig.root}/dev/sdb$' >> {rig.root}/held"
     rig.behave(does=opened)
-    rig.measure(cell(name="r", job=READ))
-    rig.measure(cell())
+    measured = [*rig.measure(cell(name="r", job=READ))["cells"], *rig.measure(cell())["cells"]]
+    assert [(row["state"], row["reason"]) for row in measured] == [("ok", "")] * 2
     assert (rig.root / "held").read_text().split() == ["0", "1"]
 
 
@@ -302,6 +302,12 @@ def test_device_in_use_since_examination_is_refused(rig, monkeypatch):
     with pytest.raises(StorageError, match="was free when it was examined") as caught:
         rig.measure(cell())
     assert caught.value.kind == "refused" and not rig.runs
+
+
+def test_fio_that_opens_another_file_for_writing_is_killed(rig):
+    rig.behave(seconds=600, opens=[f"{rig.root}/other"])
+    (row,) = rig.measure(cell())["cells"]
+    assert (row["state"], row["reason"]) == ("failed", f"fio had {rig.root}/other open for writing, which is not its target, and was killed.")
 
 
 def test_reading_job_runs_fio_read_only(rig):

@@ -36,7 +36,13 @@ class Controller:
     @property
     def extra(self):
         """Only what was given on the command line counts for plays on the controller."""
-        return {"fio_benchmark_results": str(self.results), "fio_benchmark_campaign": "tested", "report_campaign": str(self.results / "tested")}
+        return {
+            "fio_benchmark_results": str(self.results),
+            "fio_benchmark_campaign": "tested",
+            "report_campaign": str(self.results / "tested"),
+            # A host has one journal of sweeps, and several tests sweep this machine at the same time.
+            "__sweep_folder": str(self.folder / "sweep"),
+        }
 
     def write_inventory(self, *hosts, **variables):
         inventory = {"all": {"hosts": {host: self.hosts[host] for host in hosts}, "vars": {**self.variables, **variables}}}

@@ -90,7 +90,7 @@ def test_a_sweep_configures_each_step_by_one_call_and_passes_over_refused_varian
     }
     (tmp_path / "inventory.json").write_text(json.dumps(simulated.inventory_of([host], variables)))
     command = [str(_BIN / "ansible-playbook"), "-v", "-i", str(tmp_path / "inventory.json"), "cachefleet.storage.sweep", "-e"]
-    command.append(f"fio_benchmark_campaign=tested fio_benchmark_results={tmp_path}/results")
+    command.append(f"fio_benchmark_campaign=tested fio_benchmark_results={tmp_path}/results __sweep_folder={tmp_path}/journal")
     played = subprocess.run(command, cwd=tmp_path, env=_environment(), capture_output=True, text=True, timeout=1800, check=False)
     assert played.returncode == 0, played.stdout
 

@@ -92,9 +92,22 @@ def opened(name: str) -> t.Iterator[State]:
         yield state
         changed = json.dumps(state, indent=1)
         if changed != text:
-            temporary = place.with_suffix(".new")
-            temporary.write_text(changed, encoding="utf-8")
-            temporary.replace(place)
+            _replaced(place, changed)
+
+
+def _replaced(place: Path, text: str) -> None:
+    """Writes a state as durably as a controller or a superblock would: it is there after a power cut."""
+    temporary = place.with_suffix(".new")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(place)
+    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(directory)
+    finally:
+        os.close(directory)
 
 
 def calls(name: str) -> list[list[str]]:

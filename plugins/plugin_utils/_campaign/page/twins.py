@@ -267,8 +267,8 @@ def _wear(a: Analysis) -> list[str]:
 
 
 def _power_loss(a: Analysis) -> list[str]:
-    rows = [[one.host, one.target, one.load, one.verdict, one.sentence, one.contradiction or "-", listed(one.models) or "-", one.test] for one in a.power_loss]
-    return _table(["host", "target", "written with", "verdict", "cuts", "against the verdict on the stack", "drives", "test"], rows) if rows else []
+    rows = [[one.host, one.verdict, one.sentence, one.contradiction or "-", one.target, one.load, listed(one.models) or "-", one.test] for one in a.power_loss]
+    return _table(["host", "verdict", "cuts", "contradiction", "target", "written with", "drives", "test"], rows) if rows else []
 
 
 def _stacks(a: Analysis) -> list[str]:

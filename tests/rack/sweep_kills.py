@@ -42,6 +42,8 @@ ON_MACHINE = {
 MOUNTED_AT_BOOT = "grep -q /mnt/data /etc/fstab || echo '/dev/vg0/data /mnt/data ext4 defaults,nofail 0 2' >>/etc/fstab"
 KINDS = ("controller", *ON_MACHINE, "power")
 MOST_RUNS = 3
+#: The parts of a sweep's time between which it is broken off; what measures is not there any more when the host is restored and the report is written.
+MOMENTS = {"runner": (0.05, 0.5)}
 #: Ground for all layers has simulated RAID controllers, which cost a description of the host a minute on a busy machine.
 WITHOUT_SIMULATORS = "grep -rlsI 'simulator of cachefleet.storage' /opt /usr/local /usr/sbin /usr/bin | grep -v ^/opt/cachefleet | xargs -r rm"
 STATE = """
@@ -143,7 +145,8 @@ def main():
     longest = options.seconds or without_kill(results, before)
     proven = number = 0
     while number < options.kills:
-        kind, moment = KINDS[number % len(KINDS)], chance.uniform(0.05, 0.9) * longest
+        kind = KINDS[number % len(KINDS)]
+        moment = chance.uniform(*MOMENTS.get(kind, (0.05, 0.9))) * longest
         campaign = f"kill-{number + 1}"
         shutil.rmtree(results / campaign, ignore_errors=True)
         in_time = break_off(kind, moment, sweep(results, campaign))

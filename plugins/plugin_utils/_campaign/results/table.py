@@ -52,6 +52,8 @@ _FIGURES = frozenset({"IOPS", "MB/s", *(one.name for one in SHOWN), "RATIO"})
 _LEFT = frozenset({"HOST", "VARIANT", "CELL", "STATE", "VERDICT", "NOTE"})
 #: What gives way in a narrow terminal.
 _SHRINK = ("CELL", "HOST", "VARIANT")
+#: A latency with the mark of rows that were synced; in a narrow terminal none may be left.
+_SYNCED = re.compile(r"[0-9] +[num]?s\*")
 #: The parts of a figure: before the decimal point, after it, unit.
 _FIGURE = re.compile(r"(-|[0-9]+)((?:\.[0-9]+)?)(.*)\Z", re.DOTALL)
 
@@ -90,7 +92,7 @@ def render(
     blocks.append(_table(shown, width) if rows else nothing)
     if len(shown) < len(rows):
         blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"
-    if any(row.synced for row in rows):
+    if _SYNCED.search(blocks[-1]):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
     noisy = _noise(rows, campaign.name, "sweep_repeats" if (campaign.path / SWEEP_FOLDER).is_dir() else "fio_benchmark_repeats")
     if noisy:
@@ -197,7 +199,8 @@ def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> st
     columns = {name: [line[place] for line in lines] for place, name in enumerate(header)}
     same = [name for name in header if name in (*_DROPPABLE, "NOTE") and len(lines) >= _FEWEST_TO_DROP and len(set(columns[name])) == 1]
     notes = [f"{name.lower()} {columns[name][0]}" if name != "NOTE" else columns[name][0] for name in same if columns[name][0] != _NOTHING]
-    kept = {name: _pointed(values) if name in _FIGURES else values for name, values in columns.items() if name not in same}
+    empty = [one.name for one in SHOWN if set(columns.get(one.name, [""])) == {_NOTHING}]
+    kept = {name: _pointed(values) if name in _FIGURES else values for name, values in columns.items() if name not in (*same, *empty)}
     is_narrow = width < _WIDE
     hosts = kept.pop("HOST") if is_narrow and "HOST" in kept else None
     left_out = []
@@ -208,6 +211,7 @@ def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> st
             left_out.append(name)
     text = _aligned(kept, width, hosts)
     remarks = [f"On every line: {', '.join(notes)}."] if notes else []
+    remarks += [f"Not measured, or of too few I/Os: {', '.join(empty)}."] if empty else []
     remarks += [f"Not shown below {_WIDE} columns: {', '.join(left_out)}."] if left_out else []
     return "\n".join([text, *(line for one in remarks for line in textwrap.wrap(one, width, break_long_words=False))])
 

@@ -158,6 +158,18 @@ def test_host_is_a_heading_in_a_narrow_terminal_and_no_line_is_wider(rack, width
     assert any(line.startswith("Not shown below 100 columns: p50") for line in lines) == (width < 99)
 
 
+@pytest.mark.parametrize(("width", "shown"), [(150, "p50"), (52, "")])
+def test_percentiles_that_no_row_has_are_no_columns_and_the_note_on_syncs_needs_a_latency(campaign, tmp_path, width, shown):
+    few = {"job": DURABLE_JOB, "numbers": summary(150.0, 900, sync=True)}
+    for variant in ("before", "after"):
+        bring(campaign, tmp_path, "node1", variant, cell("randwrite-4k-fdatasync", variant=variant, **few))
+    text = rendered(campaign, width=width)
+    header = next(line for line in text.splitlines() if "IOPS" in line).split()
+    assert [name for name in header if name.startswith("p")] == ([shown] if shown else [])
+    assert "Not measured, or of too few I/Os: p99, p99.9." in " ".join(text.split())
+    assert ("* latency of the sync" in text) == bool(shown)
+
+
 def test_rows_are_in_natural_order_and_decimal_points_below_each_other(rack):
     lines = [line for line in shown_of(rack, width=150).splitlines() if line.startswith("node")][:18]
     assert [line.split()[0] for line in lines] == [name for name in ("node1", "node2", "node10") for _row in range(6)]

@@ -110,7 +110,7 @@ class ActionModule(ActionBase):
         return overview.overview_of_files(campaign, baseline)
 
     def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None, rows: int) -> dict[str, t.Any]:
-        answer = [*found.answer.sentences, *([found.cpu_note] if found.cpu_note else [])] if found is not None else []
+        answer = [*found.answer.sentences, *filter(None, (found.order_note, found.cpu_note))] if found is not None else []
         width = width_of(self._display, table.UNLIMITED)
         text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer, width=width, most_rows=rows)
         self._display.display("\n" + text + "\n")

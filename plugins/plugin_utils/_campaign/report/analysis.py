@@ -18,7 +18,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, natural, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, comparison_table, costs, cpu, loads, problems, rounds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import block_sizes, caveats, comparison_table, costs, loads, problems, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions as setup
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import BENCHMARK, Repeats
@@ -136,8 +136,9 @@ class Analysis:
     heat_groups: tuple[block_sizes.HeatGroup, ...]
     distributions: tuple[Distribution, ...]
     rounds: tuple[rounds.RoundsRun, ...]
-    cpu: tuple[cpu.CpuLine, ...]
+    cpu: tuple[caveats.CpuLine, ...]
     cpu_note: str
+    order_note: str
     bands: tuple[Band, ...]
     series: tuple[NamedSeries, ...]
     series_looked_at: int
@@ -195,7 +196,7 @@ def analyse(
     )
     stacks = tuple(setup.stacks_of(rows))
     heat_maps = tuple(loads.heat_maps(points, variants))
-    cpu_lines = tuple(cpu.cpu_lines(points))
+    cpu_lines = tuple(caveats.cpu_lines(points))
     written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
     return Analysis(
         campaign=rows.campaign,
@@ -214,7 +215,8 @@ def analyse(
         distributions=tuple(distributions),
         rounds=tuple(rounds.rounds_of(rows)),
         cpu=cpu_lines,
-        cpu_note=cpu.cpu_sentence(cpu_lines, answer),
+        cpu_note=caveats.cpu_sentence(cpu_lines, answer),
+        order_note=caveats.order_sentence(points, answer),
         bands=tuple(bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),

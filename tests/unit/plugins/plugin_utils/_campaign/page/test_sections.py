@@ -316,6 +316,42 @@ def test_a_cpu_that_may_have_been_the_limit_is_said_beside_the_answer():
     assert analysed(Rows("c", repeated(100))).cpu_note == ""
 
 
+# --- order
+
+
+@pytest.mark.parametrize(
+    ("start_of", "is_interleaved"),
+    [
+        pytest.param(lambda place, repeat: 1e9 + 1000 * place + repeat, False, id="one after the other"),
+        pytest.param(lambda place, repeat: 1e9 - 1000 * place + repeat, False, id="the baseline last"),
+        pytest.param(lambda place, repeat: 1e9 + 10 * repeat + place * (-1) ** repeat, True, id="interleaved"),
+        pytest.param(lambda place, repeat: None, True, id="times that nobody knows"),
+    ],
+)
+def test_variants_that_were_not_interleaved_are_named_beside_the_answer(start_of, is_interleaved):
+    rows = [
+        measurement("node1", variant, repeat=repeat, iops=iops + repeat, started=start_of(place, repeat))
+        for place, (variant, iops) in enumerate([("none", 100.0), ("writethrough", 200.0)])
+        for repeat in range(1, 6)
+    ]
+    found = analysed(Rows("c", rows), baseline="none")
+    assert found.answer.workloads[0].recommended == "writethrough"
+    if is_interleaved:
+        assert found.order_note == ""
+        return
+    assert found.order_note.startswith("none and writethrough were measured one after the other, not interleaved: ")
+    assert found.order_note in page.render(found, "c") and found.order_note in twins.markdown(found).replace("\\", "")
+
+
+def test_variants_of_which_none_is_shown_to_differ_need_no_caveat():
+    rows = [
+        measurement("node1", variant, repeat=repeat, iops=100.0 + repeat, started=1e9 + 1000 * place + repeat)
+        for place, variant in enumerate(["none", "writethrough"])
+        for repeat in range(1, 6)
+    ]
+    assert analysed(Rows("c", rows), baseline="none").order_note == ""
+
+
 # --- cost
 
 

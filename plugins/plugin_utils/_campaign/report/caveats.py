@@ -5,7 +5,11 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""Where the CPU may have been the limit and not the storage: its load beside the IOPS. Pure."""
+"""What the answer must be read with. Pure.
+
+The CPU may have been the limit and not the storage; and variants that were measured one after the other, and not interleaved, differ by a drift of the hosts
+too, however small the p-value is.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +24,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
+
+#: Seconds since 1970 at which the first and the last repeat of a cell began, by host, variant, cell and direction.
+_Times = t.Dict[t.Tuple[str, str, str, str], t.Tuple[float, float]]
 
 
 @dataclass(frozen=True)
@@ -72,3 +79,32 @@ def cpu_sentence(lines: t.Sequence[CpuLine], answer: Answer) -> str:
     where = "; ".join(f"{variant} in {listed(sorted(names), 3)}" for variant, names in cells.items())
     count = counted(len(set().union(*cells.values())), "deciding cell")
     return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there, and the differences larger."
+
+
+def order_sentence(points: t.Sequence[Point], answer: Answer) -> str:
+    """What the answer must be read with; empty where each variant that is shown to differ was interleaved with the baseline on some host."""
+    times: _Times = {}
+    for one in points:
+        began = [run.started for run in one.runs if run.started is not None]
+        if began:
+            times[one.host, one.variant, one.cell, one.direction] = (min(began), max(began))
+    found: set[str] = set()
+    for workload in answer.workloads:
+        question = workload.question
+        for result in workload.results:
+            if result.verdict not in ("better", "worse") or not result.same_hosts:
+                continue
+            pairs = [
+                (times.get((host, answer.baseline, question.cell, question.direction)), times.get((host, result.variant, question.cell, question.direction)))
+                for host in workload.host_class.hosts
+            ]
+            known = [(base, other) for base, other in pairs if base and other]
+            if known and all(base[1] < other[0] or other[1] < base[0] for base, other in known):
+                found.add(result.variant)
+    if not found:
+        return ""
+    names = listed([answer.baseline, *(one.name for one in answer.variants if one.name in found)], 4)
+    return (
+        f"{names} were measured one after the other, not interleaved: whatever else changed on the hosts in between, such as other load, "
+        "is part of the difference. The playbook sweep interleaves them."
+    )

@@ -121,6 +121,11 @@ def _mount_tables(root: Path) -> t.Iterator[tuple[str, Path]]:
             yield f" in the mount namespace of process {process.name}", process / "mountinfo"
 
 
+def mount_points(root: Path) -> frozenset[str]:
+    """Where something is mounted in the mount namespace of this process."""
+    return frozenset(point for _number, point in _mounted(root / "proc/self/mountinfo"))
+
+
 def _mounted(mountinfo: Path) -> t.Iterator[tuple[str, str]]:
     try:
         lines = mountinfo.read_text(errors="replace").splitlines()

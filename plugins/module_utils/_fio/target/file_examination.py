@@ -16,7 +16,9 @@ import stat
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, parse_fstab
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
@@ -41,6 +43,7 @@ def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path
     real = _resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
     inside = "/" + str(real.relative_to(os.path.realpath(root)))
     status = _status(target, real, inside)
+    _require_mounted(target, inside, root)
     space = os.statvfs(real.parent)
     folder = os.stat(real.parent).st_dev
     facts = TargetFacts(
@@ -125,6 +128,25 @@ def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise DeviceMissing(f"{target.path} is neither a plain file nor new.", item=target.path)
     return status
+
+
+def _require_mounted(target: FioTarget, inside: str, root: Path) -> None:
+    """A file below a mount point on which nothing is mounted would be on another file system than the one that is meant.
+
+    :raises Refused: naming the line of /etc/fstab.
+    """
+    above = {str(folder) for folder in Path(inside).parents} - {"/"}
+    lines = [line for line in parse_fstab(read_file(root / FSTAB)) if os.path.normpath(line.target) in above]
+    if not lines:
+        return
+    deepest = max(lines, key=lambda line: len(os.path.normpath(line.target)))
+    point = os.path.normpath(deepest.target)
+    if point not in users.mount_points(root):
+        raise Refused(
+            f"{target.path} is below {point}, where nothing is mounted although line {deepest.number} of /etc/fstab mounts {deepest.source} there: mount it "
+            "first, otherwise the file is on another file system.",
+            item=target.path,
+        )
 
 
 def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> TargetFacts:

@@ -777,6 +777,37 @@ def test_link_into_dev_is_resolved_before_the_check(tmp_path):
         host.examine("/data/f", kind="file", size=GIB)
 
 
+@pytest.mark.parametrize(
+    ("mounted", "path", "is_refused"),
+    [
+        pytest.param((), "/mnt/data/f", True, id="nothing is mounted"),
+        pytest.param(("/mnt/data",), "/mnt/data/f", False, id="it is mounted"),
+        pytest.param(("/mnt",), "/mnt/data/f", True, id="only what is above it"),
+        pytest.param((), "/mnt/database", False, id="a name that begins in the same way"),
+        pytest.param(("/mnt/my images",), "/mnt/my images/f", False, id="with a blank"),
+    ],
+)
+def test_file_below_a_mount_point_of_fstab_is_refused_while_nothing_is_mounted_there(tmp_path, mounted, path, is_refused):
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    (tmp_path / path.lstrip("/")).parent.mkdir(parents=True)
+    (tmp_path / "etc").mkdir()
+    lines = [
+        "/dev/vda / ext4 defaults 0 1",
+        "/dev/vg0/data /mnt/data/ ext4 nofail 0 2",
+        "/dev/sdc /mnt/my\\040images xfs defaults 0 0",
+        "/swapfile none swap sw 0 0",
+    ]
+    (tmp_path / "etc/fstab").write_text("\n".join(lines) + "\n")
+    (tmp_path / "proc/self").mkdir(parents=True)
+    rows = [f"30 1 8:1 / {point.replace(' ', chr(92) + '040')} rw - ext4 /dev/sda1 rw\n" for point in mounted]
+    (tmp_path / "proc/self/mountinfo").write_text("".join(rows))
+    if not is_refused:
+        assert host.judge(path, kind="file", size=4096) == []
+        return
+    with pytest.raises(Refused, match=r"/mnt/data/f is below /mnt/data, where nothing is mounted although line 2 of /etc/fstab mounts /dev/vg0/data there"):
+        host.examine(path, kind="file", size=4096)
+
+
 def test_file_requires_an_existing_folder_and_an_absolute_path(tmp_path):
     host = Host(tmp_path, [])
     with pytest.raises(DeviceMissing, match="does not exist on this host"):

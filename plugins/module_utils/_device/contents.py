@@ -79,6 +79,15 @@ def digests(node: Path, places: t.Iterable[Extent]) -> dict[Extent, str]:
         return {place: hashlib.sha256(reader.read(place)).hexdigest() for place in places}
 
 
+def read(node: Path, place: Extent) -> bytes:
+    """What one place has.
+
+    :raises OSError: if it cannot be read.
+    """
+    with _Reader(node) as reader:
+        return reader.read(place)
+
+
 @dataclass(frozen=True)
 class Sample:
     """What one place has: its SHA-256, and the one byte that it consists of, ``None`` if there are several."""

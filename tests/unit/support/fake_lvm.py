@@ -80,7 +80,7 @@ def lv_row(full_name: str, attr: str, segtype: str, size: int, devices: str, *, 
 def pv_row(path: str, vg: str, size: int, free: int, attr: str = "a--") -> dict[str, str]:
     extent = str(EXTENT) if vg else "0"
     row = {"pv_name": path, "pv_uuid": f"uuid-{path}", "vg_name": vg, "pv_attr": attr}
-    return {**row, "pv_size": str(size), "pv_free": str(free), "vg_extent_size": extent}
+    return {**row, "pv_size": str(size), "pv_free": str(free), "vg_extent_size": extent, "pe_start": str(MIB if vg else 0)}
 
 
 def report(kind: str, rows: t.Sequence[t.Mapping[str, str]]) -> str:
@@ -126,6 +126,8 @@ class FakeLvm:
                 self.cache.update(mode="writeback", chunk=4096 if chunk == 65536 else chunk)
         self.unclean = unclean
         self.suspended = False
+        #: Whether LVM takes the metadata of the cache for damaged, because the host went down while it was attached.
+        self.interrupted_attach = False
         #: Whether everything is written back before anybody can look.
         self.looks_clean = self.holding = self.dirty_at_passthrough = False
         #: The table that was loaded and is not in force.
@@ -544,6 +546,13 @@ class FakeLvm:
     def _lvchange(self, words: list[str]) -> str | None:
         """With a stored cleaner every command ends with 0, and only another mode takes it away."""
         option = {word: words[number + 1] for number, word in enumerate(words[:-1])}
+        if words[-1] == "vg/data" and "--activate" in option:
+            if "--config" not in option and self.interrupted_attach:
+                return "! Check of pool vg/data_cache_cpool failed (status:1). Manual repair required!\n"
+            assert option.get("--config") in (None, 'global/cache_check_executable=""')
+            self.origin["attr"] = "-wi-a-----"
+            self.interrupted_attach = False
+            return None
         if "--activate" in option:
             self.unattached[words[-1].split("/")[1]]["active"] = option["--activate"] != "n"
             return None

@@ -97,7 +97,7 @@ class AttachPlan:
         if origin.segtype not in CACHEABLE and not origin.segtype.startswith(("raid5_", "raid6_")):
             raise self.bad(f"is of type {origin.segtype}, which this role does not cache: name a linear, striped or raid volume")
         if not origin.active:
-            raise self.refused(lvm_health.inactive_advice(origin))
+            raise self.refused(lvm_health.inactive_advice(self.state, origin))
         return origin
 
     def _no_origin(self) -> DeviceMissing:

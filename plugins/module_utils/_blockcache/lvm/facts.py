@@ -10,12 +10,14 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import UNMIRRORED
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE, MIGRATION_THRESHOLD
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import CLEANER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, LvmState, kind_of
@@ -48,6 +50,7 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
     state = LvmState(
         report.volumes, report.physical, devices, pv_devices(report, devices), kernel=kernel, tables=tables, redundant=redundant, degraded=degraded
     )
+    state = replace(state, unused=lvm_metadata.unused(state, None, root))
     return tuple(describe(state, volume) for volume in report.volumes if volume.cached)
 
 

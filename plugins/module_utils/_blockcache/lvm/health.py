@@ -48,16 +48,21 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
         condition = "read_only" if kernel.read_only and not kernel.needs_check else "needs_check"
         return condition, f"has cache metadata that the kernel marked as needing a check: deactivate it, then run {how}"
     if not cached.active:
-        return "inactive", inactive_advice(cached)
+        return "inactive", inactive_advice(state, cached)
     return "ok", ""
 
 
-def inactive_advice(volume: LogicalVolume) -> str:
+def inactive_advice(state: LvmState, volume: LogicalVolume) -> str:
     """What can be done about a volume whose cache cannot be read back. The caller decides which it is."""
     if volume.suspended:
         return (
             "is suspended, because a command was killed in the middle of a change or the kernel refused a table, and everything that is written to it"
             " waits: a run with its cache in the list resumes it"
+        )
+    if volume.full_name in state.unused:
+        return (
+            "is not active: the host went down while LVM attached its cache, which holds nothing yet, and LVM takes its metadata for damaged:"
+            " a run with its cache in the list activates it"
         )
     return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
 

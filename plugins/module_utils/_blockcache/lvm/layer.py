@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import typing as t
 
@@ -16,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
@@ -59,7 +61,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         devices, findings = self._examined
         kernel, tables = lvm_facts.read_kernel(self.runner, report.volumes)
         redundant, degraded = lvm_facts.read_arrays(devices, self.root)
-        return LvmState(
+        state = LvmState(
             volumes=report.volumes,
             physical=report.physical,
             devices=devices,
@@ -73,6 +75,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             memory=_memory(self.root),
             cache_check=self.runner.has("cache_check"),
         )
+        return dataclasses.replace(state, unused=lvm_metadata.unused(state, {spec.origin for spec in self.spec}, self.root))
 
     def plan(self, state: LvmState) -> list[Step]:
         """See :func:`lvm_plan.plan`."""
@@ -99,6 +102,8 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             volume = state.volume(spec.vg, spec.lv)
             if not spec.present or volume is None or not volume.cached:
                 continue
+            if not volume.active:
+                self.warn(f"{spec.name}: {spec.origin} {lvm_health.inactive_advice(state, volume)}. Its settings are those that LVM has stored.")
             counted = lvm_health.counted_dirty(state, volume)
             if counted:
                 self.warn(counted)

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.commands import PATIENCE_WITH_OTHERS, LvmCommands, failed
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import TAG
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+    ActivateUnused,
     Attach,
     CachedVolume,
     CreateMetadata,
@@ -309,6 +310,18 @@ class LvmOperations(LvmCommands):
     def _refresh(self, operation: Refresh, step: Step) -> None:
         cached, mode = operation.cached, operation.mode
         self._run(step, ["lvchange", "--refresh", cached.full_name], lambda: mode is not None and getattr(self._kernel(cached), "mode", None) == mode)
+
+    @carry_out.register
+    def _activate_unused(self, operation: ActivateUnused, step: Step) -> None:
+        """The check would find damage where nothing was ever written; with anything else in the metadata it must not be skipped."""
+        cached = operation.cached
+        if cached.full_name not in self.read().unused:
+            raise Refused(
+                f"{step.item}: the cache of {cached.full_name} was found unused and is not any more; refusing to activate it without a check: run again.",
+                item=step.item,
+            )
+        command = ["lvchange", "--yes", "--activate", "y", "--config", 'global/cache_check_executable=""', cached.full_name]
+        self._run(step, command, lambda: getattr(self._cached(cached), "active", False))
 
     # -- flushing and taking away
 

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import setting_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, LvmState, given_name, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+    ActivateUnused,
     Detach,
     Drop,
     FlushWritecache,
@@ -96,7 +97,9 @@ class _CachePlan(AttachPlan):
     def _steps_of_cached(self, cached: LogicalVolume) -> list[Step]:
         if cached.suspended:
             # The input of the rest of the plan is the volume as it goes on.
-            return [self._go_on_step(cached), *self._steps_of_cached(dataclasses.replace(cached, attr=f"{cached.attr[:4]}a{cached.attr[5:]}"))]
+            return [self._go_on_step(cached), *self._steps_of_cached(_activated(cached))]
+        if not cached.active and cached.full_name in self.state.unused:
+            return [self._activate_step(), *self._steps_of_cached(_activated(cached))]
         pool = self.state.pool_of(cached)
         drop = lvm_health.droppable(self.state, cached)
         state, reason = lvm_health.diagnose(self.state, cached)
@@ -134,7 +137,7 @@ class _CachePlan(AttachPlan):
 
     def _require_active(self, cached: LogicalVolume) -> None:
         if not cached.active:
-            raise self.refused(lvm_health.inactive_advice(cached))
+            raise self.refused(lvm_health.inactive_advice(self.state, cached))
 
     def _adjust(self, cached: LogicalVolume, pool: LogicalVolume | None) -> list[Step]:
         if self._differences(cached, pool):
@@ -270,6 +273,10 @@ class _CachePlan(AttachPlan):
         names = [dm.device_name(part.vg, part.name) for part in reversed(parts) if part is not cached] + [dm.device_name(cached.vg, cached.name)]
         return self.step("suspended", True, False, action, GoOn(self.volume, tuple(names)))
 
+    def _activate_step(self) -> Step:
+        action = f"Activate {self.target} without the check of its cache metadata: the host went down while the cache was attached, and it holds nothing"
+        return self.step("active", False, True, action, ActivateUnused(self.volume))
+
     def _prove_step(self) -> Step:
         return self.step("dirty", "not proven", 0, f"Verify that no block of the cache of {self.target} is dirty", ProveClean(self.volume))
 
@@ -285,3 +292,7 @@ class _CachePlan(AttachPlan):
     def _spell(self, name: str) -> str:
         device = self.state.devices.get(name)
         return (device.stable_path or device.path) if device is not None else name
+
+
+def _activated(volume: LogicalVolume) -> LogicalVolume:
+    return dataclasses.replace(volume, attr=f"{volume.attr[:4]}a{volume.attr[5:]}")

@@ -52,7 +52,7 @@ _LV_FIELDS = (
     "writecache_block_size",
     "devices",
 )
-_PV_FIELDS = ("pv_name", "pv_uuid", "vg_name", "pv_attr", "pv_size", "pv_free", "vg_extent_size")
+_PV_FIELDS = ("pv_name", "pv_uuid", "vg_name", "pv_attr", "pv_size", "pv_free", "vg_extent_size", "pe_start")
 
 #: Everything in one scan of the disks: lvs and pvs would each scan them again. A part that is left out is printed in full.
 REPORT = (
@@ -67,7 +67,7 @@ REPORT = (
     *("--configreport", "seg", "-o", ",".join(_LV_FIELDS)),
 )
 
-_DEVICE = re.compile(r"^(.+)\(\d+\)$")
+_DEVICE = re.compile(r"^(.+)\((\d+)\)$")
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class LogicalVolume:
     ``dirty`` is None where the kernel was not queried: an inactive volume. Of a cache that has failed LVM reports 0: only what
     the kernel itself reports about dirty blocks is used for a proof. ``chunk_size`` of a writecache is its block size.
     ``synced`` is the share of a RAID volume that both sides hold, in per cent, None where nothing is to be in step.
+    ``first_extent`` is where it begins on the first of its devices.
     """
 
     vg: str
@@ -105,6 +106,7 @@ class LogicalVolume:
     synced: float | None = None
     errors: int | None = None
     devices: tuple[str, ...] = ()
+    first_extent: int | None = None
 
     @property
     def full_name(self) -> str:
@@ -143,7 +145,7 @@ class LogicalVolume:
 
 @dataclass(frozen=True)
 class PhysicalVolume:
-    """One physical volume. ``vg`` is None for one that belongs to no volume group yet. Sizes in bytes."""
+    """One physical volume. ``vg`` is None for one that belongs to no volume group yet. Sizes in bytes; ``data_start`` is where its first extent begins."""
 
     path: str
     uuid: str | None
@@ -152,6 +154,7 @@ class PhysicalVolume:
     size: int
     free: int
     extent_size: int
+    data_start: int | None = None
 
     @property
     def missing(self) -> bool:
@@ -208,6 +211,7 @@ def parse_physical_volumes(text: str) -> tuple[PhysicalVolume, ...]:
             size=_required_number(row, "pv_size"),
             free=_required_number(row, "pv_free"),
             extent_size=_number(row, "vg_extent_size") or 0,
+            data_start=_number(row, "pe_start"),
         )
         for row in _rows(text, "pv")
     )
@@ -217,6 +221,7 @@ def _logical_volume(row: t.Mapping[str, str]) -> LogicalVolume:
     total, free = _number(row, "writecache_total_blocks"), _number(row, "writecache_free_blocks")
     # Whatever is in a writecache is dirty: it holds nothing else.
     held = None if total is None or free is None else total - free
+    extents = _extents(row.get("devices"))
     vg, slash, name = _required(row, "lv_full_name").partition("/")
     if not slash:
         raise NotUnderstood(f"LVM printed a logical volume without its volume group: {json.dumps(row)}")
@@ -246,7 +251,8 @@ def _logical_volume(row: t.Mapping[str, str]) -> LogicalVolume:
         # Of a cached volume the same field is the dirty share of the cache.
         synced=_share(row, "copy_percent") if row.get("segtype", "").startswith("raid") else None,
         errors=_number(row, "writecache_error"),
-        devices=_devices(row.get("devices")),
+        devices=tuple(dict.fromkeys(name for name, _extent in extents)),
+        first_extent=extents[0][1] if extents else None,
     )
 
 
@@ -317,12 +323,12 @@ def _settings(row: t.Mapping[str, str], field: str) -> dict[str, str]:
     return settings
 
 
-def _devices(text: str | None) -> tuple[str, ...]:
-    """``/dev/sdb(1),/dev/sdc(0)`` without the extents."""
-    names = []
+def _extents(text: str | None) -> list[tuple[str, int]]:
+    """``/dev/sdb(1),/dev/sdc(0)``: what a volume lies on, and from which extent on."""
+    found = []
     for word in _words(text):
         match = _DEVICE.match(word)
         if not match:
             raise NotUnderstood(f"LVM reported the devices of a volume as '{text}', which is not a list of name(extent).")
-        names.append(match.group(1))
-    return tuple(dict.fromkeys(names))
+        found.append((match.group(1), int(match.group(2))))
+    return found

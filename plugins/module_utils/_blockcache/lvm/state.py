@@ -41,6 +41,7 @@ class LvmState:
     :param degraded: kernel names of MD arrays that would, if they had all their members.
     :param sectors: size in bytes of the sectors of the file system on an origin, where it was requested.
     :param memory: bytes of memory of the host, None if not known.
+    :param unused: full names of cached volumes that are not active because the host went down while LVM attached their cache, which holds nothing.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
 
@@ -55,6 +56,7 @@ class LvmState:
     degraded: frozenset[str] = frozenset()
     sectors: t.Mapping[str, int] = field(default_factory=dict)
     memory: int | None = None
+    unused: frozenset[str] = frozenset()
     cache_check: bool = True
 
     @functools.cached_property

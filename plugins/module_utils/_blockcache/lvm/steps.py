@@ -216,6 +216,11 @@ class GoOn(VolumeOperation):
 
 
 @dataclass(frozen=True)
+class ActivateUnused(VolumeOperation):
+    """Activate a volume whose cache was being attached when the host went down, and holds nothing: LVM takes its metadata for damaged."""
+
+
+@dataclass(frozen=True)
 class FlushWritecache(VolumeOperation):
     """Let a writecache only write back, and wait until it is empty."""
 

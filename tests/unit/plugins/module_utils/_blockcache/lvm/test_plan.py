@@ -12,6 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import plan, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+    ActivateUnused,
     Attach,
     CreatePhysicalVolume,
     CreateVolume,
@@ -402,6 +403,19 @@ class TestConverged:
         assert steps(lvm) == []
         assert "is not active" in refusal(Refused, lvm, mode="passthrough")
         assert "is not active" in refusal(Refused, lvm, state="absent")
+
+    @pytest.mark.parametrize(
+        ("fields", "then"),
+        [({}, []), ({"mode": "passthrough"}, [SetMode]), ({"state": "flushed"}, [ProveClean]), ({"state": "absent"}, [ProveClean, Detach])],
+    )
+    def test_volume_whose_cache_was_never_used_is_activated_first(self, fields, then):
+        lvm = FakeLvm(fast="cachepool")
+        lvm.origin["attr"] = "-wi-------"
+        state = dataclasses.replace(present(lvm), unused=frozenset({"vg/data"}))
+        planned = plan(state, read_items([{**ITEM, **fields}]))
+        assert [type(step.operation) for step in planned] == [ActivateUnused, *then]
+        assert (planned[0].attribute, planned[0].before, planned[0].after) == ("active", False, True)
+        assert planned[0].action.startswith("Activate vg/data without the check of its cache metadata: ")
 
     @pytest.mark.parametrize("fields", [{"mode": "passthrough"}, {"state": "flushed"}, {"state": "absent"}])
     def test_suspended_volume_is_resumed_first_bottom_up(self, fields):

@@ -158,17 +158,17 @@ def read_series(database: DuckDBPyConnection, most: int) -> tuple[list[Series], 
     key = "host, variant, cell, repeat, direction"
     intervals = "(SELECT * FROM intervals WHERE direction <> 'sync')"
     # Numbers instead of five names: what is only ranked is grouped in half the time.
-    lengths = f"SELECT hash({key}) AS id, {key}, count(*) AS length FROM {intervals} GROUP BY ALL"
+    database.execute(f"CREATE TEMP TABLE lengths AS SELECT hash({key}) AS id, {key}, count(*) AS length FROM {intervals} GROUP BY ALL")
     values = f"SELECT hash({key}) AS id, second, iops FROM {intervals}"
     blocks = f"SELECT id, second * 12 // length AS block, avg(iops) AS level, stddev_pop(iops) AS noise FROM ({values}) JOIN lengths USING (id) GROUP BY ALL"
     ranked = "SELECT id, greatest(2 * (max(level) - min(level)), avg(noise)) / nullif(avg(level), 0) AS swing FROM blocks GROUP BY id"
-    total = database.execute(f"SELECT count(*) FROM (SELECT DISTINCT {key} FROM {intervals})").fetchall()[0][0]
+    total = database.execute("SELECT count(*) FROM lengths").fetchall()[0][0]
     choice = (
-        f"WITH lengths AS ({lengths}), blocks AS ({blocks}), ranked AS ({ranked}), "
+        f"WITH blocks AS ({blocks}), ranked AS ({ranked}), "
         f"chosen AS (SELECT {key} FROM ranked JOIN lengths USING (id) ORDER BY swing DESC NULLS LAST, {key} LIMIT {int(most)}) "
     )
     if total <= most:
-        choice = f"WITH chosen AS (SELECT DISTINCT {key} FROM intervals) "
+        choice = f"WITH chosen AS (SELECT {key} FROM lengths) "
     found = database.execute(
         f"{choice} SELECT {key}, list(iops ORDER BY second), list(bw_bytes ORDER BY second) FROM intervals JOIN chosen USING ({key}) "
         f"WHERE direction <> 'sync' GROUP BY {key} ORDER BY {key}"

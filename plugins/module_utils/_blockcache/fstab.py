@@ -3,9 +3,9 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lines of /etc/fstab that mean the origin of a cache, and not what is cached.
+"""Lines of /etc/fstab that name a cached device, and those that mean the origin of a cache and not what is cached.
 
-The two carry the same content. Where the cache does not come up at boot, such a line mounts the origin alone, and a cache
+The latter two carry the same content. Where the cache does not come up at boot, such a line mounts the origin alone, and a cache
 that is loaded later lacks what was written there meanwhile.
 
 Sources: fstab(5), getmntent(3) (octal escapes), mount(8) (tags, quotes); udev names the links of tags as ``/dev/disk/by-…``
@@ -45,11 +45,13 @@ class Line:
     :param number: counted from 1.
     :param source: the first field, without escapes.
     :param target: where it is mounted; ``none`` for swap space.
+    :param options: the fourth field.
     """
 
     number: int
     source: str
     target: str
+    options: tuple[str, ...] = ()
 
 
 def parse_fstab(text: str) -> tuple[Line, ...]:
@@ -58,8 +60,14 @@ def parse_fstab(text: str) -> tuple[Line, ...]:
     for number, line in enumerate(text.split("\n"), 1):
         words = [_ESCAPE.sub(lambda match: chr(int(match.group(1), 8)), word) for word in line.split()]
         if len(words) >= 2 and not words[0].startswith("#"):
-            lines.append(Line(number, words[0], words[1]))
+            lines.append(Line(number, words[0], words[1], tuple(words[3].split(",")) if len(words) > 3 else ()))
     return tuple(lines)
+
+
+def mounts_at_boot(fstab_text: str, device: BlockDevice) -> list[Line]:
+    """The lines by which a boot mounts a device."""
+    paths = _paths_of(device)
+    return [line for line in parse_fstab(fstab_text) if line.target.startswith("/") and "noauto" not in line.options and _names(line.source, device, paths)]
 
 
 def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[str]:
@@ -74,7 +82,7 @@ def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[
         " at a boot without the cache it would use the bare origin, and the cache, when it comes back, would serve old data:"
         f" write {cached_path} instead."
         for line in parse_fstab(fstab_text)
-        if _names(line.source, device, cached_path)
+        if _names(line.source, device, _paths_of(device) - {cached_path})
     ]
 
 
@@ -88,8 +96,11 @@ def bare_mounts_of(fstab_text: str, devices: Devices, specs: t.Iterable[CacheSpe
     return sentences
 
 
-def _names(source: str, device: BlockDevice, cached_path: str) -> bool:
-    paths = {device.path, *device.by_id, *device.links, *([f"/dev/mapper/{device.dm_name}"] if device.dm_name else [])} - {cached_path}
+def _paths_of(device: BlockDevice) -> set[str]:
+    return {device.path, *device.by_id, *device.links, *([f"/dev/mapper/{device.dm_name}"] if device.dm_name else [])}
+
+
+def _names(source: str, device: BlockDevice, paths: t.AbstractSet[str]) -> bool:
     tag = _TAG.match(source)
     if tag is None:
         return os.path.normpath(source) in paths

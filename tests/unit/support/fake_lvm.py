@@ -331,6 +331,10 @@ class FakeLvm:
         assert not self.suspended, "nothing comes back from a device that is suspended"
         return ""
 
+    def _mount(self, words: list[str]) -> str:
+        assert self.origin["attr"][4] == "a"
+        return ""
+
     def _udevadm(self, words: list[str]) -> str:
         assert words[0] == "trigger"
         return ""

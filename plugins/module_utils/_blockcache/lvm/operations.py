@@ -15,9 +15,10 @@ forgiven only if its effect is read back, and nothing is taken away before the k
 from __future__ import annotations
 
 import functools
+import os
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, fstab
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.commands import PATIENCE_WITH_OTHERS, LvmCommands, failed
@@ -49,7 +50,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev, users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import holding
 
 if t.TYPE_CHECKING:
@@ -65,6 +68,7 @@ class LvmOperations(LvmCommands):
     """One method for each operation. The layer that inherits them has a runner, a root, a clock and a sleep, and reads."""
 
     read: t.Callable[[], LvmState]
+    warn: t.Callable[[str], None]
 
     @functools.singledispatchmethod
     def carry_out(self, operation: Operation, _step: Step) -> None:
@@ -322,6 +326,18 @@ class LvmOperations(LvmCommands):
             )
         command = ["lvchange", "--yes", "--activate", "y", "--config", 'global/cache_check_executable=""', cached.full_name]
         self._run(step, command, lambda: getattr(self._cached(cached), "active", False))
+        self._mount_as_at_boot(cached, step)
+
+    def _mount_as_at_boot(self, cached: CachedVolume, step: Step) -> None:
+        """The boot found no such device to mount; whoever relies on /etc/fstab expects it."""
+        device = next((one for one in read_devices(self.runner, self.root) if one.dm_name == cached.device_name), None)
+        mounted = users.mount_points(self.root)
+        for line in fstab.mounts_at_boot(read_file(self.root / fstab.FSTAB), device) if device is not None else ():
+            if os.path.normpath(line.target) in mounted:
+                continue
+            completed = self.runner.run(["mount", line.target], ok=None, item=step.item)
+            told = "was mounted" if completed.rc == 0 else f"could not be mounted ({completed.last_words})"
+            self.warn(f"{step.item}: {cached.full_name} {told} on {line.target}, as line {line.number} of /etc/fstab specifies: at boot it was not active.")
 
     # -- flushing and taking away
 

@@ -274,7 +274,8 @@ class _CachePlan(AttachPlan):
         return self.step("suspended", True, False, action, GoOn(self.volume, tuple(names)))
 
     def _activate_step(self) -> Step:
-        action = f"Activate {self.target} without the check of its cache metadata: the host went down while the cache was attached, and it holds nothing"
+        why = "because the host went down while the cache was attached, and it holds nothing"
+        action = f"Activate {self.target} without the check of its cache metadata, {why}, and mount what /etc/fstab mounts of it at boot"
         return self.step("active", False, True, action, ActivateUnused(self.volume))
 
     def _prove_step(self) -> Step:

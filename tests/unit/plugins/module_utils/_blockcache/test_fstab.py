@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import Line, bare_mounts, parse_fstab
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import Line, bare_mounts, mounts_at_boot, parse_fstab
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
 
 CACHED = "/dev/mapper/images"
@@ -26,7 +26,7 @@ ORIGIN = BlockDevice(
 
 def test_lines_are_parsed_like_mount_does():
     text = "# UUID=1 /a ext4\n\n  # x y\n/dev/sda1\t/srv/my\\040images ext4 defaults 0 2\nproc\nLABEL=a\\011b none swap\n"
-    assert parse_fstab(text) == (Line(4, "/dev/sda1", "/srv/my images"), Line(6, "LABEL=a\tb", "none"))
+    assert parse_fstab(text) == (Line(4, "/dev/sda1", "/srv/my images", ("defaults",)), Line(6, "LABEL=a\tb", "none"))
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,12 @@ def test_origin_without_signature_matches_no_tags():
 def test_logical_volume_matches_by_both_mapper_names():
     volume = BlockDevice(name="dm-3", path="/dev/dm-3", number="253:3", kind="lvm", dm_name="vg-images", dm_uuid="LVM-abc")
     assert len(bare_mounts("/dev/mapper/vg-images /srv ext4\n/dev/mapper/images /srv2 ext4\n", volume, CACHED)) == 1
+
+
+def test_boot_mounts_what_names_the_device_and_is_not_noauto():
+    volume = BlockDevice(name="dm-0", path="/dev/dm-0", number="253:0", kind="lvm", dm_name="vg-data", links=("/dev/vg/data", "/dev/disk/by-uuid/1a"))
+    text = (
+        "/dev/vg/data /mnt ext4 nofail 0 2\n/dev/mapper/vg-data /srv ext4\nUUID=1A /usb ext4 noauto,user\n/dev/vg/data none swap\n"
+        "/dev/vg/other /other ext4\nUUID=1a /by\\040uuid xfs defaults\n"
+    )
+    assert [(line.number, line.target) for line in mounts_at_boot(text, volume)] == [(1, "/mnt"), (2, "/srv"), (6, "/by uuid")]

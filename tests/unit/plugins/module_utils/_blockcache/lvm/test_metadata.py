@@ -12,15 +12,18 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import operations as operations_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.metadata import Place, cache_blocks, place_of, unused
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import EXTENT, HDD, MIB, SSD, SSD1, SSD_PATH, FakeLvm, NamedDevices, make_dev, present
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
+VOLUME = BlockDevice(name="dm-0", path="/dev/dm-0", number="253:0", kind="lvm", size=400 * MIB, dm_name="vg-data", links=("/dev/vg/data",))
 #: Where every leaf of the fake begins: extent 2 behind the label of the physical volume.
 OFFSET = MIB + 2 * EXTENT
 
@@ -42,7 +45,8 @@ def inactive(**fields):
 def host(monkeypatch, tmp_path):
     """A function that writes a superblock where the metadata of the cache begin."""
     make_dev(tmp_path)
-    monkeypatch.setattr(layer_module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1]))
+    for module in (layer_module, operations_module):
+        monkeypatch.setattr(module, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1, VOLUME]))
 
     def write(block, offset=OFFSET):
         with (tmp_path / "dev/sdb").open("r+b") as node:
@@ -148,6 +152,27 @@ def test_cache_that_was_never_used_is_activated_and_kept(host, run, kind):
     assert lvm.changes == ['lvchange --yes --activate y --config global/cache_check_executable="" vg/data']
     assert outcome.warnings == ()
     assert not run(lvm, kind=kind).changed
+
+
+@pytest.mark.parametrize(
+    ("mounted", "unmountable", "expected"),
+    [
+        ("", False, ["images: vg/data was mounted on /mnt/data, as line 1 of /etc/fstab specifies: at boot it was not active."]),
+        ("", True, ["images: vg/data could not be mounted (Conversion aborted.) on /mnt/data, as line 1 of /etc/fstab specifies: at boot it was not active."]),
+        ("36 1 253:0 / /mnt/data rw - ext4 /dev/vg/data rw\n", False, []),
+    ],
+)
+def test_what_the_boot_could_not_mount_is_mounted(host, run, tmp_path, mounted, unmountable, expected):
+    host(superblock(0))
+    for path, text in {"etc/fstab": "/dev/vg/data /mnt/data ext4 nofail\n/dev/vg/data /once ext4 noauto\n", "proc/self/mountinfo": mounted}.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+    lvm = inactive()
+    lvm.interrupted_attach = True
+    if unmountable:
+        lvm.lies["mount"] = (32, False)
+    assert list(run(lvm).warnings) == expected
+    assert lvm.changes[1:] == ["mount /mnt/data"] * bool(expected)
 
 
 def test_cache_that_was_never_used_is_removed(host, run):

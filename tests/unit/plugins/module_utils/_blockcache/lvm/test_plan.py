@@ -415,7 +415,7 @@ class TestConverged:
         planned = plan(state, read_items([{**ITEM, **fields}]))
         assert [type(step.operation) for step in planned] == [ActivateUnused, *then]
         assert (planned[0].attribute, planned[0].before, planned[0].after) == ("active", False, True)
-        assert planned[0].action.startswith("Activate vg/data without the check of its cache metadata: ")
+        assert planned[0].action.startswith("Activate vg/data without the check of its cache metadata, because ")
 
     @pytest.mark.parametrize("fields", [{"mode": "passthrough"}, {"state": "flushed"}, {"state": "absent"}])
     def test_suspended_volume_is_resumed_first_bottom_up(self, fields):

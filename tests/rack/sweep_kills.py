@@ -5,7 +5,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A sweep over three layers, broken off at a random moment and continued: the host is as before, every cell is measured once.
 
-usage: sweep_kills.py [--kills N] [--seed N] [--seconds N] [--results DIR]     with the machine of tests/rack/sweep running: scripts/sweep-kill-test starts it
+usage: sweep_kills.py [--kills N] [--first N] [--seed N] [--seconds N] [--results DIR]     with the machine of tests/rack/sweep running: scripts/sweep-kill-test starts it
 
 In turn the controller is killed, the module on the machine, the runner that measures, the connection, and the power is cut. Then the same campaign is run
 again, as often as a user would: at most three times. It must end with status 0, the settings of all layers must be those from before the sweep, the
@@ -127,6 +127,7 @@ def without_kill(results, before):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--first", type=int, default=1, help="the number of the first kill, to continue a test with its seed")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
     parser.add_argument("--prepared", action="store_true", help="the machine was prepared by an earlier run of the same version")
     parser.add_argument("--seconds", type=float, help="what a sweep takes, as an earlier run has measured")
@@ -143,7 +144,10 @@ def main():
     results = options.results or Path(tempfile.mkdtemp(prefix="sweep-kills-"))
     before = on_machine(STATE)
     longest = options.seconds or without_kill(results, before)
-    proven = number = 0
+    proven = 0
+    number = options.first - 1
+    for earlier in range(number):
+        chance.uniform(*MOMENTS.get(KINDS[earlier % len(KINDS)], (0.05, 0.9)))
     while number < options.kills:
         kind = KINDS[number % len(KINDS)]
         moment = chance.uniform(*MOMENTS.get(kind, (0.05, 0.9))) * longest
@@ -157,11 +161,12 @@ def main():
             continue
         number += 1
         proven += not problem
-        print(f"{outcome} ({proven} of {number})", flush=True)
-    print(f"{proven} of {options.kills} were continued, with the host as before and every cell once", flush=True)
-    if proven == options.kills and not options.results:
+        print(f"{outcome} ({proven} of {number - options.first + 1})", flush=True)
+    wanted = options.kills - options.first + 1
+    print(f"{proven} of {wanted} were continued, with the host as before and every cell once", flush=True)
+    if proven == wanted and not options.results:
         shutil.rmtree(results)
-    return 0 if proven == options.kills else 1
+    return 0 if proven == wanted else 1
 
 
 if __name__ == "__main__":

@@ -5,7 +5,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A sweep over three layers, broken off at a random moment and continued: the host is as before, every cell is measured once.
 
-usage: sweep_kills.py [--kills N] [--first N] [--seed N] [--seconds N] [--results DIR]     with the machine of tests/rack/sweep running: scripts/sweep-kill-test starts it
+usage: sweep_kills.py [--kills N] [--first N] [--seed N] [--seconds N] [--results DIR]
+
+The machine of tests/rack/sweep has to be running: scripts/sweep-kill-test starts it.
 
 In turn the controller is killed, the module on the machine, the runner that measures, the connection, and the power is cut. Then the same campaign is run
 again, as often as a user would: at most three times. It must end with status 0, the settings of all layers must be those from before the sweep, the

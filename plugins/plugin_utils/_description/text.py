@@ -17,6 +17,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.re
 _WIDTH = 120
 #: What begins a template, a statement or a comment of Jinja2.
 _TEMPLATES = ("{{", "{%", "{#")
+#: Line breaks of YAML 1.1 that PyYAML writes as they are between single quotes, and then reads as blanks.
+_BREAKS = frozenset("\x85\u2028\u2029")
 
 
 class _Dumper(yaml.SafeDumper):
@@ -31,9 +33,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
+    escaped = not _BREAKS.isdisjoint(value)
     if any(mark in value for mark in _TEMPLATES):
-        return dumper.represent_scalar("!unsafe", value, style="'")
-    return dumper.represent_str(value)
+        return dumper.represent_scalar("!unsafe", value, style='"' if escaped else "'")
+    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"') if escaped else dumper.represent_str(value)
 
 
 _Dumper.add_representer(str, _text)

@@ -130,6 +130,11 @@ def test_every_value_survives_and_every_note_is_a_comment(value: t.Any, note: st
     assert load(rendered) == {"block_cache_caches": [{"name": "x", "value": value}]}
 
 
+@pytest.mark.parametrize("value", ["\x85", "a\x85b", "\u2028", "{{ a }}\x85 b", "{{ a }}\n b", "a\u2029 {# b"])
+def test_line_breaks_survive(value: str) -> None:
+    assert load(dump([value])) == [value]
+
+
 def test_words_that_yaml_would_take_for_something_else_are_quoted() -> None:
     entry = {"address": "0,5", "id": "252:3", "name": "yes", "other": "1e3", "size": "0x10"}
     assert load(dump([entry])) == [entry]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import errno
 import os
+import re
 import stat
 import typing as t
 from pathlib import Path
@@ -31,6 +32,9 @@ if t.TYPE_CHECKING:
 
 #: Where a plain file is never a target: the kernel's own trees.
 _KERNEL_TREES = ("/dev", "/proc", "/sys")
+
+#: Where an administrator has units of systemd; those that are enabled have a link in ``*.wants`` or ``*.requires``.
+_UNITS = "etc/systemd/system"
 
 #: Symbolic links on one path (path_resolution(7)).
 _MOST_LINKS = 40
@@ -133,20 +137,29 @@ def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None
 def _require_mounted(target: FioTarget, inside: str, root: Path) -> None:
     """A file below a mount point on which nothing is mounted would be on another file system than the one that is meant.
 
-    :raises Refused: naming the line of /etc/fstab.
+    :raises Refused: naming the line of /etc/fstab, or the unit of systemd.
     """
     above = {str(folder) for folder in Path(inside).parents} - {"/"}
-    lines = [line for line in parse_fstab(read_file(root / FSTAB)) if os.path.normpath(line.target) in above]
-    if not lines:
-        return
-    deepest = max(lines, key=lambda line: len(os.path.normpath(line.target)))
-    point = os.path.normpath(deepest.target)
-    if point not in users.mount_points(root):
+    points = {point: who for point, who in _mounted_at_boot(root) if point in above}
+    deepest = max(points, key=len, default="")
+    if deepest and deepest not in users.mount_points(root):
         raise Refused(
-            f"{target.path} is below {point}, where nothing is mounted although line {deepest.number} of /etc/fstab mounts {deepest.source} there: mount it "
-            "first, otherwise the file is on another file system.",
+            f"{target.path} is below {deepest}, where nothing is mounted although {points[deepest]} there: mount it first, otherwise the file is on another"
+            " file system.",
             item=target.path,
         )
+
+
+def _mounted_at_boot(root: Path) -> t.Iterator[tuple[str, str]]:
+    """Where something is to be mounted, and what says so. Sources: fstab(5), systemd.mount(5)."""
+    enabled = {link.name for folder in ("wants", "requires") for link in (root / _UNITS).glob(f"*.{folder}/*.mount")}
+    for unit in sorted(enabled):
+        text = read_file(root / _UNITS / unit)
+        where, what = (re.search(rf"^{key}\s*=\s*(\S+)", text, re.MULTILINE) for key in ("Where", "What"))
+        if where and what:
+            yield os.path.normpath(where.group(1)), f"the unit {unit} mounts {what.group(1)}"
+    for line in parse_fstab(read_file(root / FSTAB)):
+        yield os.path.normpath(line.target), f"line {line.number} of /etc/fstab mounts {line.source}"
 
 
 def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> TargetFacts:

@@ -251,6 +251,8 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str, tested: t.Sequence[str]) -> tuple[list[str], str]:
+        if not any(state.state_of(key) == states.DONE for state in found for key in state.steps):
+            return [], "Nothing is recommended: no step was measured."
         # The libraries of the report are needed here only.
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import analysed
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options

@@ -158,6 +158,14 @@ def test_a_host_that_is_not_restored_is_a_problem(campaign):
     assert campaign.run("finish")["problems"][0] == "node1 is not restored: the drive is gone"
 
 
+def test_nothing_is_recommended_if_no_step_was_measured(campaign):
+    campaign.open()
+    campaign.note("drive_off", 1, "failed", "its cache is not active")
+    campaign.run("finish")
+
+    assert any("Nothing is recommended: no step was measured." in str(line) for line in campaign.printed)
+
+
 def test_steps_beyond_the_budget_are_left_out_over_all_runs(campaign):
     hours = 100 / 3600
     assert keys(campaign.open(budget=hours)) == ["baseline/1", "drive_off/1"]
@@ -430,6 +438,9 @@ def measured(campaign, monkeypatch):
     monkeypatch.setattr(write, "analysed", lambda *_args, **_named: types.SimpleNamespace(answer=answer))
     monkeypatch.setattr(knowledge, "source_of", lambda *_args: knowledge.Source("night", "1", "2"))
     campaign.open()
+    state = campaign.state
+    state.note("drive_off/1", states.DONE)
+    states.save(campaign.path, state)
     return campaign
 
 

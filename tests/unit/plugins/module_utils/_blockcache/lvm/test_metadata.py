@@ -193,7 +193,7 @@ def test_cache_is_read_again_before_check_is_skipped(host, run, monkeypatch):
         host(superblock(12))
         activate(self, operation, step)
 
-    monkeypatch.setattr(LvmCacheLayer, "carry_out", lambda self, operation, step: used_meanwhile(self, operation, step))
+    monkeypatch.setattr(LvmCacheLayer, "carry_out", used_meanwhile)
     with pytest.raises(Refused, match="was found unused and is not any more"):
         run(lvm)
     assert lvm.changes == []

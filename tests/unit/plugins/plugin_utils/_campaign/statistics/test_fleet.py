@@ -114,3 +114,9 @@ def test_interval_coverage_over_hosts_is_as_stated():
     # 96.1 %: 16 expected.
     assert interval.confidence == pytest.approx(0.961, abs=0.001)
     assert 2 <= out <= 35
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6, 11, 40, 1000])
+def test_sign_test_is_that_of_scipy(count):
+    for higher in {0, 1, count // 3, count // 2, count - 1, count}:
+        assert fleet._sign_test(higher, count - higher) == pytest.approx(scipy.stats.binomtest(higher, count).pvalue, rel=1e-9)

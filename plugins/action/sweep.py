@@ -251,8 +251,6 @@ class ActionModule(ActionBase):
 
     @staticmethod
     def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str, tested: t.Sequence[str]) -> tuple[list[str], str]:
-        if not any(state.state_of(key) == states.DONE for state in found for key in state.steps):
-            return [], "Nothing is recommended: no step was measured."
         # The libraries of the report are needed here only.
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import analysed
         from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options
@@ -261,7 +259,8 @@ class ActionModule(ActionBase):
         try:
             answer = analysed(campaign, Options(baseline=baseline), fresh=True).answer
         except StorageError as error:
-            return [], f"Nothing is recommended: {error.message}"
+            measured = any(state.state_of(key) == states.DONE for state in found for key in state.steps)
+            return [], f"Nothing is recommended: {error.message if measured else 'no step was measured.'}"
         known, note = [], ""
         if shared:
             try:

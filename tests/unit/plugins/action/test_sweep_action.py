@@ -438,9 +438,6 @@ def measured(campaign, monkeypatch):
     monkeypatch.setattr(write, "analysed", lambda *_args, **_named: types.SimpleNamespace(answer=answer))
     monkeypatch.setattr(knowledge, "source_of", lambda *_args: knowledge.Source("night", "1", "2"))
     campaign.open()
-    state = campaign.state
-    state.note("drive_off/1", states.DONE)
-    states.save(campaign.path, state)
     return campaign
 
 

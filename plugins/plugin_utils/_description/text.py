@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.re
 _WIDTH = 120
 #: What begins a template, a statement or a comment of Jinja2.
 _TEMPLATES = ("{{", "{%", "{#")
-#: Line breaks of YAML 1.1 that PyYAML writes as they are between single quotes, and then reads as blanks.
+#: Line breaks of YAML 1.1 that PyYAML writes as they are between single quotes; U+0085 is then read as a blank.
 _BREAKS = frozenset("\x85\u2028\u2029")
 
 

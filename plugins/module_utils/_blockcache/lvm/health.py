@@ -61,7 +61,7 @@ def inactive_advice(state: LvmState, volume: LogicalVolume) -> str:
         )
     if volume.full_name in state.unused:
         return (
-            "is not active: the host went down while LVM attached its cache, which holds nothing yet, and LVM takes its metadata for damaged:"
+            "is not active: the host went down while LVM attached its cache, which holds nothing yet, and LVM's check rejects its metadata:"
             " a run with its cache in the list activates it"
         )
     return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"

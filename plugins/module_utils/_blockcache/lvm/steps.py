@@ -217,7 +217,7 @@ class GoOn(VolumeOperation):
 
 @dataclass(frozen=True)
 class ActivateUnused(VolumeOperation):
-    """Activate a volume whose cache was being attached when the host went down, and holds nothing: LVM takes its metadata for damaged."""
+    """Activate a volume whose cache was being attached when the host went down, and holds nothing: LVM's check rejects its metadata."""
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def _mounted_at_boot(root: Path) -> t.Iterator[tuple[str, str]]:
     enabled = {link.name for folder in ("wants", "requires") for link in (root / _UNITS).glob(f"*.{folder}/*.mount")}
     for unit in sorted(enabled):
         text = read_file(root / _UNITS / unit)
-        where, what = (re.search(rf"^{key}\s*=\s*(\S+)", text, re.MULTILINE) for key in ("Where", "What"))
+        where, what = (re.search(rf"^{key}[ \t]*=[ \t]*(\S.*?)[ \t]*$", text, re.MULTILINE) for key in ("Where", "What"))
         if where and what:
             yield os.path.normpath(where.group(1)), f"the unit {unit} mounts {what.group(1)}"
     for line in parse_fstab(read_file(root / FSTAB)):

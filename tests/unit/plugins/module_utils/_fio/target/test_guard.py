@@ -813,17 +813,19 @@ def test_file_below_a_mount_unit_is_refused_while_nothing_is_mounted_there(tmp_p
     host = Host(tmp_path, [disk("sda", "8:0")])
     units = tmp_path / "etc/systemd/system"
     (units / "local-fs.target.wants").mkdir(parents=True)
-    (units / "mnt-data.mount").write_text("[Unit]\nAfter=a.service\n[Mount]\nWhat=/dev/vg0/data\nWhere=/mnt/data/\n")
+    (units / "mnt-data.mount").write_text("[Unit]\nAfter=a.service\n[Mount]\nWhat=/dev/vg0/data\nWhere = /mnt/my data/ \n")
     if enabled:
         (units / "local-fs.target.wants/mnt-data.mount").symlink_to("/etc/systemd/system/mnt-data.mount")
-    (tmp_path / "mnt/data").mkdir(parents=True)
+    (tmp_path / "mnt/my data").mkdir(parents=True)
     (tmp_path / "proc/self").mkdir(parents=True)
-    (tmp_path / "proc/self/mountinfo").write_text("36 1 253:0 / /mnt/data rw - ext4 /dev/vg0/data rw\n" if mounted else "")
+    (tmp_path / "proc/self/mountinfo").write_text("36 1 253:0 / /mnt/my\\040data rw - ext4 /dev/vg0/data rw\n" if mounted else "")
     if not enabled or mounted:
-        assert host.judge("/mnt/data/f", kind="file", size=4096) == []
+        assert host.judge("/mnt/my data/f", kind="file", size=4096) == []
         return
-    with pytest.raises(Refused, match=r"/mnt/data/f is below /mnt/data, where nothing is mounted although the unit mnt-data.mount mounts /dev/vg0/data there"):
-        host.examine("/mnt/data/f", kind="file", size=4096)
+    with pytest.raises(
+        Refused, match=r"/mnt/my data/f is below /mnt/my data, where nothing is mounted although the unit mnt-data.mount mounts /dev/vg0/data there"
+    ):
+        host.examine("/mnt/my data/f", kind="file", size=4096)
 
 
 def test_file_requires_an_existing_folder_and_an_absolute_path(tmp_path):

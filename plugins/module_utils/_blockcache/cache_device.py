@@ -17,9 +17,10 @@ from __future__ import annotations
 import os
 import stat
 import typing as t
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
@@ -45,7 +46,7 @@ _PAUSE = 0.5
 _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceUse:
     """Reasons not to use a device.
 

@@ -13,10 +13,11 @@ Sources: Documentation/admin-guide/device-mapper/{cache,writecache}.rst and ``ca
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import METADATA_ONLY
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
 if t.TYPE_CHECKING:
@@ -25,7 +26,7 @@ if t.TYPE_CHECKING:
 MODES = ("writethrough", "writeback", "passthrough")
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheStatus:
     """One cached device. ``block_size`` in bytes; ``used``, ``total`` and ``dirty`` in blocks of that size.
     ``metadata_used`` and ``metadata_size`` in bytes.
@@ -75,7 +76,7 @@ def parse_cache_status(text: str) -> CacheStatus:
         raise NotUnderstood(f"dmsetup printed a cache status that is not understood: '{line[:300]}'.") from None
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheTable:
     """The configuration of a cache, which the kernel also reports for one that has failed and shows no status any more.
 

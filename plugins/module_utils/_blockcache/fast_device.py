@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
 if t.TYPE_CHECKING:
@@ -36,7 +37,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 
-@dataclass(frozen=True)
+@frozen
 class HostDevices:
     """The devices of a host as far as caches are concerned.
 
@@ -58,7 +59,7 @@ class HostDevices:
         return MIRRORED if all(array is not None and array.redundant for array in arrays) else DEGRADED
 
 
-@dataclass(frozen=True)
+@frozen
 class FastDevice:
     """What a cache will lie on.
 

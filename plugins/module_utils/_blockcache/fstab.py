@@ -20,9 +20,9 @@ import contextlib
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
@@ -38,7 +38,7 @@ _ESCAPE = re.compile(r"\\([0-7]{3})")
 _NOT_IN_LINKS = re.compile(r"[^\w#+.:=@-]")
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """One line of fstab.
 

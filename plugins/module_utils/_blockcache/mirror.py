@@ -17,12 +17,12 @@ from __future__ import annotations
 import os
 import typing as t
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, md_redundancy
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
@@ -41,7 +41,7 @@ _BIRTH = 8.0
 _LOOK = 0.5
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateMirror(Operation):
     """Make the mirror of a cache.
 
@@ -55,7 +55,7 @@ class CreateMirror(Operation):
     label: str
 
 
-@dataclass(frozen=True)
+@frozen
 class StartMirror(Operation):
     """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
 
@@ -64,7 +64,7 @@ class StartMirror(Operation):
     label: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleaseMirror(Operation):
     """Stop a mirror that nothing uses and make its members empty.
 
@@ -76,7 +76,7 @@ class ReleaseMirror(Operation):
     members: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Array:
     """One MD array that runs. ``members`` are kernel names; ``redundant`` as returned by :func:`md_redundancy`; ``size`` in bytes."""
 

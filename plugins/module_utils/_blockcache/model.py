@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: What the role calls them; the name of the module that makes them.
 TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
@@ -36,7 +38,7 @@ COUNTERS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheState:
     """One cache of a host. Sizes and amounts in bytes; None is "not known" or "does not apply", never 0.
 

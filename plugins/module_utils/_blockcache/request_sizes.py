@@ -15,8 +15,8 @@ sent to it: requests that end in the middle of a block, requests that begin ther
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import JUMBO, aoe_window, payload
 
@@ -34,7 +34,7 @@ _EVEN = 0.25
 _TWIN = 0.9
 
 
-@dataclass(frozen=True)
+@frozen
 class Diagnosis:
     """What the sizes of requests imply for a cache with blocks of ``block_size`` bytes.
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 NUMBER, SIZE, FLAG, CHOICE = "number", "size", "flag", "choice"
@@ -32,7 +33,7 @@ _FLAGS: t.Mapping[str, int] = {"1": 1, "true": 1, "yes": 1, "on": 1, "0": 0, "fa
 Value = t.Union[int, str, None]
 
 
-@dataclass(frozen=True)
+@frozen
 class Setting:
     """One setting.
 
@@ -66,7 +67,7 @@ def flag(default: int = 0, **fields: t.Any) -> Setting:
     return Setting(FLAG, 0, 1, default, **fields)
 
 
-@dataclass(frozen=True)
+@frozen
 class Vocabulary:
     """The settings of one type of cache.
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 #: ``flushed``: the cache stays, holds nothing that the origin does not have, and nothing can become dirty in it.
@@ -42,7 +43,7 @@ _SHARE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*%\s*$")
 _NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*\Z")
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheSpec:
     """One cache. ``size`` in bytes, or None for ``share`` of what is free; ``settings`` as the user wrote them.
 

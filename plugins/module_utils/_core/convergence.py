@@ -19,11 +19,11 @@ import abc
 import contextlib
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible.module_utils.basic import AnsibleModule
@@ -38,7 +38,7 @@ class Operation:
     """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` handles those of its layer."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One change of one attribute of one item.
 
@@ -60,7 +60,7 @@ class Step:
     operation: Operation
 
 
-@dataclass(frozen=True)
+@frozen
 class Difference:
     """What was wanted and what was found after every step had been carried out."""
 
@@ -151,7 +151,7 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
         """Warn in check mode of what :meth:`check_settled` would find after a run, as far as it can be known before."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Outcome:
     """What :func:`converge` found and did."""
 

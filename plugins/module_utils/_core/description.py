@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import itertools
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, KIB, MIB
 
 if t.TYPE_CHECKING:
@@ -30,7 +30,7 @@ Values = t.Mapping[str, t.Any]
 Extras = t.Mapping[t.Tuple[str, ...], t.Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One entry of a list variable; ``notes`` are comments on it, one sentence each."""
 
@@ -38,7 +38,7 @@ class Entry:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Variable:
     """One variable of a role.
 
@@ -60,7 +60,7 @@ class Variable:
         return {"name": self.name, "entries": entries, "value": self.value, "notes": list(self.notes), "commented": self.commented}
 
 
-@dataclass(frozen=True)
+@frozen
 class Objection:
     """Why a description would not leave the host as it is, a sentence; ``refused``: a permission may be missing."""
 
@@ -68,7 +68,7 @@ class Objection:
     refused: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Permission:
     """An option that allows what is there although it is dangerous, and a sentence on what is dangerous about it."""
 
@@ -76,7 +76,7 @@ class Permission:
     note: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Candidate:
     """One item, and the ways to describe it.
 
@@ -143,7 +143,7 @@ def _prove_each(candidates: t.Sequence[Candidate], check: Check, *, together: bo
     return tuple(entries), tuple(notes)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Found:
     """An entry with some of the further values, the permissions it needed, and the objections to having all of the values."""
 

@@ -17,7 +17,6 @@ import signal
 import subprocess
 import time
 import typing as t
-from dataclasses import dataclass
 
 from ansible.module_utils.common.process import get_bin_path
 
@@ -27,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     ToolMissing,
     TooMuchOutput,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 #: Debian, Ubuntu and RHEL package that carries a command, where its name is not the command's own.
@@ -75,7 +75,7 @@ _WRITE = 4096
 _REMEMBERED = 64
 
 
-@dataclass(frozen=True)
+@frozen
 class Completed:
     """What one command did. ``seconds`` is wall time."""
 
@@ -213,7 +213,7 @@ class Runner:
         return completed
 
 
-@dataclass(frozen=True)
+@frozen
 class HowToRun:
     """The arguments of :meth:`Runner.run` that control how; ``limit`` is its ``timeout``."""
 
@@ -228,7 +228,7 @@ class HowToRun:
     max_output: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Running:
     """A process that did not end on SIGKILL. ``state`` is the letter of proc(5)."""
 

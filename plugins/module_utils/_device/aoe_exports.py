@@ -18,10 +18,11 @@ import getopt
 import os
 import stat
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -32,7 +33,7 @@ _OPTIONS = "b:dsrm:o:l:"
 DEFAULT_BUFFERS = 16
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeExport:
     """One target: what it serves, on which interface, under which address.
 

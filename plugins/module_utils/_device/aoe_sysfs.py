@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
 if t.TYPE_CHECKING:
@@ -24,7 +24,7 @@ if t.TYPE_CHECKING:
 _DEVICE = re.compile(r"^etherd!(e\d+\.\d+)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeDevice:
     """One target as seen by the initiator of this host.
 

@@ -14,10 +14,11 @@ import os
 import re
 import stat
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 _UNSTABLE = re.compile(
     r"^/dev/([a-z]+|[hsv]d[a-z]+\d+|xvd[a-z]+\d*|nvme\d+n\d+(p\d+)?|(mmcblk|dm-|md|loop|nbd|rbd|bcache|sr|zram|ram)\d+(p\d+)?|block/.*|disk/by-diskseq/.*)$"
@@ -25,7 +26,7 @@ _UNSTABLE = re.compile(
 _SINGLE_HYPHEN = re.compile(r"(?<!-)-(?!-)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Signature:
     """What udev's blkid found on a device: ``usage`` is filesystem, raid, crypto or other."""
 
@@ -36,7 +37,7 @@ class Signature:
     partition_table: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class BlockDevice:
     """One block device of the kernel. Sizes in bytes; relations are kernel names.
 

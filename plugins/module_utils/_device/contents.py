@@ -21,8 +21,8 @@ import mmap
 import os
 import random
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 
 if t.TYPE_CHECKING:
@@ -36,7 +36,7 @@ SLICES, BLOCK = 256, 4096
 _DIRECT = getattr(os, "O_DIRECT", 0)
 
 
-@dataclass(frozen=True)
+@frozen
 class Extent:
     """A part of a device, in bytes."""
 
@@ -88,7 +88,7 @@ def read(node: Path, place: Extent) -> bytes:
         return reader.read(place)
 
 
-@dataclass(frozen=True)
+@frozen
 class Sample:
     """What one place has: its SHA-256, and the one byte that it consists of, ``None`` if there are several."""
 

@@ -18,9 +18,9 @@ import dataclasses
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import read_shared
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
@@ -102,7 +102,7 @@ def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice
     return dataclasses.replace(device, shared_links=mine) if mine else device
 
 
-@dataclass(frozen=True)
+@frozen
 class _Host:
     """What is read once for all devices of a host."""
 

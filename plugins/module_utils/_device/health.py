@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth, parse_smartctl
 
 if t.TYPE_CHECKING:
@@ -29,7 +29,7 @@ _ASKED = frozenset({"sata", "sas", "scsi", "nvme", "usb", "unknown"})
 _LISTED_DRIVERS = frozenset({"megaraid_sas", "mpi3mr"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Address:
     """What ``smartctl`` is called with: a path, and the argument of ``-d`` of a drive behind a controller."""
 
@@ -42,7 +42,7 @@ class Address:
         return [*(["-d", self.device_type] if self.device_type else []), self.name]
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveReadings:
     """The drives that could be read, and a sentence for each that could not."""
 

@@ -18,10 +18,10 @@ import json
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 if t.TYPE_CHECKING:
@@ -32,7 +32,7 @@ _SEVERAL_CONTROLLERS = 1 << 1
 _CONTROLLER = re.compile(r"^nvme\d+$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Namespace:
     """One namespace; size in bytes. ``zeroes``: whether what was discarded reads as zeroes."""
 
@@ -44,7 +44,7 @@ class Namespace:
     zeroes: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Controller:
     """An NVMe controller with all namespaces that are allocated on it; capacities in bytes.
 

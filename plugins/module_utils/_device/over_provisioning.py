@@ -16,10 +16,10 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
 if t.TYPE_CHECKING:
@@ -32,7 +32,7 @@ _MAX_SECTORS = re.compile(r"^\s*max sectors\s*=\s*(\d+)/(\d+)\s*,\s*(.+)$", re.M
 _DOUBTFUL = ("seems invalid", "bad/missing sense data")
 
 
-@dataclass(frozen=True)
+@frozen
 class MaxSectors:
     """Addressable and native sectors of an ATA drive, in its logical blocks."""
 
@@ -62,7 +62,7 @@ def read_max_sectors(runner: Runner, device: BlockDevice) -> MaxSectors | None:
     return found if found is not None and found.native * device.logical_block >= device.size else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Reserve:
     """What of one SSD no data will ever be written to. Sizes in bytes; None is "not known".
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 
 if t.TYPE_CHECKING:
@@ -28,7 +28,7 @@ NAME = "cachefleet-usable"
 ALIGNMENT = MIB
 
 
-@dataclass(frozen=True)
+@frozen
 class Partition:
     """One partition; start and size in bytes."""
 
@@ -37,7 +37,7 @@ class Partition:
     name: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """A partition table; ``label`` is ``gpt`` or ``dos``."""
 

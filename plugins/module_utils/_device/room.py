@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
 
@@ -38,7 +38,7 @@ _EXCEPTION = 16
 _FRACTION = re.compile(r"^(\d+)/(\d+)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Room:
     """Something that writes to a target fill.
 
@@ -67,7 +67,7 @@ class Room:
         return f"{self.what} has {left} free and the job can use {format_size(needed)} of it: {self.lost}"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Mapping:
     """One device-mapper device of one target, or of several of the same type; words behind start, length and type."""
 

@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Runs after 60-persistent-storage.rules, which sets the serial and the WWN, and after 85-hdparm.rules of Debian.
 RULES_FILE = "etc/udev/rules.d/99-cachefleet-drive-write-cache.rules"
@@ -37,7 +37,7 @@ KEY_NAMES = ("ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_WWN", "ID_SERIAL")
 _KEY_IN_LINE = re.compile(r'ENV\{([A-Z_]+)\}=="([^"]*)"')
 
 
-@dataclass(frozen=True)
+@frozen
 class RuleKey:
     """One udev property with the value that only this drive of the host has."""
 

@@ -20,9 +20,9 @@ import re
 import stat
 import struct
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
@@ -35,7 +35,7 @@ _LOOP_GET_STATUS64, _LOOP_INFO, _LOOP_INFO_SIZE = 0x4C05, "=QQQ", 232
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
 
-@dataclass(frozen=True)
+@frozen
 class Unit:
     """A block device by its number, or a file by its file system and inode, whatever it is called."""
 
@@ -49,7 +49,7 @@ class Unit:
         return _number(self.device) if self.kind == "block" else None
 
 
-@dataclass(frozen=True)
+@frozen
 class OpenFile:
     """A process that has a unit open."""
 
@@ -61,7 +61,7 @@ class OpenFile:
         return f"{self.name} ({self.pid})"
 
 
-@dataclass(frozen=True)
+@frozen
 class OpenFiles:
     """What was found; ``unreadable`` counts the processes whose open files this user may not see."""
 

@@ -20,9 +20,10 @@ import dataclasses
 import json
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB
 
 #: Attributes whose normalised value is the share of rated endurance that is left; the first that a drive has counts.
@@ -75,7 +76,7 @@ _NVME_UNIT = 512_000
 _FAILED = 0b11
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveHealth:
     """One drive. None is "not reported", never 0.
 

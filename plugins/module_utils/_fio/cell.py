@@ -15,10 +15,10 @@ import platform
 import re
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
@@ -42,7 +42,7 @@ _LONGEST_PATH = 2048
 StackReader = t.Callable[[], t.Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cell:
     """One requested measurement."""
 
@@ -51,7 +51,7 @@ class Cell:
     job: Job
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredHost:
     """What a measurement needs of the host; tests put something else in its place.
 

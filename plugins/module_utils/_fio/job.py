@@ -20,9 +20,9 @@ import hashlib
 import math
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, canonical, needs_engine, refusal
@@ -51,7 +51,7 @@ _TIMES = ("runtime", "ramp_time", "startdelay")
 _PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
 
 
-@dataclass(frozen=True)
+@frozen
 class Section:
     """One job of the file. ``options`` are rendered texts, ``None`` for a flag; those of the global section are merged in.
 
@@ -113,7 +113,7 @@ class Section:
         return None if value is None else parse_time(_end_of_range(value))
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """A checked job: its sections, and the lines of the user in their order."""
 

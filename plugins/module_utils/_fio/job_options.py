@@ -16,10 +16,11 @@ fio compares the names of options with case and without treating ``-`` and ``_``
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Engine:
     """What an engine opens.
 

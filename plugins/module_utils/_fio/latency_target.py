@@ -17,9 +17,9 @@ Sources: ``HOWTO`` (I/O latency) and ``lat_target_check`` in ``io_u.c`` of fio; 
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import parse_time
 
@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 _OF_A_WINDOW = 0.98
 
 
-@dataclass(frozen=True)
+@frozen
 class LatencyTarget:
     """What a job requests.
 

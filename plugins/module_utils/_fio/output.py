@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 
@@ -87,7 +88,7 @@ def behaviour_class(version: Version) -> str:
     return "libaio_sync_queued" if version >= Version(3, 41) else "libaio_sync_blocking"
 
 
-@dataclass(frozen=True)
+@frozen
 class Latency:
     """One kind of latency, in ns. ``flags`` are what was dropped and why."""
 
@@ -101,7 +102,7 @@ class Latency:
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Direction:
     """What one job did in one direction. ``runtime_ms`` is that of its longest thread, without the ramp."""
 
@@ -115,7 +116,7 @@ class Direction:
     lat: Latency = field(default_factory=Latency)
 
 
-@dataclass(frozen=True)
+@frozen
 class SteadyState:
     """fio's own steady-state stop: one criterion over one window."""
 
@@ -124,7 +125,7 @@ class SteadyState:
     deviation: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """One entry of the report: a thread, or a group of them under group_reporting.
 
@@ -151,7 +152,7 @@ class Job:
     host: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Output:
     """Everything one run of fio wrote.
 

@@ -24,9 +24,9 @@ import hashlib
 import re
 import typing as t
 import zlib
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import canonical
 
@@ -74,7 +74,7 @@ class LoggedIo(t.NamedTuple):
     length: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Replay:
     """What a section replays.
 

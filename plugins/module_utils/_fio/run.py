@@ -19,10 +19,10 @@ import re
 import signal
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
@@ -66,7 +66,7 @@ _STAT_FIELDS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Run:
     """One run of fio as it happened. Times are seconds since the epoch.
 
@@ -90,7 +90,7 @@ class Run:
         return self.completed.stdout + self.completed.stderr
 
 
-@dataclass(frozen=True)
+@frozen
 class Decision:
     """The state of a cell: ``ok``, ``not_steady``, ``interrupted`` or ``failed``, and the reason as a sentence.
 

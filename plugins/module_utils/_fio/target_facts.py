@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -18,7 +19,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
 
 
-@dataclass(frozen=True)
+@frozen
 class FioTarget:
     """What one cell measures and what its user permits.
 
@@ -35,7 +36,7 @@ class FioTarget:
     size: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Neighbour:
     """The target itself, or a device above it, below it, or of the same storage; ``relation`` is which.
 
@@ -54,7 +55,7 @@ class Neighbour:
     file_system: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetFacts:
     """Everything :func:`judge` decides on; plain data. Sizes in bytes.
 

@@ -16,9 +16,9 @@ where a date leaves two releases possible the table has the earlier one: nothing
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 
 if t.TYPE_CHECKING:
@@ -87,7 +87,7 @@ class TooOld(StorageError):
     kind = "too_old"
 
 
-@dataclass(frozen=True)
+@frozen
 class Abilities:
     """What of the collection's own additions the fio of a host takes.
 

@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import request_sizes
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Traffic
 
@@ -51,7 +51,7 @@ _STATISTICS_CANNOT_TELL = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Diagnosis:
     """Reasons why a cache does not serve its requests.
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: From the worst on.
 SEVERITIES = ("critical", "warning", "info")
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """One finding.
 
@@ -64,7 +65,7 @@ def worse_than(findings: t.Iterable[Finding], before: t.Container[str]) -> list[
     return worse
 
 
-@dataclass(frozen=True)
+@frozen
 class Limits:
     """From where on something is a finding. Percent, unless noted otherwise.
 

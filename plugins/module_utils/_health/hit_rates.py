@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import CacheReading, Readings, Traffic, key_of
 
 if t.TYPE_CHECKING:
@@ -27,7 +28,7 @@ if t.TYPE_CHECKING:
 STATES = ("measured", "idle", "not_known_yet", "counters_fell", "first_reading")
 
 
-@dataclass(frozen=True)
+@frozen
 class Share:
     """Requests of one direction. ``percent`` is of what was looked up, ``of_all`` also counts what bypassed the cache; None without requests."""
 
@@ -61,7 +62,7 @@ class Share:
         }
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheActivity:
     """What one cache did between two readings.
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 import dataclasses
 import time
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
@@ -47,7 +48,7 @@ ReadCaches = t.Callable[["Devices", "Runner", Path], survey.Survey]
 FindTools = t.Callable[["Runner"], t.Sequence["RaidProvider"]]
 
 
-@dataclass(frozen=True)
+@frozen
 class Questions:
     """What to examine and against which limits.
 
@@ -66,7 +67,7 @@ class Questions:
     protected: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class HostHealth:
     """One host. ``problems`` are what could not be read, one sentence each; ``worse`` is what is new since the previous reading."""
 

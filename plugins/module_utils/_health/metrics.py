@@ -14,9 +14,9 @@ so that a firmware update starts no new series.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import STATES
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.prometheus import Family, Labels, family, render, states
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs_metrics import zfs_families
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import model as raid
@@ -34,7 +34,7 @@ if t.TYPE_CHECKING:
 _PROTECTION = (raid.HEALTHY, raid.CHARGING, raid.LEARNING, raid.DEGRADED, raid.FAILED, raid.MISSING, raid.NONE, raid.UNKNOWN)
 
 
-@dataclass(frozen=True)
+@frozen
 class Measured:
     """What is exported of one host.
 

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import read_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.partition_table import ALIGNMENT, NAME
@@ -37,36 +38,36 @@ METHODS = ("partition", "hpa", "namespace")
 _AROUND = 2 * ALIGNMENT
 
 
-@dataclass(frozen=True)
+@frozen
 class DiscardDrive(Operation):
     """Discard a whole drive that is still empty, and read it again."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RemovePartition(Operation):
     """Remove the partition table that was made by us."""
 
 
-@dataclass(frozen=True)
+@frozen
 class MakePartition(Operation):
     """Make one partition; ``size`` in bytes."""
 
     size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RereadTable(Operation):
     """Have the kernel read the partition table again."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SetMaxSectors(Operation):
     """Set the size of a SATA drive; ``sectors`` are its logical blocks."""
 
     sectors: int
 
 
-@dataclass(frozen=True)
+@frozen
 class DeleteNamespace(Operation):
     """Delete the namespace ``number`` of an NVMe controller, which is named by its path."""
 
@@ -74,7 +75,7 @@ class DeleteNamespace(Operation):
     number: int
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateNamespace(Operation):
     """Create a namespace.
 
@@ -88,14 +89,14 @@ class CreateNamespace(Operation):
     flbas: int
 
 
-@dataclass(frozen=True)
+@frozen
 class AttachNamespace(Operation):
     """Attach the only namespace of an NVMe controller, which is named by its path."""
 
     controller: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ReserveSpec:
     """One drive. What stays usable is ``size`` in bytes, or ``share`` of the drive.
 
@@ -110,7 +111,7 @@ class ReserveSpec:
     without_discard: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class ReserveState:
     """What is known of one drive.
 

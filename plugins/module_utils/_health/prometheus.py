@@ -14,12 +14,13 @@ the very end) and Prometheus' naming practices: base units, ``_total`` for count
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 Labels = t.Tuple[t.Tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Family:
     """One metric: its samples differ in their labels."""
 

@@ -17,13 +17,14 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import dirty_share
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
 if t.TYPE_CHECKING:
@@ -35,7 +36,7 @@ VERSION = 1
 _KEPT = 24
 
 
-@dataclass(frozen=True)
+@frozen
 class Traffic:
     """The requests to one block device, since boot or between two readings. Sizes in bytes."""
 
@@ -67,7 +68,7 @@ class Traffic:
         return Traffic(**{name: value + getattr(other, name) for name, value in vars(self).items()})
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheReading:
     """The counters of one cache. ``traffic`` is by kernel name, of the cached device and of all below it."""
 
@@ -77,7 +78,7 @@ class CacheReading:
     dirty_shares: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Readings:
     """One reading of a host. ``time`` in seconds since 1970; ``boot`` identifies one run of the kernel.
 

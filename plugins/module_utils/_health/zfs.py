@@ -15,10 +15,11 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import zfs
 
 if t.TYPE_CHECKING:
@@ -59,7 +60,7 @@ ZIL = (
 COUNTERS = ("hits", "misses", "l2_hits", "l2_misses", "l2_io_error", "l2_cksum_bad")
 
 
-@dataclass(frozen=True)
+@frozen
 class Space:
     """Bytes of one vdev that are allocated and free."""
 
@@ -67,7 +68,7 @@ class Space:
     free: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ZfsHealth:
     """ZFS on one host.
 

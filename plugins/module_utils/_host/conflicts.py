@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import path_of_origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
@@ -26,7 +26,7 @@ _SHARING = ("lvm_cache", "bcache")
 _MAPPED = ("dm_cache", "flashcache")
 
 
-@dataclass(frozen=True)
+@frozen
 class Use:
     """A device that a cache needs.
 

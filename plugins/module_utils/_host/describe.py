@@ -10,11 +10,11 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Variable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import description as drive_description
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import description as queue_description
@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 LAYERS = ("drive_write_cache", "raid_cache", "storage_network", "block_cache", "block_queue", "fio_benchmark")
 
 
-@dataclass(frozen=True)
+@frozen
 class HostDescription:
     """The variables in the order of the roles, and the controllers of the host."""
 

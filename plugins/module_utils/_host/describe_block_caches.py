@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import description as bcache_description
@@ -27,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import READERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, Entry, Objection, Values, Variable, objection_of, prove
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import layer_of, specification_of
 
 if t.TYPE_CHECKING:
@@ -40,7 +40,7 @@ VARIABLE = "block_cache_caches"
 Make = t.Callable[[t.Any, t.Sequence[t.Any], Path], "Layer[t.Any, t.Any]"]
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheType:
     """How caches of one type are described and proven.
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import layer_of, specification_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest, Params
 
@@ -28,7 +28,7 @@ NETWORK = "storage_network"
 BLOCK_CACHE = "block_cache"
 
 
-@dataclass(frozen=True)
+@frozen
 class Host:
     """Where the layers are.
 
@@ -47,7 +47,7 @@ class Host:
         self.runner.shared.forget(remember=self.runner.shared.remembering)
 
 
-@dataclass(frozen=True)
+@frozen
 class Stage:
     """One layer at its place in the order of a host. A layer of which something is removed first has two stages.
 

@@ -10,12 +10,13 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import specification_of
 
 Entry = t.Dict[str, t.Any]
@@ -27,7 +28,7 @@ GROUPS = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "
 _NETWORK = ("links", "aoe_initiator", "aoe_targets")
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheLists:
     """The caches of one type: what is removed before anything else, and the rest."""
 
@@ -35,7 +36,7 @@ class CacheLists:
     rest: t.Sequence[Entry] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class HostRequest:
     """Everything that is specified for a host, checked against the options of the module of each layer.
 

@@ -24,8 +24,9 @@ import os
 import re
 import sys
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -35,7 +36,7 @@ _ESTABLISHED = "01"
 _SERVERS = ("sshd", "sshd-session", "dropbear")
 
 
-@dataclass(frozen=True)
+@frozen
 class Peer:
     """Both ends of a connection, as seen by the host. A link-local address of IPv6 has its interface behind a percent sign."""
 

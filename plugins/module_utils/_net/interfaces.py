@@ -16,11 +16,11 @@ import dataclasses
 import json
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -34,7 +34,7 @@ _CHANGES = "run/cachefleet.storage/mtu-changed.json"
 _COMMAND = ("ip", "-details", "-json", "link", "show")
 
 
-@dataclass(frozen=True)
+@frozen
 class Link:
     """One interface.
 

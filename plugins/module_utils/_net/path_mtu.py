@@ -12,10 +12,10 @@ from __future__ import annotations
 import ipaddress
 import json
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import HEADER, payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_sancheck
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ETHERNET, SMALL, EchoSocket, examine, path_to_dict
@@ -32,7 +32,7 @@ _MOST = 65535
 _SANCHECK = "aoe-sancheck"
 
 
-@dataclass(frozen=True)
+@frozen
 class Interface:
     """One network interface with its addresses of IP version 4."""
 
@@ -80,7 +80,7 @@ def read_interfaces(runner: Runner) -> list[Interface]:
     return parse_addresses(runner.run(["ip", "-json", "address", "show"]).stdout)
 
 
-@dataclass(frozen=True)
+@frozen
 class Peer:
     """A host to reach. ``mtu``: that packets should have; None for that of the interface of this host."""
 

@@ -25,9 +25,9 @@ import socket
 import struct
 import time
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Not in the socket module of Python 3.8: linux/in.h, linux/errqueue.h.
 _IP_TTL, _IP_MTU_DISCOVER, _IP_RECVERR = 2, 10, 11
@@ -49,7 +49,7 @@ ETHERNET = 18
 REPLY, TOO_BIG, LOCAL, EXPIRED, UNREACHABLE, SILENT = "reply", "too_big", "local", "expired", "unreachable", "silent"
 
 
-@dataclass(frozen=True)
+@frozen
 class ProbeReply:
     """What came back for one packet.
 
@@ -68,7 +68,7 @@ class ProbeReply:
 Probe = t.Callable[[int, int], ProbeReply]
 
 
-@dataclass(frozen=True)
+@frozen
 class Limit:
     """Where packets get too large: behind ``sender`` and before ``receiver``, which are addresses; empty if not known.
 
@@ -82,7 +82,7 @@ class Limit:
     mtu: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Path:
     """The way to one peer.
 

@@ -15,10 +15,10 @@ import socket
 import threading
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.messages import read_secret
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
@@ -27,7 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.wit
 _PAUSE = 0.2
 
 
-@dataclass(frozen=True)
+@frozen
 class WitnessSpec:
     """How a witness listens.
 

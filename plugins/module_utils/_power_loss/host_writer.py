@@ -20,6 +20,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
@@ -37,7 +38,7 @@ FOLDER = Path("/var/lib/cachefleet/power_loss")
 _PIECE = 1024**2
 
 
-@dataclasses.dataclass(frozen=True)
+@frozen
 class WitnessAddress:
     """Where the witness of a run listens, and the secret that they share."""
 

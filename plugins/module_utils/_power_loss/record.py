@@ -22,7 +22,8 @@ import random
 import struct
 import typing as t
 import zlib
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 SECTOR = 512
 
@@ -45,7 +46,7 @@ class Record(t.NamedTuple):
     time: int
 
 
-@dataclass(frozen=True)
+@frozen
 class BlockContents:
     """What was found in a block.
 

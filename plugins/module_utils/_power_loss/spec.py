@@ -12,10 +12,11 @@ the log of a run can verify it.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import LAYOUTS, SYNCS, InPlace, Medium, Renamed
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Load
@@ -28,7 +29,7 @@ _MOST_BLOCK = 1024**2
 _MOST_PLACES = 2**22
 
 
-@dataclass(frozen=True)
+@frozen
 class RunSpec:
     """How a run writes.
 

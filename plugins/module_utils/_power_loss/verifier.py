@@ -22,9 +22,9 @@ just the last writes. All times are of the monotonic clock of the host, within o
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, Acknowledged, WitnessLog
 
 if t.TYPE_CHECKING:
@@ -36,7 +36,7 @@ KINDS = ("lost", "stale", "torn", "misplaced")
 KEPT, LOST_WRITES, PROVES_NOTHING = "kept", "lost", "proves_nothing"
 
 
-@dataclass(frozen=True)
+@frozen
 class Damage:
     """One acknowledged write that is not there."""
 
@@ -45,7 +45,7 @@ class Damage:
     reordered: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Verification:
     """What one power cut did.
 

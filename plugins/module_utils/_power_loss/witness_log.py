@@ -17,18 +17,19 @@ import json
 import os
 import typing as t
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
 
 #: Events: the power is about to be cut; the writer ended by itself; its connection ended.
 CUT, ENDED, LOST = "cut", "ended", "connection_lost"
 
 
-@dataclass(frozen=True)
+@frozen
 class Acknowledged:
     """A write that the host reported as done. ``time`` in ns of the host's monotonic clock."""
 
@@ -38,7 +39,7 @@ class Acknowledged:
     time: int
 
 
-@dataclass(frozen=True)
+@frozen
 class WitnessLog:
     """What a witness noted of one run, in its order.
 

@@ -16,9 +16,9 @@ from __future__ import annotations
 import socket
 import time
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.lanes import Done, Lane, LaneProcesses, StopFlag, failed_write
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
 _PROGRESS_SECONDS = 0.5
 
 
-@dataclass(frozen=True)
+@frozen
 class Load:
     """What is written.
 

@@ -13,10 +13,11 @@ A method is data: how it is called, what it needs of a drive, and the class of i
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.output import AtaSecurity, NvmeErase
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import DONE, RUNNING, PurgeRecord
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
@@ -37,7 +38,7 @@ METHODS = {
 CHOICES = ("auto", *METHODS)
 
 
-@dataclass(frozen=True)
+@frozen
 class PurgeSpec:
     """One drive of the list, as requested."""
 
@@ -52,7 +53,7 @@ class PurgeSpec:
         return FioTarget(self.device, "device", self.allow_data_loss, self.identity)
 
 
-@dataclass(frozen=True)
+@frozen
 class PurgeSpecs:
     """All drives. ``once``: what they are purged for; a drive that was purged for it is not purged again."""
 
@@ -63,7 +64,7 @@ class PurgeSpecs:
         return bool(self.drives)
 
 
-@dataclass(frozen=True)
+@frozen
 class PurgeState:
     """One drive as it was found.
 
@@ -86,7 +87,7 @@ class PurgeState:
 PurgeStates = t.Mapping[str, PurgeState]
 
 
-@dataclass(frozen=True)
+@frozen
 class PurgeDrive(Operation):
     """Purge one drive by one of :data:`METHODS`."""
 

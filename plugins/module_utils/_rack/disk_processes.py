@@ -13,9 +13,9 @@ import dataclasses
 import inspect
 import sys
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import volatile_disk
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process
 
@@ -28,7 +28,7 @@ if t.TYPE_CHECKING:
 WRITE_OUT_SECONDS = 60.0
 
 
-@dataclass(frozen=True)
+@frozen
 class DiskProcesses:
     """Those of one machine."""
 

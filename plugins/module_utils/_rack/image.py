@@ -17,11 +17,11 @@ import shutil
 import tempfile
 import time
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.build_folder import make_build_folder, namespace_root, require_protected
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
@@ -105,17 +105,17 @@ def has_subordinate_ids(root: pathlib.Path, user: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+@frozen
 class BuildImage(Operation):
     """Build the image, unless another run has done so meanwhile."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveImage(Operation):
     """Remove the folder of the image."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ImageSpec:
     """An image, and whether it should be there."""
 
@@ -123,7 +123,7 @@ class ImageSpec:
     present: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class ImageState:
     """Whether the image is complete, and its metadata."""
 

@@ -12,9 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, parse_size
 
 DISK_KINDS = ("sata_hdd", "sata_ssd", "nvme", "megaraid_vd", "virtio")
@@ -41,7 +42,7 @@ _LIMITS: dict[str, dict[str, int]] = {
 _DEFAULT_MODELS = {"sata_hdd": "VIRTUAL HDD", "sata_ssd": "VIRTUAL SSD", "megaraid_vd": "VIRTUAL VD"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Disk:
     """One disk. ``size`` is in bytes, ``iops_limit`` is 0 where there is none."""
 
@@ -76,7 +77,7 @@ class Disk:
         return f"{self.name}.raw"
 
 
-@dataclass(frozen=True)
+@frozen
 class Nic:
     """One interface on a network of the rack. ``peer`` is the other machine on it, if there is one."""
 
@@ -86,7 +87,7 @@ class Nic:
     peer: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class Machine:
     """One machine. ``memory`` is in bytes; ``ssh_port`` is ``None`` where the rack chooses one."""
 

@@ -18,10 +18,11 @@ import pathlib
 import signal
 import time
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class NotedProcess:
     """``start`` is the start time in clock ticks since boot; ``boot`` names the boot of the host in which both hold."""
 

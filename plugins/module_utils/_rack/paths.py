@@ -10,16 +10,16 @@
 from __future__ import annotations
 
 import pathlib
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine
 
 #: The kernel's ``sockaddr_un`` has 108 bytes for a path and its end.
 SOCKET_PATH_LIMIT = 107
 
 
-@dataclass(frozen=True)
+@frozen
 class RackPaths:
     """Where the files of a rack are."""
 

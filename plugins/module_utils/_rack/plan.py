@@ -11,80 +11,81 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine
 
 LAYER = "virtual_rack"
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateMachine(Operation):
     """Make what is missing of a machine's files, and keep its description."""
 
     machine: Machine
 
 
-@dataclass(frozen=True)
+@frozen
 class RecreateRoot(Operation):
     """Make the root disk anew from the image."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DropDisk(Operation):
     """Remove a file, named inside the folder of the machine, that holds the blocks of a disk."""
 
     file: str
 
 
-@dataclass(frozen=True)
+@frozen
 class PlugDisk(Operation):
     """Plug a disk into a running machine."""
 
     disk: Disk
 
 
-@dataclass(frozen=True)
+@frozen
 class UnplugDisk(Operation):
     """Pull a disk out of a running machine."""
 
     disk: Disk
 
 
-@dataclass(frozen=True)
+@frozen
 class StartMachine(Operation):
     """Start a machine; its first login is waited for together with those of the others."""
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitForLogin(Operation):
     """Wait until a machine that runs answers ssh."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ShutDown(Operation):
     """Have the guest shut down."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CutPower(Operation):
     """End the process of a machine at once."""
 
 
-@dataclass(frozen=True)
+@frozen
 class DestroyMachine(Operation):
     """End a machine at once and remove its files."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveFolder(Operation):
     """Remove the folder of the rack."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RackSpec:
     """What the caller requests.
 
@@ -104,7 +105,7 @@ class RackSpec:
     image: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineState:
     """One machine as found. ``description`` and ``note`` are from the rack's own notes."""
 
@@ -115,7 +116,7 @@ class MachineState:
     note: t.Mapping[str, t.Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class RackState:
     """``exists`` distinguishes an empty rack from none."""
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.paths import RackPaths
@@ -127,7 +127,7 @@ def kernel_command_line(machine: Machine, rack: str, public_key: str) -> str:
     return " ".join(words)
 
 
-@dataclass(frozen=True)
+@frozen
 class Boot:
     """What a start needs beyond the description of the machine."""
 

@@ -18,9 +18,9 @@ import hashlib
 import json
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size, parse_size
 
 #: Debian policy 5.6.7; also what a release may be called.
@@ -287,7 +287,7 @@ def customise_script() -> str:
     return "".join(parts)
 
 
-@dataclass(frozen=True)
+@frozen
 class Recipe:
     """One root filesystem.
 

@@ -10,8 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
@@ -39,7 +40,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
 
 
-@dataclass(frozen=True)
+@frozen
 class NotInForce:
     """A setting that is stored and not in effect, or of which that is not known.
 

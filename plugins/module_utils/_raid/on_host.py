@@ -20,9 +20,9 @@ from __future__ import annotations
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
 
@@ -48,7 +48,7 @@ _SCSI_ADDRESS = re.compile(r"^([0-9]+):([0-9]+):([0-9]+):([0-9]+)$")
 _IDENTIFIER = re.compile(r"^[0-9a-f]{16}(?:[0-9a-f]{16})?$")
 
 
-@dataclass(frozen=True)
+@frozen
 class DiskAddress:
     """Where in the machine a disk is attached.
 

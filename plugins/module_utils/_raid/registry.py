@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import os
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS, Tool
 
@@ -25,7 +25,7 @@ if t.TYPE_CHECKING:
 _TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """One tool and what it reported.
 
@@ -52,7 +52,7 @@ class Source:
         return found or ([] if self.reading.complete else [f"{self.provider.name}: its output is not whole."])
 
 
-@dataclass(frozen=True)
+@frozen
 class Seen:
     """A controller and the tool through which it is managed."""
 
@@ -60,7 +60,7 @@ class Seen:
     source: Source
 
 
-@dataclass(frozen=True)
+@frozen
 class RaidState:
     """What all tools of one host reported; ``controllers`` has each controller once."""
 

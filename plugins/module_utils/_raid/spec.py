@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import os
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
@@ -60,7 +61,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {"controllers": {"type": "list", "elements": "dict", "required": True, "options": controller}}
 
 
-@dataclass(frozen=True)
+@frozen
 class ItemSpec:
     """Settings of one volume or drive, or of ``all`` of them.
 
@@ -83,7 +84,7 @@ class ItemSpec:
         return self.value if self.by == "address" else f"{self.by} {self.value}"
 
 
-@dataclass(frozen=True)
+@frozen
 class ControllerSpec:
     """Everything requested for the controllers that one list entry names.
 

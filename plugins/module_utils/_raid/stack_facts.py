@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declares
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
@@ -66,7 +67,7 @@ LOSES = "loses"
 _PASSING = frozenset({"hba", "jbod"})
 
 
-@dataclass(frozen=True)
+@frozen
 class DiskFinding:
     """What is known of one disk behind a controller; the fields of a layer of the stack, in their order.
 
@@ -87,7 +88,7 @@ class DiskFinding:
     newest: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Behind:
     """All disks behind RAID controllers.
 
@@ -126,7 +127,7 @@ def read_behind(
     return _judge(disks, controllers, root, queried, frozenset(word.strip().lower() for word in protected))
 
 
-@dataclass(frozen=True)
+@frozen
 class _QueriedTools:
     """The tools that were run, by name, what is wrong with the answers of some, and whose answers are not whole."""
 

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import READ_AHEAD, WRITES_BACK, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider, Subject
 
@@ -21,7 +21,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerSpec
 
 
-@dataclass(frozen=True)
+@frozen
 class SendCommand(Operation):
     """Run one setting command of a tool.
 
@@ -34,7 +34,7 @@ class SendCommand(Operation):
     words: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class RaidTarget:
     """One thing with settings, its specification, and the tool that reaches it.
 

@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
 
@@ -35,7 +35,7 @@ _IN_SYNC = "A"
 _GONE = "D-"
 
 
-@dataclass(frozen=True)
+@frozen
 class Array:
     """An array of any driver.
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import collections
 import dataclasses
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers, label
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import LOSES, SURVIVES, UNKNOWN, Group, LayerFacts
 
@@ -32,7 +32,7 @@ _NAMED = 3
 _NEWEST, _NOT_WHOLE, _PLAIN = range(3)
 
 
-@dataclass(frozen=True)
+@frozen
 class Point:
     """A device whose failure alone takes data away, or might.
 
@@ -48,7 +48,7 @@ class Point:
     cached: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Loss:
     """What the failure of one device does: ``survives``, ``loses`` or ``unknown``, and why.
 

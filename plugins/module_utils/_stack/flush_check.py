@@ -12,10 +12,10 @@ from __future__ import annotations
 import dataclasses
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import flush_proof, flush_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_proof import Arrival, Counters
@@ -35,7 +35,7 @@ MOST_FLUSHES = 1000
 FLUSHES, SETTLE = 8, 0.5
 
 
-@dataclass(frozen=True)
+@frozen
 class Check:
     """What was found out about one block device.
 
@@ -59,7 +59,7 @@ class Check:
         return UNPROVEN if None in needed else PROVED
 
 
-@dataclass(frozen=True)
+@frozen
 class Means:
     """How flushes are sent and counted; tests bring their own."""
 

@@ -21,10 +21,10 @@ import os
 import re
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import label
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import Proof
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.power_cut import where_flushes_end
@@ -46,7 +46,7 @@ _METADATA_TARGETS = frozenset({"thin-pool", "era", "clone"})
 _NVME = re.compile(r"^nvme(\d+)n(\d+)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Round:
     """How many flushes each counter counted in one burst, and in the control time after it; a counter that cannot be read is left out."""
 
@@ -54,7 +54,7 @@ class Round:
     control: t.Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class Arrival:
     """What became of the flushes at one medium.
 

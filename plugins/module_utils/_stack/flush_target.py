@@ -16,9 +16,9 @@ from __future__ import annotations
 import os
 import stat
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import PREFIX
 
@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
 _NO_BARRIERS = frozenset({"nobarrier", "barrier=0", "barrier=none"})
 
 
-@dataclass(frozen=True)
+@frozen
 class FlushTarget:
     """What is flushed for a path.
 

@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import is_declared
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import LayerFacts, Proof
 
@@ -19,7 +19,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 
-@dataclass(frozen=True)
+@frozen
 class Layers:
     """All devices of a host with the facts of every layer.
 

@@ -10,7 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 DURABLE = "durable"
 AT_RISK = "at_risk"
@@ -21,7 +23,7 @@ SURVIVES = "survives"
 LOSES = "loses"
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """Devices below a layer that hold the same data together; a layer with several groups needs all of them.
 
@@ -39,7 +41,7 @@ class Group:
     mirrored: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class LayerFacts:
     """The facts of a reader about one device.
 
@@ -76,7 +78,7 @@ class LayerFacts:
     note: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """Whether a write survives a power failure.
 
@@ -92,7 +94,7 @@ class Verdict:
     device_loss_reason: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Proof:
     """What became of flushes that were really sent.
 

@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 __all__ = ["AT_RISK", "DURABLE", "READERS", "UNKNOWN", "LayerFacts", "Proof", "Stack", "Verdict", "read_stack"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Stack(Layers):
     """All devices of a host with the facts of every layer, and what could not be read."""
 

@@ -16,9 +16,10 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts
@@ -40,7 +41,7 @@ _NAMED = 3
 PREFIX = "zfs:"
 
 
-@dataclass(frozen=True)
+@frozen
 class Vdev:
     """One device of a pool, or several together.
 
@@ -82,7 +83,7 @@ class Vdev:
         return sum(child.state != _WHOLE for child in self.children)
 
 
-@dataclass(frozen=True)
+@frozen
 class Pool:
     """One imported pool.
 
@@ -98,7 +99,7 @@ class Pool:
     sync: t.Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Pools:
     """The pools of a host.
 

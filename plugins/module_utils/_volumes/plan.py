@@ -13,9 +13,9 @@ The steps are carried out by tasks of the role ``test_volumes`` with community.g
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.state import CREATING, REMOVING, TAG
 
@@ -31,7 +31,7 @@ _SEGMENTS = {"linear": "linear", "striped": "striped", "thin": "thin"}
 _ORIGINS = ("corig", "wcorig")
 
 
-@dataclass(frozen=True)
+@frozen
 class Step:
     """One step of one volume. ``task`` is what the role knows it by, ``action`` a sentence in the imperative."""
 
@@ -39,7 +39,7 @@ class Step:
     action: str
 
 
-@dataclass(frozen=True)
+@frozen
 class VolumePlan:
     """What is done to one volume. ``labelled`` are the devices whose labels a removal has to remove."""
 

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: All of it in one scan of the disks.
 REPORT = (
@@ -29,7 +29,7 @@ REPORT = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Volume:
     """A logical volume by its first segment; sizes in bytes. ``name`` of a hidden one is without brackets."""
 
@@ -41,7 +41,7 @@ class Volume:
     hidden: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Group:
     """A volume group; sizes in bytes, ``devices`` as LVM names them."""
 
@@ -57,7 +57,7 @@ class Group:
         return next((volume for volume in self.volumes if volume.name == name), None)
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """Every volume group, and the physical volumes that belong to none."""
 

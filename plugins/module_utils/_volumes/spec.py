@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import read_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size, parse_size
 
 TYPES = ("linear", "striped", "thin", "raid1", "raid10")
@@ -41,7 +41,7 @@ VOLUME_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class VolumeSpec:
     """One volume. Sizes in bytes; ``size`` is None for ``share`` of the volume group; ``stripes`` is 1 where nothing is striped."""
 

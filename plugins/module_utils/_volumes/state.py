@@ -14,11 +14,11 @@ of an unfinished run carry is in the record of :mod:`left_devices`, so that a ru
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import resolve_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
@@ -41,7 +41,7 @@ TAG = "cachefleet_test_volume"
 CREATING, REMOVING, DONE = "creating", "removing", "done"
 
 
-@dataclass(frozen=True)
+@frozen
 class Member:
     """One device of a volume.
 
@@ -60,7 +60,7 @@ class Member:
     facts: TargetFacts | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Array:
     """An MD array by the name in its superblock. ``chunk`` in bytes; ``members`` are kernel names; a size of 0 if it does not run."""
 
@@ -71,7 +71,7 @@ class Array:
     size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class VolumeState:
     """One volume as it is.
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
 if t.TYPE_CHECKING:
@@ -44,7 +45,7 @@ _NO_SET = "00000000-0000-0000-0000-000000000000"
 _COUNTERS = {"read_hits": "cache_hits", "read_misses": "cache_misses"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Backing:
     """A backing device that is registered.
 
@@ -73,7 +74,7 @@ class Backing:
         return self.state == DIRTY or bool(self.set is not None and self.dirty)
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheSet:
     """A cache set that is registered.
 
@@ -93,7 +94,7 @@ class CacheSet:
     texts: t.Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class BcacheSuperblock:
     """The output of bcache-super-show for a device. ``set`` is None if it belongs to no set; Sizes in bytes."""
 
@@ -107,7 +108,7 @@ class BcacheSuperblock:
     bucket_size: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Registered:
     """Everything that is registered, by kernel name and by UUID."""
 

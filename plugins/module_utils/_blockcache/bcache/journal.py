@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Survives a reboot, as a cache set does.
 SETS_FILE = "bcache-sets.json"
@@ -23,7 +24,7 @@ SETS_FILE = "bcache-sets.json"
 FLUSH_FILE = "run/cachefleet.storage/bcache-flush.json"
 
 
-@dataclass(frozen=True)
+@frozen
 class Between:
     """A set that exists for the sake of a backing device, which may not be attached to it.
 
@@ -34,7 +35,7 @@ class Between:
     detaching: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Journal:
     """Both by the UUID of a backing device; ``flushing`` holds the settings to put back, as the kernel takes them."""
 

@@ -10,11 +10,11 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import spec as common
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import settings as bcache_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size, parse_size
 
 MODES = ("writethrough", "writeback", "writearound", "none")
@@ -33,7 +33,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class BcacheSpec(common.CacheSpec):
     """One cached device. ``bucket_size`` and ``block_size`` in bytes, or None for the usual."""
 

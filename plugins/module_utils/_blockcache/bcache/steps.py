@@ -13,14 +13,14 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 # -- backing devices
 
 
-@dataclass(frozen=True)
+@frozen
 class MakeBacking(Operation):
     """Make an empty device a backing device, and register it."""
 
@@ -28,14 +28,14 @@ class MakeBacking(Operation):
     block_size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RegisterBacking(Operation):
     """Register a backing device with the kernel."""
 
     origin: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetLabel(Operation):
     """Set the label in the superblock of the backing device."""
 
@@ -46,7 +46,7 @@ class SetLabel(Operation):
 # -- cache sets
 
 
-@dataclass(frozen=True)
+@frozen
 class MakeSet(Operation):
     """Make an empty device the cache device of a new set, and register it.
 
@@ -60,7 +60,7 @@ class MakeSet(Operation):
     block_size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class RegisterSet(Operation):
     """Register a cache device with the kernel, which starts its set."""
 
@@ -68,7 +68,7 @@ class RegisterSet(Operation):
     set: str
 
 
-@dataclass(frozen=True)
+@frozen
 class UnregisterSet(Operation):
     """Stop a set that nothing is attached to and that holds nothing dirty."""
 
@@ -76,7 +76,7 @@ class UnregisterSet(Operation):
     set: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Wipe(Operation):
     """Make a cache device empty, if it still carries that set."""
 
@@ -87,7 +87,7 @@ class Wipe(Operation):
 # -- caches
 
 
-@dataclass(frozen=True)
+@frozen
 class Attach(Operation):
     """Attach a backing device to a set."""
 
@@ -95,7 +95,7 @@ class Attach(Operation):
     set: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Detach(Operation):
     """Detach a backing device from a set, once nothing of it is dirty there."""
 
@@ -103,7 +103,7 @@ class Detach(Operation):
     set: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetMode(Operation):
     """Change the mode of a cache, without a flush."""
 
@@ -111,7 +111,7 @@ class SetMode(Operation):
     mode: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Flush(Operation):
     """Leave writeback and write everything back.
 
@@ -126,14 +126,14 @@ class Flush(Operation):
     leaving: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class EndFlush(Operation):
     """Restore the settings that an interrupted flush changed."""
 
     origin: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetSetting(Operation):
     """Change one setting now.
 
@@ -147,7 +147,7 @@ class SetSetting(Operation):
     set: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteRules(Operation):
     """Keep settings in the udev rules.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import (
@@ -31,6 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 
 if t.TYPE_CHECKING:
@@ -44,7 +45,7 @@ LEAST_BUCKETS = 513
 _NAMESPACE = uuid.UUID("0d2b0f0a-53e5-4a55-8f3c-3a1f6f6a7c11")
 
 
-@dataclass(frozen=True)
+@frozen
 class BcacheState:
     """The bcache of a host, and what the wanted devices carry.
 
@@ -93,7 +94,7 @@ class BcacheState:
         return sb.block_size if sb is not None else None
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheSetTarget:
     """The cache set that a group of items will be attached to.
 

@@ -13,7 +13,7 @@ Sources: dmsetup(8) (``info -c``, ``table``, ``status``); the names and UUIDs of
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
 
 if t.TYPE_CHECKING:
@@ -33,7 +34,7 @@ if t.TYPE_CHECKING:
 _INFO = ("dmsetup", "info", "-c", "--noheadings", "--separator", "|", "-o", "name,uuid,major,minor,open,suspended,tables_loaded")
 
 
-@dataclass(frozen=True)
+@frozen
 class Mapping:
     """One device of device-mapper.
 
@@ -57,7 +58,7 @@ class Mapping:
         return tables.parse_table(self.rows[0]) if len(self.rows) == 1 else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Kernel:
     """What device-mapper reports."""
 
@@ -102,7 +103,7 @@ def _read_kernel(runner: Runner) -> Kernel:
     return Kernel(mappings, dm.read_status(runner) if caches else {})
 
 
-@dataclass(frozen=True)
+@frozen
 class Attached:
     """A cache as it is loaded. Names are the kernel's; None if the device is gone.
 

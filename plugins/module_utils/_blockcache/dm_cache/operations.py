@@ -9,20 +9,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteUnit(Operation):
     """Write the unit that brings the cache up at boot; None removes it."""
 
     record: Record | None
 
 
-@dataclass(frozen=True)
+@frozen
 class PrepareDevice(Operation):
     """Make the mappings on the cache device, with nothing in them.
 
@@ -36,14 +35,14 @@ class PrepareDevice(Operation):
     new: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadTable(Operation):
     """Give what is mounted a table, or make it with that table."""
 
     table: str
 
 
-@dataclass(frozen=True)
+@frozen
 class EnterPassthrough(Operation):
     """Load the table of a cache in mode passthrough, which the kernel takes only while no block is dirty.
 
@@ -55,17 +54,17 @@ class EnterPassthrough(Operation):
     through: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ResumeMapping(Operation):
     """Let a mapping go on with the table in effect, and drop one that waits."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StartUnit(Operation):
     """Start the unit of a cache that is known and does not run."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FlushCache(Operation):
     """Write back until nothing is dirty.
 
@@ -77,12 +76,12 @@ class FlushCache(Operation):
     flush_timeout: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class ProveClean(Operation):
     """Prove that no block is dirty and none can become so, and have the origin write out what it keeps in volatile memory."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ClearDevice(Operation):
     """Make a cache device empty that nothing goes through any more, and remove its mappings.
 
@@ -96,6 +95,6 @@ class ClearDevice(Operation):
     must: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveMapping(Operation):
     """Remove what is mounted, once it is unused."""

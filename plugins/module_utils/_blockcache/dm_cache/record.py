@@ -17,17 +17,17 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 LAYER = "dm_cache"
 
 
-@dataclass(frozen=True)
+@frozen
 class Tools:
     """Absolute paths of the commands that stand in a unit; ``cache_check`` is empty where it is not installed."""
 
@@ -35,7 +35,7 @@ class Tools:
     cache_check: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Record:
     """One cache. Sizes in bytes.
 

@@ -10,12 +10,12 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE, METADATA_ONLY, WRITECACHE_MODES, read_options
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import COMMON_OPTIONS, CacheSpec, read_common, read_mode, require_unique
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 KINDS = (tables.CACHE, tables.WRITECACHE)
 MODES = (tables.WRITETHROUGH, tables.WRITEBACK, tables.PASSTHROUGH)
@@ -32,7 +32,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class DmCacheSpec(CacheSpec):
     """One cache; a setting of None is the kernel's own choice. ``name`` is the device-mapper name.
 

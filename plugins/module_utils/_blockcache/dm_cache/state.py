@@ -10,7 +10,7 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import unit_name
@@ -22,13 +22,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 #: What a cache of ours leaves on its device, in the words of ``signatures.py``.
 OUR_METADATA = frozenset({"dm-cache metadata", "dm-writecache metadata"})
 
 
-@dataclass(frozen=True)
+@frozen
 class DmCacheState:
     """The host as it is.
 
@@ -52,7 +53,7 @@ class DmCacheState:
     root: Path = Path("/")
 
 
-@dataclass(frozen=True)
+@frozen
 class OriginContent:
     """What an origin is used by, and the smallest block that its content counts on.
 

@@ -14,7 +14,7 @@ drivers/md/dm-cache-target.c and dm-writecache.c, which print tables. Sizes in b
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import (
     DEFAULT_MIGRATION_THRESHOLD,
@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
     effective_migration_threshold,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, round_up
 
 CACHE, WRITECACHE, LINEAR = "cache", KIND_WRITECACHE, "linear"
@@ -39,7 +40,7 @@ _ALIGNMENT = MIB
 Settings = t.Mapping[str, t.Union[int, bool]]
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheTable:
     """One cached device. ``length`` and ``block_size`` in bytes; devices as paths or as ``major:minor``.
 
@@ -77,7 +78,7 @@ class CacheTable:
         return _render_writecache(self) if self.kind == WRITECACHE else _render_cache(self)
 
 
-@dataclass(frozen=True)
+@frozen
 class LinearTable:
     """A part of a device, in bytes."""
 
@@ -176,7 +177,7 @@ def metadata_size(data: int, block_size: int) -> int:
     return round_up(4 * MIB + 24 * -(-data // block_size), _ALIGNMENT)
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """Where on the cache device what lies, in bytes. ``metadata`` is 0 for a writecache."""
 

@@ -20,12 +20,12 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import MODE_WORDS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 LAYER = "enhanceio"
 #: After 60-persistent-storage.rules, which makes the links, and before MD (64) and LVM (69) read what is on a device.
@@ -44,7 +44,7 @@ _OPTION = re.compile(r"-([a-z]) (\S+)")
 _SETTING = re.compile(r"dev\.enhanceio\.\w+\.(?!control=)(\w+)=")
 
 
-@dataclass(frozen=True)
+@frozen
 class AtBoot:
     """The files that bring one cache back.
 

@@ -9,12 +9,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateCache(Operation):
     """Create a cache on an empty device.
 
@@ -29,7 +28,7 @@ class CreateCache(Operation):
     block_size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class EnableCache(Operation):
     """Start a cache with what the superblock on its device holds.
 
@@ -42,7 +41,7 @@ class EnableCache(Operation):
     policy: str
 
 
-@dataclass(frozen=True)
+@frozen
 class FlushCache(Operation):
     """Have everything written back, with nothing becoming dirty meanwhile.
 
@@ -53,12 +52,12 @@ class FlushCache(Operation):
     flush_timeout: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class StopCleaning(Operation):
     """Let blocks become dirty again after a flush that was broken off."""
 
 
-@dataclass(frozen=True)
+@frozen
 class SetMode(Operation):
     """Change the mode of a cache that runs; it leaves ``writeback`` only while it is clean."""
 
@@ -66,14 +65,14 @@ class SetMode(Operation):
     mode: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetPolicy(Operation):
     """Change the replacement policy of a cache that runs."""
 
     policy: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetSetting(Operation):
     """Set one sysctl of a cache that runs."""
 
@@ -81,7 +80,7 @@ class SetSetting(Operation):
     value: int
 
 
-@dataclass(frozen=True)
+@frozen
 class ResumeCache(Operation):
     """Give a degraded cache its device back, empty.
 
@@ -91,21 +90,21 @@ class ResumeCache(Operation):
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ProveClean(Operation):
     """Prove that no block is dirty and none can become so."""
 
     origin: str
 
 
-@dataclass(frozen=True)
+@frozen
 class DeleteCache(Operation):
     """Delete a cache that is proven to be clean."""
 
     origin: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WipeSuperblock(Operation):
     """Overwrite the superblock of a cache that does not run and in which nothing is dirty.
 
@@ -115,7 +114,7 @@ class WipeSuperblock(Operation):
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteBootFiles(Operation):
     """Write the files that bring the cache back at boot; empty texts remove them.
 

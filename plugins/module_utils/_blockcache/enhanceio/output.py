@@ -17,9 +17,9 @@ from __future__ import annotations
 import re
 import struct
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
 #: The numbers of the driver in our words. Its read only cache takes written blocks out: it writes around.
@@ -50,7 +50,7 @@ _FLAGS = re.compile(r"^0x[0-9a-fA-F]{1,8}$")
 _NEEDED = ("reads", "writes", "read_hits", "write_hits", "cached_blocks", "do_clean", "nr_blocks", "nr_dirty")
 
 
-@dataclass(frozen=True)
+@frozen
 class Config:
     """One cache as in ``config``.
 
@@ -76,7 +76,7 @@ class Config:
     flags: int
 
 
-@dataclass(frozen=True)
+@frozen
 class EnhanceIOSuperblock:
     """The contents of the cache device itself. Of a cache that runs it may be old: the driver writes past the page cache.
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import SET_SIZES
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.settings import VOCABULARY
@@ -29,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spe
     require_whole_device,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 
 MODES = ("writethrough", "writeback", "writearound")
@@ -47,7 +47,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class EnhanceIOSpec(CacheSpec):
     """One EnhanceIO cache; a setting of None is the driver's default.
 

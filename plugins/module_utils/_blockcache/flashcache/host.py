@@ -14,7 +14,7 @@ import mmap
 import os
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import (
@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
     parse_tables,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 if t.TYPE_CHECKING:
@@ -41,7 +42,7 @@ _SYSCTLS = "proc/sys/dev/flashcache"
 _HEAD = 4096
 
 
-@dataclass(frozen=True)
+@frozen
 class Running:
     """One cache that runs.
 
@@ -76,7 +77,7 @@ class Running:
         return self.table.dirty == 0 and self.sysctls.get("cache_all") == 0 and not self.whitelist
 
 
-@dataclass(frozen=True)
+@frozen
 class FlashcacheState:
     """A host as far as flashcache is concerned; everything that a plan is made from.
 

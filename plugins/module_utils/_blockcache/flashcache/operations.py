@@ -9,24 +9,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteUnit(Operation):
     """Write the unit that brings the cache up at boot; an empty text removes it."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class StartUnit(Operation):
     """Start the unit of a cache that is up, so that systemd takes it down at shutdown."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateCache(Operation):
     """Create a cache on an empty SSD.
 
@@ -38,14 +37,14 @@ class CreateCache(Operation):
     command: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadCache(Operation):
     """Load a write-back cache from its SSD."""
 
     ssd: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetSysctl(Operation):
     """Set one sysctl of a cache that runs."""
 
@@ -53,7 +52,7 @@ class SetSysctl(Operation):
     value: int
 
 
-@dataclass(frozen=True)
+@frozen
 class FlushCache(Operation):
     """Let nothing more become dirty, and write back until nothing is.
 
@@ -63,7 +62,7 @@ class FlushCache(Operation):
     flush_timeout: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveCache(Operation):
     """Remove a cache that runs.
 
@@ -78,7 +77,7 @@ class RemoveCache(Operation):
     lasting: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ClearDevice(Operation):
     """Prove that an SSD holds nothing that its origin does not have, and make it empty.
 
@@ -89,6 +88,6 @@ class ClearDevice(Operation):
     lasting: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ForgetRemains(Operation):
     """Delete the note that an SSD was to be made empty."""

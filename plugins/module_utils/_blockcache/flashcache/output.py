@@ -17,9 +17,10 @@ from __future__ import annotations
 import re
 import struct
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, SECTOR
 
 #: The values of ``cache mode(…)`` and their meaning: the mode, and whether only writes are cached.
@@ -43,7 +44,7 @@ _BUCKET = re.compile(r"(\d+):(\d+)", re.ASCII)
 _STATISTIC = re.compile(r"([A-Za-z_]+)=(-?\d+)", re.ASCII)
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """One cache that runs, as ``dmsetup table`` shows it. Sizes in bytes, amounts in blocks.
 
@@ -74,7 +75,7 @@ class Table:
         return folder_of(self.ssd, self.disk)
 
 
-@dataclass(frozen=True)
+@frozen
 class FlashcacheSuperblock:
     """What a write-back cache has written at the beginning of its SSD. Sizes in bytes, ``blocks`` in blocks.
 

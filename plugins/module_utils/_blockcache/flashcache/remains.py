@@ -19,11 +19,11 @@ import json
 import mmap
 import os
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 
 #: Most signatures lie at the beginning of a device, the others (GPT, MD 1.0) at its end.
@@ -34,7 +34,7 @@ _ALIGNED = 4096
 _STATE = slice(16, 20)
 
 
-@dataclass(frozen=True)
+@frozen
 class Remains:
     """The remains of one cache.
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import read_numbers
@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spe
     require_unique,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, format_size, parse_size
 
 MODES = ("writethrough", "writeback", "writearound")
@@ -52,7 +53,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class FlashcacheSpec(CacheSpec):
     """One cache. ``settings`` are as the user wrote them, ``numbers`` the same by sysctl, with ``cache_all`` always among them.
 

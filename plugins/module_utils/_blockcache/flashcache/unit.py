@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 _DESCRIPTION = re.compile(r"^Description=flashcache (?P<name>\S+) of (?P<disk>\S+) on (?P<ssd>\S+)$", re.MULTILINE)
 #: ``$1`` is the node of the cache, the rest a command that would fail where it runs already.
@@ -27,7 +27,7 @@ _UNLESS_THERE = '[ -e "$1" ] || { shift; exec "$@"; }'
 _WRITE = 'echo "$1" > "$2"'
 
 
-@dataclass(frozen=True)
+@frozen
 class Places:
     """Absolute paths of the commands in a unit: by their names, as far as they are on the host."""
 

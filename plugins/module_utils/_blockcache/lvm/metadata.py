@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import struct
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 
 if t.TYPE_CHECKING:
@@ -36,7 +36,7 @@ MAGIC = 0o6142003
 _MAGIC_AT, _BLOCKS_AT = 32, 240
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Where metadata begin: a device path as LVM reports it, and an offset in bytes."""
 

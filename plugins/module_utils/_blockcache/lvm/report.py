@@ -17,9 +17,10 @@ from __future__ import annotations
 import json
 import re
 import typing as t
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 _FORMAT = ("--reportformat", "json", "--units", "b", "--nosuffix")
 _LV_FIELDS = (
@@ -70,7 +71,7 @@ REPORT = (
 _DEVICE = re.compile(r"^(.+)\((\d+)\)$")
 
 
-@dataclass(frozen=True)
+@frozen
 class LogicalVolume:
     """One logical volume, hidden ones included. Sizes in bytes, blocks as the kernel counts them (chunks of the cache).
 
@@ -143,7 +144,7 @@ class LogicalVolume:
         return self.attr[8:9] == "p" or self.health == "partial"
 
 
-@dataclass(frozen=True)
+@frozen
 class PhysicalVolume:
     """One physical volume. ``vg`` is None for one that belongs to no volume group yet. Sizes in bytes; ``data_start`` is where its first extent begins."""
 
@@ -165,7 +166,7 @@ class PhysicalVolume:
         return self.attr[0:1] == "a"
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """Every logical and physical volume of the host."""
 

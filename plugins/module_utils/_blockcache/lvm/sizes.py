@@ -12,10 +12,9 @@ Sources: lvmcache(7) "dm-cache chunk size" and "dm-cache metadata"; Documentatio
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import CHUNK_STEP, require_chunk_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size, round_up
 
 DEFAULT_CHUNK = 64 * KIB
@@ -55,7 +54,7 @@ def metadata_size(data: int, chunk_size: int) -> int:
     return max(8 * MIB, 4 * MIB + 64 * -(-data // chunk_size))
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """What is created: ``extents`` of data (a cachevol: of everything), ``metadata`` and ``chunk_size`` in bytes.
 
@@ -68,7 +67,7 @@ class Layout:
     footprint: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Room:
     """Where a cache goes: free extents of the device, bytes of one, and the metadata spare the volume group has already."""
 

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import spec as common
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import KIND_WRITECACHE, WRITECACHE_MODES, read_options
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: lvm(8), "VALID NAMES"; a leading hyphen would read as an option.
 _NAME = re.compile(r"^[A-Za-z0-9_+.][A-Za-z0-9_+.-]*$")
@@ -30,7 +30,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class LvmCacheSpec(common.CacheSpec):
     """One LVM cache of the volume ``vg/lv``. A setting of None is to be taken away, so that the kernel's own default applies."""
 

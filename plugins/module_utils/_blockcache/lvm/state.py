@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus, CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume, PhysicalVolume
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 LAYER = "lvm_cache"
@@ -27,7 +28,7 @@ GONE = "[unknown]"
 _SPARED = {"raid1": None, "raid10": 1, "raid4": 1, "raid5": 1, "raid6": 2}
 
 
-@dataclass(frozen=True)
+@frozen
 class LvmState:
     """LVM as it is.
 

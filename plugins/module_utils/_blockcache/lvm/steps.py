@@ -10,16 +10,16 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 
 
-@dataclass(frozen=True)
+@frozen
 class CachedVolume:
     """The volume that is cached, or will be.
 
@@ -48,7 +48,7 @@ class CachedVolume:
         return dm.device_name(self.vg, self.lv)
 
 
-@dataclass(frozen=True)
+@frozen
 class VolumeOperation(Operation):
     """An operation on behalf of a volume, which is resumed if a command that fails leaves it suspended."""
 
@@ -58,14 +58,14 @@ class VolumeOperation(Operation):
 # -- devices
 
 
-@dataclass(frozen=True)
+@frozen
 class CreatePhysicalVolume(Operation):
     """Make an empty device a physical volume."""
 
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ExtendVolumeGroup(Operation):
     """Add a physical volume to a volume group."""
 
@@ -73,7 +73,7 @@ class ExtendVolumeGroup(Operation):
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ReleaseDevice(Operation):
     """Take a device that holds nothing out of its volume group and make it no physical volume."""
 
@@ -81,7 +81,7 @@ class ReleaseDevice(Operation):
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class ForgetMissing(VolumeOperation):
     """Remove missing devices that hold nothing from the volume group."""
 
@@ -89,7 +89,7 @@ class ForgetMissing(VolumeOperation):
 # -- the fast volume
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateVolume(VolumeOperation):
     """Create the fast volume, or of a mirrored cache pool its data.
 
@@ -110,7 +110,7 @@ class CreateVolume(VolumeOperation):
     fill: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class CreateMetadata(VolumeOperation):
     """Create the metadata of a mirrored cache pool. Fields as of :class:`CreateVolume`."""
 
@@ -119,7 +119,7 @@ class CreateMetadata(VolumeOperation):
     extents: int
 
 
-@dataclass(frozen=True)
+@frozen
 class JoinPool(VolumeOperation):
     """Make a cache pool of its mirrored data and metadata."""
 
@@ -128,7 +128,7 @@ class JoinPool(VolumeOperation):
     chunk_size: int | None
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveVolume(VolumeOperation):
     """Remove a fast volume that is attached to nothing."""
 
@@ -138,7 +138,7 @@ class RemoveVolume(VolumeOperation):
 # -- the cache
 
 
-@dataclass(frozen=True)
+@frozen
 class Attach(VolumeOperation):
     """Attach the fast volume.
 
@@ -152,14 +152,14 @@ class Attach(VolumeOperation):
     settings: t.Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class SetMode(VolumeOperation):
     """Change the mode; from writeback to another one after a flush."""
 
     mode: str
 
 
-@dataclass(frozen=True)
+@frozen
 class LeaveCleaner(VolumeOperation):
     """Leave the policy in which an interrupted flush left the cache.
 
@@ -169,7 +169,7 @@ class LeaveCleaner(VolumeOperation):
     stored: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetSetting(VolumeOperation):
     """Change one setting of dm-cache; ``default`` removes it."""
 
@@ -177,7 +177,7 @@ class SetSetting(VolumeOperation):
     value: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetSettings(VolumeOperation):
     """Change settings of a writecache.
 
@@ -191,14 +191,14 @@ class SetSettings(VolumeOperation):
     kept: t.Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class SetCleaner(VolumeOperation):
     """Set ``cleaner`` of a writecache, 0 or 1: whether it only writes back."""
 
     cleaner: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Refresh(VolumeOperation):
     """Load the table again, as LVM has it stored.
 
@@ -208,39 +208,39 @@ class Refresh(VolumeOperation):
     mode: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class GoOn(VolumeOperation):
     """Resume devices of device-mapper that an interrupted command left suspended, in this order."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ActivateUnused(VolumeOperation):
     """Activate a volume whose cache was being attached when the host went down, and holds nothing: LVM's check rejects its metadata."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FlushWritecache(VolumeOperation):
     """Let a writecache only write back, and wait until it is empty."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ProveClean(VolumeOperation):
     """Bring the cache to where nothing is dirty in it and nothing can become so, and prove that."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Detach(VolumeOperation):
     """Detach a clean cache and remove the fast volume."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Drop(VolumeOperation):
     """Remove a cache that misses its device or has failed, and that wrote through."""
 
 
-@dataclass(frozen=True)
+@frozen
 class FinishDetaching(VolumeOperation):
     """Finish a detachment that was interrupted.
 

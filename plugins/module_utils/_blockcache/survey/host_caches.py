@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import facts as bcache_facts
@@ -22,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES, CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
 
 if t.TYPE_CHECKING:
@@ -43,7 +43,7 @@ READERS: t.Mapping[str, Reader] = {
 _DIGITS = re.compile(r"(\d+)")
 
 
-@dataclass(frozen=True)
+@frozen
 class Survey:
     """The caches of a host by the name of their device, and what could not be read, one sentence each."""
 
@@ -51,7 +51,7 @@ class Survey:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Drain:
     """How fast a cache becomes clean. Amounts in bytes, of the second reading; None is "not known".
 

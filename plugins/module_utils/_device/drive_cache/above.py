@@ -10,8 +10,8 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import WRITE_THROUGH
 
@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
 _RELOADABLE = frozenset({"linear", "striped", "cache", "writecache", "thin", "thin-pool"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Above:
     """A device-mapper device over a drive that ends flushes: its table was loaded while no drive below had its cache on.
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable
@@ -43,7 +44,7 @@ if t.TYPE_CHECKING:
 _PATIENCE = 600.0
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveState:
     """One drive as it was found.
 
@@ -76,7 +77,7 @@ class DriveState:
     no_rule: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class SetDrive(Operation):
     """Set the write cache of a drive over the first of its paths, then align the kernel on each of them.
 
@@ -87,7 +88,7 @@ class SetDrive(Operation):
     settings: tuple[DriveCacheSetting, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class AlignKernel(Operation):
     """Make the kernel see the write cache as the drive has it.
 
@@ -98,7 +99,7 @@ class AlignKernel(Operation):
     settings: tuple[DriveCacheSetting, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class ReloadTable(Operation):
     """Load the present table of a device-mapper device again.
 
@@ -109,7 +110,7 @@ class ReloadTable(Operation):
     path: str
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteRule(Operation):
     """Set the udev rule of one drive; ``None`` removes it."""
 

@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 ENABLED = "enabled"
 DISABLED = "disabled"
@@ -22,7 +22,7 @@ WRITE_THROUGH = "write through"
 KERNEL_WORD = {ENABLED: WRITE_BACK, DISABLED: WRITE_THROUGH}
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveCache:
     """The write cache of one drive.
 
@@ -56,7 +56,7 @@ def kernel_agrees(provider: str | None, drive: str, kernel: str | None) -> bool:
     return kernel == KERNEL_WORD[drive]
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveCacheSetting:
     """What one drive should be set to.
 

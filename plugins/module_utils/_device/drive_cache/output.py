@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DISABLED, ENABLED
 
 _HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(not supported))\s*$")
@@ -49,7 +49,7 @@ def parse_hdparm(text: str) -> dict[str, str | None]:
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class CachingPage:
     """The WCE bit of the SCSI caching mode page. ``saved`` is ``None`` if the drive keeps no saved page."""
 

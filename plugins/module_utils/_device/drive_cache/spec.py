@@ -10,7 +10,8 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Options of one drive, as a module takes them.
 DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
@@ -22,7 +23,7 @@ DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveSpec:
     """What is wanted of one drive; the options of one list entry."""
 

@@ -15,7 +15,8 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 _SECTION = re.compile(r"^Security:[ \t]*$", re.MULTILINE)
 _MINUTES = re.compile(r"(\d+)min for (ENHANCED )?SECURITY ERASE UNIT")
@@ -29,7 +30,7 @@ _WHOLE = 65536
 _LEADING = re.compile(r"^\s*\(?(0x[0-9a-fA-F]+|\d+)\)?")
 
 
-@dataclass(frozen=True)
+@frozen
 class AtaSecurity:
     """The security feature set of an ATA drive; times in minutes, ``None`` where the drive gives none."""
 
@@ -66,7 +67,7 @@ def parse_security(text: str) -> AtaSecurity:
     return AtaSecurity(**flags, enhanced=enhanced, minutes=times.get(False), enhanced_minutes=times.get(True))
 
 
-@dataclass(frozen=True)
+@frozen
 class NvmeErase:
     """What an NVMe controller can erase.
 
@@ -93,7 +94,7 @@ def parse_erase(found: t.Mapping[str, t.Any]) -> NvmeErase:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class SanitizeLog:
     """How far the last sanitize is. ``state``: ``never``, ``running``, ``done``, ``failed`` or ``unknown``; ``percent`` only while it runs."""
 

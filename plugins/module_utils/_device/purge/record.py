@@ -15,17 +15,18 @@ from __future__ import annotations
 import hashlib
 import json
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 FOLDER = "var/lib/cachefleet/purges"
 RUNNING, DONE, FAILED = "running", "done", "failed"
 _LONGEST = 64 * 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class PurgeRecord:
     """One purge. Times in seconds since the epoch.
 

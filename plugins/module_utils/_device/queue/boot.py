@@ -18,11 +18,12 @@ from __future__ import annotations
 import os
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
@@ -64,7 +65,7 @@ def rule_for(queue: Queue, settings: t.Mapping[str, int | str]) -> str | None:
     return udev_rule.rule_line(queue.key, kernel, actions, effect)
 
 
-@dataclass(frozen=True)
+@frozen
 class ModuleSpec:
     """Options that a module should be loaded with."""
 
@@ -72,7 +73,7 @@ class ModuleSpec:
     options: t.Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class ModuleState:
     """What is known of one module of the list.
 

@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
@@ -25,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.s
 LAYER = "block_queue"
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteAttributes(Operation):
     """Write attributes of one queue, in this order.
 
@@ -37,7 +38,7 @@ class WriteAttributes(Operation):
     writes: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteRule(Operation):
     """Set the udev rule of one device; ``None`` removes it."""
 
@@ -45,14 +46,14 @@ class WriteRule(Operation):
     line: str | None
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveRules(Operation):
     """Remove lines of the rules file."""
 
     lines: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteOptions(Operation):
     """Set the options of a kernel module in modprobe.d; an empty mapping removes them."""
 
@@ -60,7 +61,7 @@ class WriteOptions(Operation):
     options: t.Mapping[str, str]
 
 
-@dataclass(frozen=True)
+@frozen
 class QueuesState:
     """What of a host matters here.
 
@@ -82,7 +83,7 @@ class QueuesState:
     tuned: t.Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class QueuesSpec:
     """What a user requests for a host.
 
@@ -94,7 +95,7 @@ class QueuesSpec:
     exclusive: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Settled:
     """The values that one queue should have.
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import fnmatch
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import FLAGS, ORDER, PROFILES
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
@@ -66,7 +67,7 @@ def argument_spec() -> dict[str, t.Any]:
     }
 
 
-@dataclass(frozen=True)
+@frozen
 class Match:
     """What a device must be like; an empty field accepts every one. Sizes in bytes; texts are shell patterns, whatever their case."""
 
@@ -111,7 +112,7 @@ def _fits(patterns: t.Sequence[str], texts: t.Iterable[str | None]) -> bool:
     return not patterns or any(fnmatch.fnmatchcase((text or "").strip().lower(), pattern.lower()) for text in texts for pattern in patterns)
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueSpec:
     """One entry of the list. ``settings`` are the values that it names itself, in the order in which they are set."""
 
@@ -136,7 +137,7 @@ class QueueSpec:
         return {key: found[key] for key in ORDER if key in found}
 
 
-@dataclass(frozen=True)
+@frozen
 class QueueValue:
     """A wanted value, and the profile that it comes from: such a value is fitted to what the device takes."""
 
@@ -180,7 +181,7 @@ def _read_match(number: int, fields: t.Mapping[str, t.Any]) -> Match:
     return Match(rotational=fields.get("rotational"), size_min=sizes["size_min"], size_max=sizes["size_max"], **texts)
 
 
-@dataclass(frozen=True)
+@frozen
 class Selected:
     """What comes to one queue. ``entries``: the numbers of the list, the one that decides last.
 

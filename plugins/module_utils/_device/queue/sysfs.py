@@ -16,10 +16,11 @@ from __future__ import annotations
 import os
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
@@ -52,7 +53,7 @@ FEWEST_REQUESTS = 4
 _NCQ = 32
 
 
-@dataclass(frozen=True)
+@frozen
 class Queue:
     """One block device with the settings of its queue.
 
@@ -270,7 +271,7 @@ def scheduler_for(requested: str, queue: Queue, loadable: t.Sequence[str]) -> st
     raise BadInput(f"{queue.item}: this kernel has no scheduler {requested}: it has {offered or 'none to choose for this device'}.", item=queue.item)
 
 
-@dataclass(frozen=True)
+@frozen
 class Obstacle:
     """Why a value cannot be set, and the nearest one that can; ``None`` if the setting is out of reach."""
 

@@ -17,8 +17,9 @@ import contextlib
 import threading
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 DEVICE_SERIES = "device_series.log"
 CACHE_SERIES = "cache_series.log"
@@ -44,7 +45,7 @@ _TICKS = frozenset({"read_ticks", "write_ticks", "io_ticks", "time_in_queue", "f
 Counters = t.Mapping[str, int]
 
 
-@dataclass(frozen=True)
+@frozen
 class Rates:
     """One device over one interval. Rates per second, sizes in KiB, times in ms; a wait is 0 where nothing was waited for."""
 
@@ -143,7 +144,7 @@ def read_cpu(root: Path = Path("/")) -> tuple[int, int]:
         return 0, 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Watched:
     """One cell that is being measured.
 

@@ -13,8 +13,9 @@ import contextlib
 import json
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
@@ -27,7 +28,7 @@ _LOOK = 0.1
 _LEAST = 60.0
 
 
-@dataclass(frozen=True)
+@frozen
 class BarrierResult:
     """How a barrier was passed.
 

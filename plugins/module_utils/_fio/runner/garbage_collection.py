@@ -16,8 +16,10 @@ from __future__ import annotations
 
 import csv
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from statistics import mean, median
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: What shows that a rate is that of garbage collection.
 FALL, FILL = "fall", "fill"
@@ -32,7 +34,7 @@ _STILL = 0.05
 _END = 0.1
 
 
-@dataclass(frozen=True)
+@frozen
 class CollectionRate:
     """What a cell has shown of garbage collection.
 

@@ -16,6 +16,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import read_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
@@ -63,7 +64,7 @@ _READ = 0.25
 Metas = t.Dict[CellKey, t.Dict[str, t.Any]]
 
 
-@dataclass(frozen=True)
+@frozen
 class StartTime:
     """When cells start. Times of the host's clock in seconds since the epoch.
 
@@ -100,7 +101,7 @@ class _Ready:
     notes: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@frozen
 class _HostState:
     """What was read of the host before or after."""
 

@@ -17,9 +17,10 @@ import copy
 import hashlib
 import json
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import FIXED, Pause, read_pause
@@ -39,7 +40,7 @@ _NOT_MEASURED = frozenset({"done_as", "done", "decides"})
 _BESIDE = 1.0
 
 
-@dataclass(frozen=True)
+@frozen
 class RequestedCell:
     """One cell as requested.
 
@@ -56,7 +57,7 @@ class RequestedCell:
     decides: tuple[str, ...] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class RunStep:
     """What is measured next. ``cells`` is a single one in a search; in rounds all of them are measured in each round, one after another.
 
@@ -77,7 +78,7 @@ class RunStep:
     done: t.Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@frozen
 class Pace:
     """How an order is carried out. Times in seconds.
 
@@ -99,7 +100,7 @@ class Pace:
     sample_interval: float = 5.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Order:
     """Everything that one host measures in one run."""
 

@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Seconds that a pause without a limit of its own may last.
 MOST = 7200.0
@@ -20,7 +20,7 @@ MOST = 7200.0
 FIXED, CLEAN, GARBAGE = "fixed", "clean", "garbage_collection"
 
 
-@dataclass(frozen=True)
+@frozen
 class Pause:
     """What is waited for.
 

@@ -12,9 +12,9 @@ from __future__ import annotations
 import shutil
 import tempfile
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
@@ -32,7 +32,7 @@ if t.TYPE_CHECKING:
 _AT_ONCE, _MOST_THREADS = 24, 1000
 
 
-@dataclass(frozen=True)
+@frozen
 class Prepared:
     """A validated order.
 

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 TRACKED = ("read", "write")
 FIGURES = ("iops", "bandwidth", "latency")
 
 
-@dataclass(frozen=True)
+@frozen
 class Rounds:
     """How steady is steady. ``range`` and ``slope`` are parts of the average.
 
@@ -45,7 +45,7 @@ class Rounds:
         return {name: value for name, value in dataclasses.asdict(self).items() if name != "decided_by" or value}
 
 
-@dataclass(frozen=True)
+@frozen
 class Steadiness:
     """The result of a window. ``excursion`` and ``slope`` are parts of the average; the slope is that over the whole window."""
 

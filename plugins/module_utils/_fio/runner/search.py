@@ -16,9 +16,9 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 METRICS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99")
 OVER = ("iodepth", "numjobs", "rate_iops")
@@ -32,7 +32,7 @@ _MEASURED = ("ok", "not_steady")
 MOST_PROBES = 64
 
 
-@dataclass(frozen=True)
+@frozen
 class Search:
     """What is searched for.
 
@@ -53,7 +53,7 @@ class Search:
     bracket: float = 0.10
 
 
-@dataclass(frozen=True)
+@frozen
 class Probe:
     """One measured point. ``latency_ns`` and ``iops`` are ``None`` if there are no figures."""
 

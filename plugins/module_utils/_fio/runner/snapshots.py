@@ -14,10 +14,10 @@ last snapshot is old or a setting changed that is cheap to read.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import health
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import cheap_fingerprint, stack_sha256
@@ -31,7 +31,7 @@ OLD = 300.0
 _FIGURES = (*("wear_used_percent", "spare_percent", "media_errors", "reallocated", "pending", "written_bytes", "power_on_hours", "unsafe_shutdowns", "passed"),)
 
 
-@dataclass(frozen=True)
+@frozen
 class Snapshot:
     """What was read at one time; ``stacks`` and ``drives`` by kernel name."""
 

@@ -26,10 +26,10 @@ import os
 import stat
 import time
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import open_files, unit_of
 
@@ -41,7 +41,7 @@ _ATTEMPTS = 3
 _PAUSE = 0.3
 
 
-@dataclass(frozen=True)
+@frozen
 class Objection:
     """One reason not to touch the target. ``kind``: ``in_use``, ``unfit``, ``size``, ``room``, ``identity`` or ``data``; only ``data`` can be permitted."""
 

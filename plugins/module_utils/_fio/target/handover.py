@@ -26,6 +26,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
 
@@ -40,7 +41,7 @@ _STRIDE, _CONTENTS = 64 * MIB, MIB
 _BLOCK = 4096
 
 
-@dataclasses.dataclass(frozen=True)
+@frozen
 class Handover:
     """What one fio gets.
 

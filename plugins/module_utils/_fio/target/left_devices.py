@@ -17,10 +17,11 @@ from __future__ import annotations
 import contextlib
 import json
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
@@ -33,7 +34,7 @@ if t.TYPE_CHECKING:
 _FILE = ".left_devices.json"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Left:
     """One device.
 

@@ -14,10 +14,11 @@ import json
 import os
 import secrets
 import typing as t
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import folder_of
@@ -31,7 +32,7 @@ _FILE = ".made_files.json"
 _MARK = "user.cachefleet.storage"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Made:
     """One file.
 

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import AoeDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import INTERFACES, LAYER, AoeDeviceSpec, AoeInitiatorSpec
@@ -25,7 +26,7 @@ DISCOVER_UNIT = "aoe-discover.service"
 _NOTE = "# Written by cachefleet.storage.storage_network: change the inventory, not this file."
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteFile(Operation):
     """Write a file for the next boot.
 
@@ -36,19 +37,19 @@ class WriteFile(Operation):
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class UnmaskDiscovery(Operation):
     """Let the unit run that queries targets at boot."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LoadModule(Operation):
     """Load the module with these options, each ``name=value``."""
 
     options: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class SetParameter(Operation):
     """Set a parameter of the loaded module."""
 
@@ -56,14 +57,14 @@ class SetParameter(Operation):
     value: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Discover(Operation):
     """Query targets until one is up."""
 
     target: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Renegotiate(Operation):
     """Renegotiate the frames of a target until each carries ``payload`` bytes."""
 
@@ -71,7 +72,7 @@ class Renegotiate(Operation):
     payload: int
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeInitiatorState:
     """The initiator as it was found.
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 LAYER = "aoe_initiator"
 
@@ -40,7 +41,7 @@ _NAME = re.compile(r"^e\d{1,5}\.\d{1,3}\Z")
 _LIST_SIZE = 1024
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeDeviceSpec:
     """A target that must be up; ``payload``: bytes that a full frame must carry, or None for what both sides take."""
 
@@ -48,7 +49,7 @@ class AoeDeviceSpec:
     payload: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeInitiatorSpec:
     """The options of ``aoe_initiator``. ``parameters`` are those of the module, by its names."""
 

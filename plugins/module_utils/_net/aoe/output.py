@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import with_colons
 
 _WEAK_PATH = re.compile(r"The path (?P<interface>\S+?)->(?P<mac>[0-9a-fA-F:]+) is only capable of (?P<payload>\d+) byte payloads")
@@ -26,7 +26,7 @@ _SOCKET = re.compile(r"pid=(\d+),[^\n]*?skmem:\(r\d+,rb(\d+)")
 _SANCHECK_SUMMARY = "DEVICE SUMMARY"
 
 
-@dataclass(frozen=True)
+@frozen
 class SanDevice:
     """One target as aoe-sancheck found it, by sending frames of each size.
 

@@ -18,12 +18,13 @@ import dataclasses
 import functools
 import time
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
@@ -50,21 +51,21 @@ SETTLED = 0.5
 Swallowed = t.Callable[[t.Sequence[AoeTargetSpec]], t.Mapping[str, t.Sequence[str]]]
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteSysctlFile(Operation):
     """Write our file of sysctl.d."""
 
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SetReceiveBuffer(Operation):
     """Set the number of bytes that a socket may have."""
 
     size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class WriteConfiguration(Operation):
     """Write the configuration file of an instance of the unit ``vblade@``."""
 
@@ -72,28 +73,28 @@ class WriteConfiguration(Operation):
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class EnableTarget(Operation):
     """Have an instance started at boot."""
 
     instance: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RestartTarget(Operation):
     """Start an instance, or start it again."""
 
     instance: str
 
 
-@dataclass(frozen=True)
+@frozen
 class RemoveTarget(Operation):
     """Stop an instance, now and at boot, and remove its configuration file."""
 
     instance: str
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetState:
     """One target as it was found.
 
@@ -121,7 +122,7 @@ class TargetState:
     swallowed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeTargetsState:
     """All targets of the list. ``rmem_max`` in bytes; ``sysctl_file``: the text of our file."""
 

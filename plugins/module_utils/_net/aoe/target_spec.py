@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import DEFAULT_BUFFERS, AoeExport
 
 AOE_TARGET_OPTIONS: dict[str, t.Any] = {
@@ -38,7 +38,7 @@ _MAC = re.compile(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}\Z")
 _HARMLESS_PATH = re.compile(r"^/[A-Za-z0-9_.+:@,=%/-]+\Z")
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeTargetSpec:
     """One entry of ``aoe_targets``."""
 
@@ -69,7 +69,7 @@ class AoeTargetSpec:
         return AoeExport(self.shelf, self.slot, self.interface, self.device, self.direct, self.sync, self.read_only, self.buffers, self.macs)
 
 
-@dataclass(frozen=True)
+@frozen
 class AoeTargetsSpec:
     """All of them. ``receive_buffer``: bytes that a socket may have, or None for what the kernel has."""
 

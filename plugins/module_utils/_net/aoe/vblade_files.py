@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_vblade_file
 
 if t.TYPE_CHECKING:
@@ -32,7 +32,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9:_.]")
 _PRIORITY = "ionice"
 
 
-@dataclass(frozen=True)
+@frozen
 class VbladeFile:
     """One file: its text, and the shell variables in it."""
 

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
 
 if t.TYPE_CHECKING:
@@ -39,7 +39,7 @@ _WITH_MTU = ("static", "manual")
 _FILE_NAME = re.compile(r"^[a-zA-Z0-9_-]+$")
 
 
-@dataclass(frozen=True)
+@frozen
 class Stanza:
     """One ``iface`` stanza: where it begins and ends in the lines of its file, the line of its MTU if it has one."""
 

@@ -16,15 +16,17 @@ from __future__ import annotations
 
 import abc
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
 
 
-@dataclass(frozen=True)
+@frozen
 class MtuSource:
     """Where the MTU of one interface comes from at boot.
 
@@ -49,7 +51,7 @@ class MtuSource:
         return str(self.details.get("where", ""))
 
 
-@dataclass(frozen=True)
+@frozen
 class BootChange:
     """How a boot state is changed and changed back; plain data.
 

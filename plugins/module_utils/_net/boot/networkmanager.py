@@ -19,8 +19,8 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource
 
 if t.TYPE_CHECKING:
@@ -33,7 +33,7 @@ _ETHERNET = "802-3-ethernet.mtu"
 _UUID = re.compile(r"^[0-9a-f-]{36}\Z")
 
 
-@dataclass(frozen=True)
+@frozen
 class Profile:
     """What is active on an interface.
 

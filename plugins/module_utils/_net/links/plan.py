@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, LinkTarget, resolve
@@ -26,7 +27,7 @@ DEFAULT_MTU = 1500
 RAISE, LOWER, OTHER, ALL = "raise", "lower", "other", "all"
 
 
-@dataclass(frozen=True)
+@frozen
 class SetMtu(Operation):
     """Set the MTU of an interface now.
 
@@ -41,7 +42,7 @@ class SetMtu(Operation):
     management: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class SetBootMtu(Operation):
     """Write the MTU of an interface, in bytes, where ``provider`` keeps it for the next boot."""
 
@@ -49,7 +50,7 @@ class SetBootMtu(Operation):
     provider: str
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkState:
     """The interfaces of a host as they were found.
 

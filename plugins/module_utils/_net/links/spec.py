@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import best_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import AUTO, CHOICES
 
@@ -46,7 +46,7 @@ LINK_OPTIONS: dict[str, dict[str, t.Any]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkSpec:
     """One entry of the list; the options of it."""
 
@@ -82,7 +82,7 @@ class LinkSpec:
             raise BadInput(f"{self.item}: {error.message}", item=self.item) from None
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkTarget:
     """The MTU that an interface should have.
 

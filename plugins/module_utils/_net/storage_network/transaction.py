@@ -18,12 +18,13 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step, diff_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import tell_changes, untold_changes
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.layer import LinkLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, OTHER, SetMtu
@@ -38,7 +39,7 @@ if t.TYPE_CHECKING:
 States = t.Dict[str, t.Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """A layer over the interfaces.
 
@@ -49,7 +50,7 @@ class Part:
     later: t.Callable[[t.Any, t.Mapping[str, int], frozenset[str]], t.Any] = lambda state, mtus, untold: state  # noqa: ARG005
 
 
-@dataclass(frozen=True)
+@frozen
 class NetworkSpec:
     """Everything that is specified for a host. Parts come in the order in which they are brought about."""
 
@@ -128,7 +129,7 @@ def later_initiator(state: AoeInitiatorState, mtus: t.Mapping[str, int], untold:
     return dataclasses.replace(later, changing=later.changing | untold)
 
 
-@dataclass(frozen=True)
+@frozen
 class Report:
     """What a run, or the first half of one, did.
 

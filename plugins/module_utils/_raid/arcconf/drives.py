@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import NO_DRIVE, Block, Line, problem
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.values import Values, hexadecimal
@@ -35,7 +35,7 @@ _SEGMENT_LABEL = re.compile(r"(?:group [0-9]{1,6}, ?)?(?:segment|device) ([0-9]{
 _HEADS_OF_SEGMENTS = frozenset({"device id", "segment"})
 
 
-@dataclass(frozen=True)
+@frozen
 class Located:
     """A drive, its number in the list, and its place."""
 
@@ -44,7 +44,7 @@ class Located:
     place: Place
 
 
-@dataclass(frozen=True)
+@frozen
 class Segment:
     """A member as a volume lists it; what the build does not print is ``None``."""
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.words import VERDICTS
 
 #: Sections with a meaning, by their heading in lower case.
@@ -84,7 +85,7 @@ _TELLING = {
 _TELLING["channel"] = _TELLING["drive"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Line:
     """One ``label : value``. ``label`` is in lower case."""
 

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 UNKNOWN = "unknown"
 
@@ -53,7 +55,7 @@ CLEAN = "clean"
 DIRTY = "dirty"
 
 
-@dataclass(frozen=True)
+@frozen
 class Policy:
     """What was requested, and what the controller does at this moment."""
 
@@ -61,7 +63,7 @@ class Policy:
     effective: str = UNKNOWN
 
 
-@dataclass(frozen=True)
+@frozen
 class Protection:
     """What keeps the controller's cache alive in a power cut.
 
@@ -88,7 +90,7 @@ class Protection:
         return self.health == HEALTHY
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheModule:
     """The controller's own cache memory as a whole, where the tool reports it (SmartRAID, Smart Array).
 
@@ -102,7 +104,7 @@ class CacheModule:
     memory: int | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class VolumeMaxCache:
     """How one volume uses an SSD cache inside the controller (maxCache; CacheCade and Smart Array SSD cache as far as reported).
 
@@ -119,7 +121,7 @@ class VolumeMaxCache:
     cache_volume: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheVolume:
     """A container of SSDs that caches other volumes.
 
@@ -139,7 +141,7 @@ class CacheVolume:
     data_volume: str | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class MaxCache:
     """The SSD cache of a controller.
 
@@ -161,7 +163,7 @@ class MaxCache:
     read_write_balance: tuple[int, int] | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Volume:
     """A logical drive.
 
@@ -199,7 +201,7 @@ class Volume:
     maxcache: VolumeMaxCache | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Drive:
     """A physical drive behind a controller.
 
@@ -225,7 +227,7 @@ class Drive:
     maxcache_capable: bool | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class Controller:
     """One controller as one tool reports it.
 
@@ -272,7 +274,7 @@ class Controller:
         return plain
 
 
-@dataclass(frozen=True)
+@frozen
 class Reading:
     """What a reader made of an output.
 

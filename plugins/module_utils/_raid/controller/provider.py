@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import abc
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Reading, Volume
 
 if t.TYPE_CHECKING:
@@ -46,7 +46,7 @@ CONTROLLER_ATTRIBUTES: t.Mapping[str, tuple[str, ...] | None] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Judgement:
     """How a tool answered to a command that sets something.
 

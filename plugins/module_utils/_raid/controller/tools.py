@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Tool:
     """A tool by the name users write.
 

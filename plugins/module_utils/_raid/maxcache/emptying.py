@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
@@ -30,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import LAYER, NOTHING, MaxCacheTarget, send
 
 
-@dataclass(frozen=True)
+@frozen
 class WaitForClean(Operation):
     """Poll until the controller reports that everything in the cache is on the disks.
 

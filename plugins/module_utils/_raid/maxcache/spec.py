@@ -10,9 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import (
     ALL,
@@ -65,7 +65,7 @@ CONTROLLER: t.Mapping[str, t.Any] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class CacheVolumeSpec:
     """One cache volume.
 
@@ -90,7 +90,7 @@ class CacheVolumeSpec:
         return self.state == PRESENT
 
 
-@dataclass(frozen=True)
+@frozen
 class MaxCacheSpec(ControllerSpec):
     """Everything specified for the SSD caches of the controllers that one list entry names.
 

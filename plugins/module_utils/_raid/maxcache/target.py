@@ -10,10 +10,10 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, MaxCache, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import choose_controllers
@@ -28,7 +28,7 @@ LAYER = "raid_maxcache"
 NOTHING = "Nothing was changed."
 
 
-@dataclass(frozen=True)
+@frozen
 class SendMaxCacheCommand(SendCommand):
     """Run one command of the tool.
 
@@ -38,7 +38,7 @@ class SendMaxCacheCommand(SendCommand):
     must_succeed: bool = True
 
 
-@dataclass(frozen=True)
+@frozen
 class MaxCacheTarget:
     """One controller and everything that is specified for its SSD cache."""
 

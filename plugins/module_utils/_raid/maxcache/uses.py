@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DISABLED, UNKNOWN, Volume
@@ -29,7 +30,7 @@ if t.TYPE_CHECKING:
 ALLOW = "allow_unprotected: true"
 
 
-@dataclass(frozen=True)
+@frozen
 class Use:
     """How one volume should use the cache.
 

@@ -20,8 +20,9 @@ from __future__ import annotations
 import json
 import re
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.partial_json import salvage
 
 Data = t.Mapping[str, t.Any]
@@ -43,7 +44,7 @@ _DASHES = re.compile(r"^-{5,}\s*$")
 _STATUS_LABELS = ("CLI Version", "Operating system", "Controller", "Status", "Description", "Status Code")
 
 
-@dataclass(frozen=True)
+@frozen
 class Reply:
     """The tool's output about one controller (or, in an overview, about the host)."""
 
@@ -79,7 +80,7 @@ class Reply:
         return not self.succeeded or bool(_UNSUPPORTED.search(self.description)) or any(_has_failed(row) for row in self.details)
 
 
-@dataclass(frozen=True)
+@frozen
 class Output:
     """One output of a tool: its answers, what was not understood, and whether it ends as it should."""
 

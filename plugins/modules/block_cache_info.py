@@ -119,22 +119,24 @@ problems:
   elements: str
 """
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
+
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
 import time
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
 
 def main() -> None:
-    # Everything else is imported from here on: it is most of what this module uses of a CPU.
-    compile_once()
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-
     module = AnsibleModule(
         argument_spec={
             "names": {"type": "list", "elements": "str", "default": []},

@@ -85,16 +85,18 @@ controllers:
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import LAYERS, describe
+
 
 def main() -> None:
-    # Everything else is imported from here on: it is most of what this module uses of a CPU.
-    compile_once()
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import LAYERS, describe
-
     module = AnsibleModule(
         argument_spec={
             "layers": {"type": "list", "elements": "str", "choices": list(LAYERS), "default": list(LAYERS)},

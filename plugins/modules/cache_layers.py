@@ -223,8 +223,14 @@ layers:
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
-#: What a call can be limited to, as in _host/request.py, which is not imported before its code is kept.
-GROUPS = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "block_queue")
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import run_host
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
 
 
 def _tools(kernel_module):
@@ -254,12 +260,6 @@ def argument_spec():
 
 
 def main():
-    # Everything else is imported from here on: it is most of what this module uses of a CPU.
-    compile_once()
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import run_host
-
     run_host(AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True))
 
 

@@ -260,6 +260,21 @@ refusals:
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+
 STEP = {
     "number": {"type": "int"},
     "kind": {"type": "str", "choices": ["cells", "search", "rounds"], "default": "cells"},
@@ -275,19 +290,6 @@ STEP = {
 
 
 def main() -> None:
-    # Everything else is imported from here on: it is most of what this module uses of a CPU.
-    compile_once()
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
-    from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
-
     arguments = {
         "state": {"type": "str", "choices": ["started", "stopped", "packed"], "default": "started"},
         **MEASUREMENT_OPTIONS,

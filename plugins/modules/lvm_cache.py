@@ -285,6 +285,12 @@ item:
   sample: images
 """
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
+
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer

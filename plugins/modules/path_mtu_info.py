@@ -148,6 +148,12 @@ interfaces:
     networks: {description: 'The networks of these addresses, such as V(192.168.77.0/24).', type: list, elements: str}
 """
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
+
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_mtu import PEER_OPTIONS, run_module

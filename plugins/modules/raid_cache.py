@@ -260,6 +260,12 @@ item:
   sample: arcconf controller 1 volume 0
 """
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
+
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer

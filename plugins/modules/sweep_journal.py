@@ -94,14 +94,18 @@ machine_id:
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
+if __name__ == "__main__":
+    # The imports that follow are most of what this module costs a host.
+    compile_once()
+
+from ansible.module_utils.basic import AnsibleModule
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
+
 
 def main() -> None:
-    # Everything else is imported from here on: it is most of what this module uses of a CPU.
-    compile_once()
-    from ansible.module_utils.basic import AnsibleModule
-
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-
     module = AnsibleModule(
         argument_spec={
             "state": {"type": "str", "choices": ["read", "described", "present", "absent"], "default": "read"},
@@ -121,9 +125,6 @@ def main() -> None:
 
 
 def _carry_out(options, check_mode):
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
-
     folder = options["folder"]
     if options["state"] == "present":
         return {"changed": sweep_journal.write(folder, options["journal"], check_mode=check_mode)}

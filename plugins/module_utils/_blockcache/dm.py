@@ -13,11 +13,10 @@ Sources: Documentation/admin-guide/device-mapper/{cache,writecache}.rst and ``ca
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import METADATA_ONLY
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
 if t.TYPE_CHECKING:

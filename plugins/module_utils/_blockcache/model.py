@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 #: What the role calls them; the name of the module that makes them.
 TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 #: ``flushed``: the cache stays, holds nothing that the origin does not have, and nothing can become dirty in it.

@@ -46,6 +46,11 @@ def frozen(cls: Class) -> Class:
     return cls
 
 
+def field(**options: t.Any) -> t.Any:
+    """``dataclasses.field``, for a class that is :func:`frozen`."""
+    return dataclasses.field(**options)  # pylint: disable=invalid-field-call
+
+
 def _initializer(cls: type, fields: t.Sequence[dataclasses.Field[t.Any]]) -> Method:
     names = tuple(field.name for field in fields)
     defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}

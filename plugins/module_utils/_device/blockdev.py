@@ -14,11 +14,10 @@ import os
 import re
 import stat
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 _UNSTABLE = re.compile(
     r"^/dev/([a-z]+|[hsv]d[a-z]+\d+|xvd[a-z]+\d*|nvme\d+n\d+(p\d+)?|(mmcblk|dm-|md|loop|nbd|rbd|bcache|sr|zram|ram)\d+(p\d+)?|block/.*|disk/by-diskseq/.*)$"

@@ -20,10 +20,9 @@ import dataclasses
 import json
 import re
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB, MIB
 
 #: Attributes whose normalised value is the share of rated endurance that is left; the first that a drive has counts.

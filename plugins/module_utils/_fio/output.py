@@ -13,16 +13,17 @@ wrong, is ``None`` here, never 0; a direction in which nothing was done is absen
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import itertools
 import json
 import re
 import typing as t
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 
@@ -66,7 +67,7 @@ class Version:
     major: int
     minor: int
     patch: int = 0
-    text: str = field(default="", compare=False)
+    text: str = dataclasses.field(default="", compare=False)
 
     def __str__(self) -> str:
         return f"{self.major}.{self.minor}" + (f".{self.patch}" if self.patch else "")

@@ -15,10 +15,9 @@ cache is served, and on an initiator whose cache sends to a target.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import BLOCK, JUMBO, best_mtu, payload

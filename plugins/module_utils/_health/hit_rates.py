@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import CacheReading, Readings, Traffic, key_of
 
 if t.TYPE_CHECKING:

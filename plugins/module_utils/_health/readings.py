@@ -17,14 +17,13 @@ from __future__ import annotations
 import dataclasses
 import json
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import dirty_share
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 
 if t.TYPE_CHECKING:

@@ -10,13 +10,12 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import specification_of
 
 Entry = t.Dict[str, t.Any]

@@ -17,12 +17,11 @@ import json
 import os
 import typing as t
 import zlib
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
 
 #: Events: the power is about to be cut; the writer ended by itself; its connection ended.

@@ -13,11 +13,10 @@ A method is data: how it is called, what it needs of a drive, and the class of i
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.output import AtaSecurity, NvmeErase
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import DONE, RUNNING, PurgeRecord
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts

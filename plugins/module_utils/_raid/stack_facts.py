@@ -18,10 +18,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declares
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (

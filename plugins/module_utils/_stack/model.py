@@ -10,9 +10,8 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 DURABLE = "durable"
 AT_RISK = "at_risk"

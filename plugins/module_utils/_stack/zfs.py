@@ -16,10 +16,9 @@ from __future__ import annotations
 import dataclasses
 import re
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import UNKNOWN, Group, LayerFacts

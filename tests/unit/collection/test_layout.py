@@ -57,6 +57,14 @@ def test_every_action_plugin_is_documented_by_a_module():
     assert {path.stem for path in (TOP / "plugins/action").glob("*.py")} <= set(MODULES)
 
 
+def test_modules_of_hosts_compile_their_imports_once():
+    of_controller = {path.stem for path in (TOP / "plugins/action").glob("*.py")} - {"storage_network"} | {"virtual_rack", "virtual_rack_image"}
+    begin = re.compile(
+        r'"""\n\nfrom \S+\._core\.archive_import import compile_once\n\nif __name__ == "__main__":\n    # .*\n    compile_once\(\)\n\n(?:import|from) '
+    )
+    assert [name for name in MODULES if not begin.search((TOP / f"plugins/modules/{name}.py").read_text())] == sorted(of_controller)
+
+
 def test_module_utils_are_marked_private():
     for path in (TOP / "plugins/module_utils").rglob("*.py"):
         assert path.relative_to(TOP / "plugins/module_utils").parts[0].startswith("_")

@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import json
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 #: Survives a reboot, as a cache set does.
 SETS_FILE = "bcache-sets.json"

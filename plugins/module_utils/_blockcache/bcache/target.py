@@ -12,7 +12,6 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 import uuid
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import (
@@ -31,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 
 if t.TYPE_CHECKING:

@@ -14,7 +14,7 @@ drivers/md/dm-cache-target.c and dm-writecache.c, which print tables. Sizes in b
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field, replace
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import (
     DEFAULT_MIGRATION_THRESHOLD,
@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
     effective_migration_threshold,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, round_up
 
 CACHE, WRITECACHE, LINEAR = "cache", KIND_WRITECACHE, "linear"

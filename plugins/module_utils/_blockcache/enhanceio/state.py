@@ -10,14 +10,13 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import AtBoot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 if t.TYPE_CHECKING:

@@ -14,7 +14,6 @@ import mmap
 import os
 import re
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import (
@@ -27,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
     parse_tables,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 if t.TYPE_CHECKING:

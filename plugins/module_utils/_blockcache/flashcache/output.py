@@ -17,10 +17,9 @@ from __future__ import annotations
 import re
 import struct
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, SECTOR
 
 #: The values of ``cache mode(…)`` and their meaning: the mode, and whether only writes are cached.

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import read_numbers
@@ -27,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spe
     require_unique,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, SECTOR, format_size, parse_size
 
 MODES = ("writethrough", "writeback", "writearound")

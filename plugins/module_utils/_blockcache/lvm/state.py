@@ -11,12 +11,11 @@ from __future__ import annotations
 
 import functools
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus, CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume, PhysicalVolume
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 LAYER = "lvm_cache"

@@ -10,11 +10,10 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot

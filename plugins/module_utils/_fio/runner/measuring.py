@@ -10,10 +10,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 import shutil
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -98,7 +99,7 @@ class _Ready:
     late: float = 0.0
     checked: int = 0
     other_files: str = ""
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = dataclasses.field(default_factory=list)
 
 
 @frozen

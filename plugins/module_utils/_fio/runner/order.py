@@ -17,10 +17,10 @@ import copy
 import hashlib
 import json
 import typing as t
-from dataclasses import field, replace
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import FIXED, Pause, read_pause

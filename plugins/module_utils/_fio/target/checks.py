@@ -10,10 +10,9 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io

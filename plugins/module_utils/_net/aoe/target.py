@@ -18,13 +18,12 @@ import dataclasses
 import functools
 import time
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable

@@ -16,10 +16,9 @@ from __future__ import annotations
 
 import abc
 import typing as t
-from dataclasses import field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner

@@ -10,11 +10,10 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, LinkTarget, resolve

@@ -18,13 +18,12 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 import uuid
-from dataclasses import field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step, diff_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import tell_changes, untold_changes
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.layer import LinkLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, OTHER, SetMtu

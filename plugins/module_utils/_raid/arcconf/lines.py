@@ -14,8 +14,9 @@ The text is made for display: a section is a line between two lines of dashes, a
 
 from __future__ import annotations
 
+import dataclasses
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.words import VERDICTS
@@ -109,14 +110,14 @@ class Block:
     kind: str
     number: str | None
     line: int
-    lines: list[Line] = field(default_factory=list)
-    free: list[tuple[int, str]] = field(default_factory=list)
-    headings: set[str] = field(default_factory=set)
+    lines: list[Line] = dataclasses.field(default_factory=list)
+    free: list[tuple[int, str]] = dataclasses.field(default_factory=list)
+    headings: set[str] = dataclasses.field(default_factory=set)
     #: Of lines after a damaged one: the labels of the object before it, and whether it was reported that they are of another one.
     before: frozenset[str] = frozenset()
     reported: bool = False
     _first: str | None = None
-    _by_label: dict[tuple[str, str], Line] = field(default_factory=dict)
+    _by_label: dict[tuple[str, str], Line] = dataclasses.field(default_factory=dict)
 
     def find(self, *labels: str, part: str | tuple[str, ...] = "") -> Line | None:
         """The first line with one of these labels, in the order of the labels.
@@ -156,14 +157,14 @@ class Structure:
     :param lost: objects whose heading cannot be read.
     """
 
-    blocks: list[Block] = field(default_factory=list)
+    blocks: list[Block] = dataclasses.field(default_factory=list)
     found: int | None = None
     known: bool = False
     verdict: str | None = None
     menu: bool = False
-    problems: list[str] = field(default_factory=list)
-    lost: list[str] = field(default_factory=list)
-    sections: set[str] = field(default_factory=set)
+    problems: list[str] = dataclasses.field(default_factory=list)
+    lost: list[str] = dataclasses.field(default_factory=list)
+    sections: set[str] = dataclasses.field(default_factory=set)
 
 
 def problem(number: int, text: str) -> str:

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 UNKNOWN = "unknown"
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import dataclasses
 import typing as t
-from dataclasses import field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DISABLED, UNKNOWN, Volume

@@ -20,9 +20,8 @@ from __future__ import annotations
 import json
 import re
 import typing as t
-from dataclasses import field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.partial_json import salvage
 
 Data = t.Mapping[str, t.Any]

@@ -10,7 +10,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 
 @frozen
@@ -19,8 +19,8 @@ class Disk:
 
     name: str
     size: int = 0
-    tags: list[str] = dataclasses.field(default_factory=list)
-    text: str = dataclasses.field(default="", compare=False, repr=False)
+    tags: list[str] = field(default_factory=list)
+    text: str = field(default="", compare=False, repr=False)
     kind: t.ClassVar[str] = "disk"
 
 

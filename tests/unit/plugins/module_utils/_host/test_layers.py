@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host import co
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import plan as host_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, Stage, stages_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, read_request
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import read_request
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
 from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import argument_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -57,10 +57,6 @@ def test_what_goes_comes_first_then_the_layers_from_the_media_up():
 def test_a_target_has_its_caches_before_its_network():
     served = {**LISTS, "network": {"aoe_targets": [TARGET]}}
     assert order(**served)[-3:] == ["lvm_cache", "storage_network", "block_queue"]
-
-
-def test_a_call_can_be_limited_to_every_layer():
-    assert argument_spec()["layers"]["choices"] == list(GROUPS)
 
 
 def test_empty_lists_are_no_layers():

@@ -143,10 +143,45 @@ MASKED_UNITS = (
 #: What the kernel needs to find and mount the root disk and to have its network interfaces from the start.
 EARLY_MODULES = ("virtio_pci", "virtio_blk", "virtio_net", "crc32c_generic", "ext4")
 
+#: Loaded by every Python of the guest. Ansible sends its modules as archives, of which Python compiles every file in every process: with
+#: software emulation that takes longer than what most modules do. In memory, so that a power cut cannot damage it.
+KEEP_BYTECODE = """\
+import _imp
+import marshal
+import os
+import zipimport
+
+
+def recall(path, source, compile_source=zipimport._compile_source):
+    kept = "/run/rack-bytecode/%s" % _imp.source_hash(0, source).hex()
+    try:
+        with open(kept, "rb") as file:
+            code = marshal.load(file)
+        _imp._fix_co_filename(code, path)
+        return code
+    except OSError:
+        pass
+    code = compile_source(path, source)
+    try:
+        os.makedirs(os.path.dirname(kept), 0o700, exist_ok=True)
+        beside = "%s.%d" % (kept, os.getpid())
+        with open(beside, "wb") as file:
+            marshal.dump(code, file)
+        os.rename(beside, kept)
+    except OSError:
+        pass
+    return code
+
+
+zipimport._compile_source = recall
+"""
+
 #: Files of the guest: path, mode, contents.
 GUEST_FILES: tuple[tuple[str, str, str], ...] = (
     ("/etc/fstab", "0644", "/dev/vda / ext4 defaults,noatime 0 0\n"),
     ("/etc/systemd/journald.conf.d/rack.conf", "0644", "[Journal]\nStorage=volatile\n"),
+    ("/usr/lib/python3/dist-packages/rack_bytecode.py", "0644", KEEP_BYTECODE),
+    ("/usr/lib/python3/dist-packages/rack_bytecode.pth", "0644", "import rack_bytecode\n"),
     # No mail system: without a program of its own mdadm --monitor ends with an error.
     ("/etc/mdadm/mdadm.conf.d/rack.conf", "0644", "PROGRAM /bin/true\n"),
     # Modules that only cost time in a virtual machine.

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import stat
 import subprocess
+import sys
+import zipfile
 
 import pytest
 
@@ -104,3 +107,27 @@ def test_invalid_recipes_are_rejected_in_one_sentence(options, words):
     with pytest.raises(BadInput, match=r".") as caught:
         recipe_from_options({**OPTIONS, **options})
     assert words in caught.value.message
+
+
+def test_python_of_the_guest_compiles_a_file_of_an_archive_once(tmp_path):
+    kept = tmp_path / "run/kept"
+    (tmp_path / "rack_bytecode.py").write_text(recipes.KEEP_BYTECODE.replace("/run/rack-bytecode", str(kept)))
+    program = (
+        "import rack_bytecode, sys, traceback\n"
+        "compiled = []\n"
+        "rack_bytecode.recall.__defaults__ = (lambda path, source, real=rack_bytecode.recall.__defaults__[0]: compiled.append(path) or real(path, source),)\n"
+        "sys.path.insert(0, sys.argv[1])\n"
+        "import in_archive\n"
+        "print(len(compiled), in_archive.VALUE, in_archive.value.__code__.co_filename)\n"
+    )
+    printed = []
+    for name, value in (("one.zip", 1), ("two.zip", 1), ("three.zip", 2)):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("in_archive.py", f"VALUE = {value}\ndef value():\n    return VALUE\n")
+        run = subprocess.run([sys.executable, "-c", program, str(tmp_path / name)], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+        assert run.returncode == 0, run.stderr
+        printed.append(run.stdout.strip())
+    # Python reads a file twice, for its path and for its code. The path is that of the archive that was imported.
+    assert printed == [f"1 1 {tmp_path}/one.zip/in_archive.py", f"0 1 {tmp_path}/two.zip/in_archive.py", f"1 2 {tmp_path}/three.zip/in_archive.py"]
+    assert len(list(kept.iterdir())) == 2
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700

@@ -34,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry 
 
 #: Seconds that a runner has to stop: fio may finish its I/O, and then the results are stored.
 STOPPING = PATIENCE + 30.0
+_UNLOCKING = 5.0
 
 #: Seconds between a runner's last status and its end.
 _ENDING = 10.0
@@ -180,16 +181,23 @@ def end_runner(spool: Spool, patience: float = STOPPING) -> None:
     running = is_alive(status)
     if running:
         _end(status, patience)
-    end_leftover_fio(spool)
+    # A process that the runner was just starting has the lock for a moment longer than the runner.
+    end_leftover_fio(spool, _UNLOCKING if running else 0.0)
     if running and read_status(spool.home).get("state") not in ENDED:
         # It was killed, and did not write its last status.
         last = json.dumps({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."})
         write_draft(spool.home / STATUS_FILE, last, mode=READABLE)
 
 
-def end_leftover_fio(spool: Spool) -> None:
-    """End every fio whose runner is gone."""
-    if spool.is_free():
+def end_leftover_fio(spool: Spool, patience: float = 0.0) -> None:
+    """End every fio whose runner is gone.
+
+    :param patience: seconds to wait for the lock of a runner that has just been ended.
+    """
+    ends = time.monotonic() + patience
+    while not (free := spool.is_free()) and time.monotonic() < ends:
+        time.sleep(0.05)
+    if free:
         end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
 
 

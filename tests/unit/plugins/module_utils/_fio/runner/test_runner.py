@@ -163,6 +163,16 @@ def test_runner_that_does_not_stop_is_killed(rig):
     assert states(result["cells"]) == [("w", 1, "missing", False)]
 
 
+def test_fio_of_a_killed_runner_ends_though_a_child_holds_its_lock_a_moment_longer(rig, monkeypatch):
+    rig.behave(seconds=60, deaf=True)
+    rig.start(step())
+    run = rig.await_run(1)
+    free, asked = Spool.is_free, []
+    monkeypatch.setattr(Spool, "is_free", lambda spool: asked.append(spool) or (len(asked) > 3 and free(spool)))
+    control.stop(rig.spool, check_mode=False, patience=0.3)
+    assert not is_running(run["pid"]) and len(asked) == 4
+
+
 def test_fio_ends_with_a_killed_runner_and_the_next_run_continues(rig):
     rig.start(step(), step(repeat=2), step(repeat=3))
     rig.await_status(lambda status: status["done"] >= 1)

@@ -58,7 +58,7 @@ test-fast: packages venv ## everything that needs no machines
 
 .PHONY: test
 test: packages venv ## everything that CI runs
-	@scripts/test-steps lint molecule+unit+report-test+tarball+sanity
+	@scripts/test-steps molecule+lint+unit+report-test+tarball+sanity
 
 .PHONY: test-long
 test-long: packages venv ## the long forms: every ansible-core and Python, every proof on real devices, power cuts at every step, test volumes, site and sweep broken off, the power-loss test and its laboratory, all tests on Python 3.8, 100,000 fuzzed inputs

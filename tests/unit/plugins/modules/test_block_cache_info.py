@@ -11,7 +11,6 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import discovery
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.modules import block_cache_info
 from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
@@ -19,7 +18,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.module_args impor
 
 @pytest.fixture
 def run(capsys, monkeypatch):
-    monkeypatch.setattr(discovery, "read_devices", lambda runner: Devices([]))
+    monkeypatch.setattr(block_cache_info, "read_devices", lambda runner: Devices([]))
 
     def module(**arguments):
         with patch_module_args(arguments), pytest.raises(SystemExit) as ended:
@@ -101,6 +100,6 @@ def test_unreadable_host_fails_with_one_sentence(run, host, monkeypatch):
     def fail(runner):
         raise CommandFailed("udevadm info --export-db failed with exit status 1: no database")
 
-    monkeypatch.setattr(discovery, "read_devices", fail)
+    monkeypatch.setattr(block_cache_info, "read_devices", fail)
     code, result = run()
     assert (code, result["error"], result["msg"]) == (1, "command_failed", "udevadm info --export-db failed with exit status 1: no database")

@@ -512,14 +512,6 @@ ATTACKS = (
 )
 
 
-#: What --short leaves: one for each way in that needs a real kernel below. The others take an emulated machine ten minutes and more.
-SHORT = (
-    sg_on_a_volume,
-    file_swapped_for_a_link_to_a_file,
-    thin_pool_that_is_filled,
-)
-
-
 def carried_out(attack: t.Callable[[Laboratory, contextlib.ExitStack], str], laboratory: Laboratory) -> tuple[str, str]:
     """``held``, ``broken`` or ``unbuilt``, and the reason."""
     try:
@@ -536,7 +528,6 @@ def main() -> int:
     parser.add_argument("--pack", metavar="FILE")
     parser.add_argument("--scratch", metavar="DISK", help="a disk that may be overwritten")
     parser.add_argument("--only", action="append", default=[], metavar="ATTACK")
-    parser.add_argument("--short", action="store_true", help="only one of each kind")
     arguments = parser.parse_args()
     if arguments.pack:
         pack(arguments.pack, HERE)
@@ -545,7 +536,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="attacks") as folder:
         # Users of other attacks pass through it to their own folders.
         os.chmod(folder, 0o755)
-        for attack in SHORT if arguments.short else ATTACKS:
+        for attack in ATTACKS:
             if not arguments.only or attack.__name__ in arguments.only:
                 began = time.monotonic()
                 result, reason = carried_out(attack, Laboratory(Path(folder), arguments.scratch))

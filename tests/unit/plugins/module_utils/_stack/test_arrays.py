@@ -43,8 +43,7 @@ def _md(level: str, disks: int, **state: str) -> object:
     ],
 )
 def test_failure_tolerance_of_md_arrays(level, disks, state, tolerance):
-    (group,) = _md(level, disks, **state).groups
-    assert group.tolerance == tolerance
+    assert [group.tolerance for group in _md(level, disks, **state).groups] == [tolerance]
 
 
 @pytest.mark.parametrize("level", ["raid0", "linear"])

@@ -59,7 +59,6 @@ def _initializer(cls: type, fields: t.Sequence[dataclasses.Field[t.Any]]) -> Met
     if has_default != sorted(has_default):
         raise TypeError(f"{cls.__name__}: a field without a default follows one with a default: {', '.join(names)}")
     finish = getattr(cls, "__post_init__", None)
-
     known = frozenset(names)
 
     def initialize(self: t.Any, *positional: t.Any, **named: t.Any) -> None:

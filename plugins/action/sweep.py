@@ -340,6 +340,7 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
             given["suite"],
             given["suites"],
             targets_of[name],
+            file=str(given.get("file", "")),
             runtime=int(given["runtime"]),
             repeats=repeats,
             synchronise=False,
@@ -349,7 +350,7 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
             refill=refill,
         )
         if not plan.runs and number == 1:
-            raise BadInput("Nothing would be measured: set fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
+            raise BadInput("Nothing would be measured: set fio_benchmark_file or fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
         wears = wear_of(plan)
         worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
         return plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wears), worn

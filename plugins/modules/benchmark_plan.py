@@ -25,6 +25,13 @@ options:
     type: list
     elements: dict
     default: []
+  file:
+    description:
+      - The absolute path of a file to measure, instead of O(targets). It stands for one target with this C(file), the C(size) of the suite or else
+        V(1g), and no permission to overwrite data.
+    type: str
+    default: ''
+    version_added: 1.0.0
   suite:
     description: The name of the suite.
     type: str
@@ -224,6 +231,7 @@ def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
         "targets": {"type": "list", "elements": "dict", "default": []},
+        "file": {"type": "str", "default": ""},
         "suite": {"type": "str", "default": "quick"},
         "suites": {"type": "dict", "default": {}},
         "runtime": {"type": "int", "default": 0},

@@ -26,7 +26,7 @@ _LOCALHOST = ["-i", "localhost,", "-c", "local"]
 MISTAKES = {
     "no inventory": ("benchmark", [], {}, "The inventory has no host: give one with -i"),
     "group that is not there": ("benchmark", [*_LOCALHOST, "-e", "storage_hosts=rack9"], {}, "No host of the inventory matches rack9"),
-    "no targets": ("benchmark", _LOCALHOST, {}, "Nothing was measured: no host has fio_benchmark_targets"),
+    "no targets": ("benchmark", _LOCALHOST, {}, "Nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets"),
     "mistyped variable": ("benchmark", _LOCALHOST, {"fio_benchmark_target": [_FILE]}, "did you mean fio_benchmark_targets?"),
     "dictionary as list": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": _FILE}, "fio_benchmark_targets must be a list of dictionaries, for example [{"),
     "text as list": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": "/dev/sda"}, "fio_benchmark_targets must be a list of dictionaries"),
@@ -39,6 +39,13 @@ MISTAKES = {
         _LOCALHOST,
         {"fio_benchmark_targets": [{"file": "/tmp/cachefleet-not-there"}]},
         "Set size on this target, for example size: 1G.",
+    ),
+    "relative path": ("benchmark", _LOCALHOST, {"fio_benchmark_file": "srv/test"}, "fio_benchmark_file is 'srv/test': set the absolute path of a file"),
+    "file and targets": (
+        "benchmark",
+        _LOCALHOST,
+        {"fio_benchmark_file": "/srv/test", "fio_benchmark_targets": [_FILE]},
+        "fio_benchmark_file (/srv/test) and fio_benchmark_targets are both set",
     ),
     "text as number": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": "four"}, "fio_benchmark_repeats must be a whole number"),
     "cell that is not there": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": [_FILE], "fio_benchmark_only": ["x*"]}, "none of its cells is called x*"),

@@ -73,7 +73,15 @@ def test_parallel_hosts_are_aggregated_and_dry_run_writes_nothing(controller):
 
 def test_benchmark_without_targets_fails(controller):
     played = controller.play("benchmark", "here", fio_benchmark_targets=[])
-    assert played.returncode == 2 and "Nothing was measured: no host has fio_benchmark_targets" in " ".join(played.stdout.split()), played.stdout
+    assert played.returncode == 2 and "Nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets" in " ".join(played.stdout.split()), played.stdout
+
+
+def test_smallest_run_measures_a_file(controller):
+    file = controller.folder / "smallest.fio"
+    played = controller.play("benchmark", "here", fio_benchmark_targets=[], fio_benchmark_file=str(file))
+    assert played.returncode == 0, played.stdout
+    assert file.stat().st_size == 1024**3
+    assert json.loads((controller.results / "tested/here/default/write/1/meta.json").read_text())["state"] == "ok"
 
 
 def test_limit_needs_no_localhost(controller):

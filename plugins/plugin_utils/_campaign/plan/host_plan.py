@@ -35,6 +35,7 @@ def host_plan(
     group: str = "",
     repeat: int = 0,
     refill: bool = False,
+    file: str = "",
     claims: bool = False,
 ) -> dict[str, t.Any]:
     """The options and the result are those of the documentation of ``benchmark_plan``.
@@ -43,8 +44,8 @@ def host_plan(
     :raises BadInput: naming the variable that is wrong.
     :raises Refused: if the wear exceeds the budget, and it is no dry run.
     """
-    options = {"runtime": runtime, "repeats": repeats, "repeat": repeat, "refill": refill, "gap": gap, "synchronise": synchronise, "only": only, "group": group}
-    plan = make_plan(suite, suites, targets, **options)
+    passes = {"repeats": repeats, "repeat": repeat, "refill": refill, "gap": gap, "synchronise": synchronise, "group": group}
+    plan = make_plan(suite, suites, targets, runtime=runtime, only=only, file=file, **passes)
     wears = wear_of(plan)
     text = "\n".join([describe_plan(plan, host), *(_claims(plan) if claims and not repeat else [])])
     try:

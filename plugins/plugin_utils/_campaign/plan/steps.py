@@ -219,6 +219,7 @@ def make_plan(
     group: str = "",
     repeat: int = 0,
     refill: bool = False,
+    file: str = "",
 ) -> Plan:
     """Every measurement of one host: the cells of a suite on each target, each as often as it should be repeated.
 
@@ -229,6 +230,7 @@ def make_plan(
     :param only: patterns of the names of cells; the others are left out.
     :param repeat: the only repeat that is measured, for one pass of several; 0 measures all.
     :param refill: run the fills of the suite in every repeat: the cache of the targets was made or changed since.
+    :param file: a file to measure with default options, instead of ``targets``.
     :param group: the array that the host shares with others. A host that shares none does not wait for others where the suite lets hosts be apart.
     :raises BadInput: if the suite, a target or a number is not usable.
     """
@@ -239,7 +241,7 @@ def make_plan(
         raise BadInput("fio_benchmark_only_repeat must be between 0 and 9999; 0 measures all repeats.")
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")
-    places = read_targets(targets, suite)
+    places = read_targets(targets, suite, file)
     groups = [[_run(cell, target, runtime) for cell, target in group] for group in _groups(suite, places)]
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     keeps_order = any(cell.discards for cell in suite.cells)

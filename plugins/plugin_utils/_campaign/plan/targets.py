@@ -27,6 +27,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 ASSUMED_RATE = 3_000_000_000
 ASSUMED_IOPS = 500_000
 
+#: How much of the file of ``fio_benchmark_file`` is used, if the suite sets no size.
+FILE_SIZE = "1g"
+
 #: What the module that measures needs of a target; the rest is for the plan.
 _FOR_THE_HOST = ("device", "file", "allow_data_loss", "identity", "size")
 _FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance", "allow_purge", "purge_method")
@@ -82,11 +85,18 @@ class CampaignTarget:
         return replace(self, given={**self.given, "size": size}, region=size)
 
 
-def read_targets(targets: t.Sequence[t.Any], suite: Suite) -> list[CampaignTarget]:
+def read_targets(targets: t.Sequence[t.Any], suite: Suite, file: str = "") -> list[CampaignTarget]:
     """The targets of one host, each fit for the suite.
 
+    :param file: the path of ``fio_benchmark_file``, which stands for one target without further options.
     :raises BadInput: naming the target and what is wrong with it.
     """
+    if file:
+        if targets:
+            raise BadInput(f"fio_benchmark_file ({file}) and fio_benchmark_targets are both set: set only one of them.")
+        if not PurePosixPath(file).is_absolute():
+            raise BadInput(f"fio_benchmark_file is '{file}': set the absolute path of a file, for example /var/tmp/cachefleet.fio.")
+        return [_target({"file": file, "size": suite.size or FILE_SIZE}, 1, 1, "fio_benchmark_file", suite)]
     read: list[CampaignTarget] = []
     for number, row in enumerate(targets, start=1):
         where = f"fio_benchmark_targets: target {number}"

@@ -88,7 +88,7 @@ def render(
         more = [f"and {len(answer) - _MOST_ANSWERS} more workloads, in the report"] if len(answer) > _MOST_ANSWERS else []
         blocks.append("Answer:\n" + "\n".join(wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more]))
     shown = rows[:most_rows] if most_rows else rows
-    nothing = "Nothing was measured." if notes else "Nothing was planned and nothing was measured: no host has fio_benchmark_targets."
+    nothing = "Nothing was measured." if notes else "Nothing was planned and nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets."
     blocks.append(_table(shown, width) if rows else nothing)
     if len(shown) < len(rows):
         blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"

@@ -46,6 +46,12 @@ def test_target_without_size_uses_that_of_the_suite():
     assert one({"file": "/srv/x", "size": "2g"}, suite).given == {"file": "/srv/x", "size": "2g"}
 
 
+@pytest.mark.parametrize(("size_of_suite", "size"), [(None, "1g"), (32 << 30, 32 << 30)])
+def test_file_alone_is_a_target_without_permission(size_of_suite, size):
+    (target,) = read_targets([], Suite("s", "", (), size=size_of_suite), "/srv/test")
+    assert (target.label, target.is_file, target.given) == ("", True, {"file": "/srv/test", "size": size})
+
+
 def test_targets_are_labelled_by_their_last_path_component():
     assert [target.label for target in read_targets([{"device": "/dev/vg0/scratch"}, {"file": "/srv/x y.bin"}], SUITE)] == ["scratch", "x-y-bin"]
 
@@ -97,6 +103,19 @@ def test_share_of_a_target():
 def test_invalid_target_is_rejected_in_one_sentence(targets, sentence):
     with pytest.raises(BadInput) as caught:
         read_targets(targets, SUITE)
+    assert sentence in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("targets", "file", "sentence"),
+    [
+        ([DISK], "/srv/test", "fio_benchmark_file (/srv/test) and fio_benchmark_targets are both set"),
+        ([], "srv/test", "fio_benchmark_file is 'srv/test': set the absolute path"),
+    ],
+)
+def test_invalid_file_is_rejected_in_one_sentence(targets, file, sentence):
+    with pytest.raises(BadInput) as caught:
+        read_targets(targets, SUITE, file)
     assert sentence in caught.value.message
 
 

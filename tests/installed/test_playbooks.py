@@ -73,7 +73,9 @@ def test_parallel_hosts_are_aggregated_and_dry_run_writes_nothing(controller):
 
 def test_benchmark_without_targets_fails(controller):
     played = controller.play("benchmark", "here", fio_benchmark_targets=[])
-    assert played.returncode == 2 and "Nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets" in " ".join(played.stdout.split()), played.stdout
+    assert played.returncode == 2 and "Nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets" in " ".join(played.stdout.split()), (
+        played.stdout
+    )
 
 
 def test_smallest_run_measures_a_file(controller):

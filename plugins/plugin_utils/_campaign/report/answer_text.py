@@ -47,14 +47,28 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
     ordered = in_order(workloads)
     cells = len({one.question for one in workloads})
     safety = list(dict.fromkeys(_safety(one) for one in ordered))
-    found = _summary(ordered, classes) if len(ordered) > _FEW else []
+    alone = _alone(ordered)
+    found = [f"Only {alone} was measured, so there is nothing to compare it with."] if alone else _summary(ordered, classes) if len(ordered) > _FEW else []
     for one in ordered:
         where = [one.host_class.label] if classes > 1 else []
         where += [workload_name(one)] if cells > 1 else []
-        parts = (_who(one, repeats), _against(one), _left_out(one), _noise(one), _unsafe(one), _safety(one) if len(safety) > 1 or len(ordered) == 1 else "")
+        parts = (
+            f"{_amount(one, one.results[0].value)}." if alone else _who(one, repeats),
+            _against(one),
+            _left_out(one),
+            _noise(one),
+            _unsafe(one),
+            _safety(one) if len(safety) > 1 or len(ordered) == 1 else "",
+        )
         sentences = " ".join(filter(None, parts))
         found.append(f"{', '.join(where)}: {sentences}" if where else sentences)
     return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
+
+
+def _alone(workloads: t.Sequence[WorkloadAnswer]) -> str:
+    """The only variant of several workloads; empty if there are more, or one workload, whose sentence names it."""
+    variants = {result.variant for one in workloads for result in one.results}
+    return variants.pop() if len(variants) == 1 < len(workloads) else ""
 
 
 def in_order(workloads: t.Sequence[WorkloadAnswer]) -> list[WorkloadAnswer]:

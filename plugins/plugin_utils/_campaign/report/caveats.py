@@ -78,7 +78,8 @@ def cpu_sentence(lines: t.Sequence[CpuLine], answer: Answer) -> str:
         return ""
     where = "; ".join(f"{variant} in {listed(sorted(names), 3)}" for variant, names in cells.items())
     count = counted(len(set().union(*cells.values())), "deciding cell")
-    return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there, and the differences larger."
+    larger = ", and the differences larger" if len(answer.variants) > 1 else ""
+    return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there{larger}."
 
 
 def order_sentence(points: t.Sequence[Point], answer: Answer) -> str:

@@ -313,6 +313,9 @@ def test_a_cpu_that_may_have_been_the_limit_is_said_beside_the_answer():
     assert (found.cpu[0].fio, found.cpu[0].busy, found.cpu[0].hosts, found.cpu[0].of) == (95.0, 12.0, ("node1",), 1)
     for said in (page.render(found, "c"), twins.markdown(found).replace("\\", "")):
         assert said.index(found.cpu_note) < said.index("randwrite-4k", said.index(found.cpu_note) + len(found.cpu_note))
+    alone = [one for one in rows if one.variant == "none"]
+    assert found.cpu_note.endswith("The storage may be faster there, and the differences larger.")
+    assert analysed(Rows("c", alone)).cpu_note.endswith("The storage may be faster there.")
     assert analysed(Rows("c", repeated(100))).cpu_note == ""
 
 

@@ -272,6 +272,14 @@ def test_single_variant_is_not_compared():
     assert answered(repeats("before", *SLOW)).sentences[0].startswith("Only before was measured: 150 durable random 4 KiB writes per second.")
 
 
+def test_single_variant_of_several_workloads_is_named_once():
+    cells = ["randwrite-4k-fdatasync", "a", "b", "c"]
+    first, *rest = answered([one for cell in cells for one in repeats("before", *SLOW, cell=cell)]).sentences
+    assert first == "Only before was measured, so there is nothing to compare it with."
+    assert [said for said in rest if said.startswith("a: 150 durable random 4 KiB writes per second.")]
+    assert not [said for said in rest if "before" in said or "shown" in said]
+
+
 def test_many_workloads_start_with_a_summary():
     measured = []
     for number in range(5):

@@ -78,6 +78,16 @@ def test_benchmark_without_targets_fails(controller):
     )
 
 
+def test_last_line_of_stderr_of_a_module_that_died_is_kept(controller):
+    python = controller.folder / "python"
+    python.write_text("#!/bin/sh\necho 'out of memory' >&2\nexit 137\n")
+    python.chmod(0o755)
+    played = controller.play("benchmark", "here", ansible_python_interpreter=str(python))
+    assert played.returncode == 2, played.stdout
+    # In the table of what is not ok.
+    assert re.search(r"missing: [^\n]*The last line of stderr is 'out of memory'\.", " ".join(played.stdout.split())), played.stdout
+
+
 def test_smallest_run_measures_a_file(controller):
     file = controller.folder / "smallest.fio"
     played = controller.play("benchmark", "here", fio_benchmark_targets=[], fio_benchmark_file=str(file))

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import RISKS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 
 #: The states of a host, the most urgent first.
 OUTCOMES = ("refused", "unreachable", "changes", "unchanged", "nothing")
@@ -120,21 +121,15 @@ def read_plans(results: t.Mapping[str, t.Any]) -> list[HostPlan]:
 
 def _read(host: str, result: t.Mapping[str, t.Any]) -> HostPlan:
     if result.get("unreachable"):
-        return HostPlan(host, "unreachable", read_reason(result))
+        return HostPlan(host, "unreachable", failure_reason(result))
     if not result:
         return HostPlan(host, "refused", "no plan was made for this host")
     if not result.get("failed") and result.get("skipped"):
         return HostPlan(host, "nothing")
     steps, pending, undetermined = tuple(_steps(result.get("steps"))), tuple(_texts(result.get("pending"))), _reasons(result)
     outcome = "refused" if result.get("failed") else "changes" if steps or pending or undetermined else "unchanged"
-    reason = read_reason(result) if outcome == "refused" else ""
+    reason = failure_reason(result) if outcome == "refused" else ""
     return HostPlan(host, outcome, reason, steps, pending, undetermined, tuple(_texts(result.get("warnings"))))
-
-
-def read_reason(result: t.Mapping[str, t.Any]) -> str:
-    """The sentence of a failed result."""
-    text = plain(result.get("msg") or "no reason was reported", _LONGEST)
-    return re.sub(r"^Task failed: ", "", text)
 
 
 def _steps(value: t.Any) -> t.Iterator[PlannedStep]:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import alike, read_reason
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import NAMED, NARROWEST, counted_outcomes, wrapped
 
 #: The states of a host, the most urgent first, with the predicate for one host and for several.
@@ -65,9 +66,9 @@ def read_runs(results: t.Mapping[str, t.Any], active: t.Collection[str], *, chec
 def _read(host: str, result: t.Mapping[str, t.Any], *, is_active: bool, check_mode: bool) -> HostRun:
     name = plain(host)
     if result.get("unreachable"):
-        return HostRun(name, "unreachable", read_reason(result))
+        return HostRun(name, "unreachable", failure_reason(result))
     if result.get("failed"):
-        return HostRun(name, "failed", read_reason(result))
+        return HostRun(name, "failed", failure_reason(result))
     if not is_active or not result:
         return HostRun(name, "failed", _LATER)
     if result.get("skipped"):

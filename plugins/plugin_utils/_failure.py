@@ -1,0 +1,32 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""Why a task failed, as one line. Pure."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+
+_LONGEST, _LONGEST_LINE = 1000, 200
+
+#: Where a result has the error output of a module that ended without an answer, or of a command; the output of a terminal is in stdout.
+_ERROR_OUTPUTS = ("module_stderr", "stderr", "module_stdout")
+
+
+def failure_reason(result: t.Mapping[str, t.Any]) -> str:
+    """The message of a failed task or of an unreachable host, and the last line of stderr if that is not part of the message.
+
+    Modules of this collection report stderr in their message. It is missing where a module ended without an answer: its process was
+    killed, or the host has no such Python.
+    """
+    message = re.sub(r"^Task failed: ", "", plain(result.get("msg") or "no reason was reported", _LONGEST))
+    lines = (str(result.get(key) or "").strip().splitlines()[-1:] for key in _ERROR_OUTPUTS)
+    last = next((plain(line[0], _LONGEST_LINE) for line in lines if line), "")
+    return message if not last or last in message else f"{message.rstrip('.')}. The last line of stderr is '{last}'."

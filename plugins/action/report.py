@@ -66,7 +66,7 @@ class ActionModule(ActionBase):
             found, missing = self._analysis(path, wanted, fleet)
             # One baseline for all that is printed.
             baseline = options["baseline"] or (found.answer.baseline if found is not None else "")
-            seen = self._hosts(path, baseline) if fleet is None else fleet
+            seen = self._hosts(path, baseline, wanted.ignore) if fleet is None else fleet
             result = self._print(seen, notes, found, options["rows"])
             # Of nothing there is no report.
             if missing is not None and options["files"] and seen.campaign.cells:
@@ -97,17 +97,17 @@ class ActionModule(ActionBase):
             return None
         try:
             made = ingest(path)
-            fleet = overview.overview_of_tables(path, made.campaign, wanted.baseline, made.problems, wanted.host_class)
+            fleet = overview.overview_of_tables(path, made.campaign, wanted.baseline, made.problems, wanted.host_class, wanted.ignore)
         except LibraryMissing:
             return None
         _require_variant(fleet.campaign, wanted.baseline)
         return fleet
 
-    def _hosts(self, path: Path, baseline: str) -> overview.Overview:
+    def _hosts(self, path: Path, baseline: str, ignore: t.Collection[str]) -> overview.Overview:
         """Every host, from its files."""
         campaign = store.load_campaign(path, contents=True)
         _require_variant(campaign, baseline)
-        return overview.overview_of_files(campaign, baseline)
+        return overview.overview_of_files(campaign, baseline, ignore)
 
     def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None, rows: int) -> dict[str, t.Any]:
         answer = [*found.answer.sentences, *filter(None, (found.order_note, found.cpu_note))] if found is not None else []

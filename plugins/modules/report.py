@@ -178,7 +178,10 @@ rows:
   elements: dict
   returned: success
 ratios:
-  description: One entry per row of a variant other than the baseline. With more than 20 hosts one per cell and direction.
+  description:
+    - One entry per row of a variant other than the baseline. With more than 20 hosts one per cell and direction.
+    - C(ratio) is that of the IOPS, the median of the ratios of each repeat to each repeat of the baseline. C(note) contains what it shows, with
+      its interval, or why the two cannot be compared.
   type: list
   elements: dict
   returned: success

@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
     safety_by_variant,
     safety_of,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing, pair, values_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
@@ -170,7 +170,7 @@ def answer_of(
     names = rows.variants
     base = baseline or (names[0] if names else "")
     questions, excluded = questions_of(points, decide_by, doubtful)
-    keys = [key for key in KEYS_OF_VARIANTS if key not in ignore]
+    keys = keys_without(ignore)
     runs: dict[tuple[str, str], dict[str, dict[str, list[Measurement]]]] = {}
     for one in points:
         runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
@@ -82,7 +82,7 @@ def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Se
         model = models[key_of(one)]
         groups.setdefault((one.cell, one.direction, model), {}).setdefault(one.variant, []).append(one)
         hosts.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
-    keys = [key for key in KEYS_OF_VARIANTS if key not in ignore]
+    keys = keys_without(ignore)
     compare = _Comparisons(answer, keys)
     for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (natural(item[0][0]), *item[0][1:])):
         line = []

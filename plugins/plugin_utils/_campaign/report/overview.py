@@ -22,12 +22,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, ratios_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, claim_of, ratios_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
@@ -66,11 +66,14 @@ class Overview:
     points: list[Point] | None = None
 
 
-def overview_of_files(campaign: Campaign, baseline: str = "") -> Overview:
-    """Every host, from the files of a campaign."""
+def overview_of_files(campaign: Campaign, baseline: str = "", ignore: t.Collection[str] = ()) -> Overview:
+    """Every host, from the files of a campaign.
+
+    :param ignore: what may differ between variants.
+    """
     files = CampaignFiles(campaign)
     rows = _ordered(rows_of(files.measurements), campaign.variants)
-    ratios = ratios_of(campaign.variants, rows, files.measurements, baseline)
+    ratios = ratios_of(campaign.variants, rows, files.measurements, baseline, ignore)
     aggregates = aggregates_of(files)
     rows += aggregate.rows_of(aggregates)
     answers, answered = answers_of(campaign)
@@ -85,11 +88,19 @@ def _ordered(rows: t.Iterable[Row], variants: t.Sequence[str]) -> list[Row]:
     return sorted(rows, key=lambda row: (natural(row.host), variants.index(row.variant), natural(row.cell)))
 
 
-def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.Sequence[str] = (), facts: t.Sequence[str] = USUAL_FACTS) -> Overview:
+def overview_of_tables(
+    folder: Path,
+    name: str,
+    baseline: str = "",
+    problems: t.Sequence[str] = (),
+    facts: t.Sequence[str] = USUAL_FACTS,
+    ignore: t.Collection[str] = (),
+) -> Overview:
     """All hosts together, from the tables of a campaign.
 
     :param problems: what was left out when the tables were made.
     :param facts: what distinguishes classes of hosts.
+    :param ignore: what may differ between variants.
     :raises ResultsError: if there are no tables.
     """
     with open_tables(folder) as database:
@@ -102,7 +113,7 @@ def overview_of_tables(folder: Path, name: str, baseline: str = "", problems: t.
     aggregates = [one for one in read.aggregates if not one.host]
     rows = [*aggregate.rows_of(aggregates), *_median_rows(points)]
     rows.sort(key=lambda row: (variants.index(row.variant), natural(row.cell), row.direction))
-    ratios = _ratios(points, baseline or (variants[0] if variants else ""))
+    ratios = _ratios(points, baseline or (variants[0] if variants else ""), ignore)
     campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
     sums = [one.to_brief_dict() for one in aggregates]
     return Overview(campaign, rows, rows, ratios, aggregates, sums, _notes(aggregates, read), [], read, every)
@@ -146,7 +157,7 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
         )
 
 
-def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
+def _ratios(points: t.Sequence[Point], base: str, ignore: t.Collection[str] = ()) -> list[Ratio]:
     """Each variant against the baseline over the fleet, hosts paired with themselves, where their measurements are comparable."""
     cells = _by_cell(points)
     found = []
@@ -155,16 +166,10 @@ def _ratios(points: t.Sequence[Point], base: str) -> list[Ratio]:
         new = {one.host: one.runs for one in here if one.host in old}
         if variant == base or not new:
             continue
-        both = pair(METRICS["iops"], old, new, KEYS_OF_VARIANTS)
-        note = f"not comparable: {both.reason}" if both.comparison is None else _note(both.comparison)
+        both = pair(METRICS["iops"], old, new, keys_without(ignore))
+        note = f"not comparable: {both.reason}" if both.comparison is None else claim_of(both.comparison)
         found.append(Ratio(counted(len(new), "host"), cell, direction, base, variant, both.ratio, note))
     return found
-
-
-def _note(overall: t.Any) -> str:
-    sentence = overall.verdict.replace("_", " ")
-    between = f", {overall.interval.confidence:.1%} between {times(overall.interval.low)} and {times(overall.interval.high)}" if overall.interval else ""
-    return sentence + between
 
 
 def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:

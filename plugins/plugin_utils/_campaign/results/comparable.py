@@ -51,6 +51,11 @@ _OF_A_VARIANT = frozenset({"model", "firmware", "stack_sha256"})
 KEYS_OF_VARIANTS = tuple(key for key in KEYS if key not in _OF_A_VARIANT)
 
 
+def keys_without(ignore: t.Collection[str]) -> list[str]:
+    """What must be equal in two variants, except what the user ignores."""
+    return [key for key in KEYS_OF_VARIANTS if key not in ignore]
+
+
 def read_ignored(ignore: t.Sequence[str]) -> tuple[str, ...]:
     """:raises BadInput: for what is not compared anyway."""
     unknown = sorted(set(ignore) - set(KEYS))

@@ -5,26 +5,32 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""The comparison of two variants on one host: ratios of the medians of their repeats, where the two are comparable. Pure."""
+"""The comparison of variants on one host, as the terminal shows it: ratios of their repeats, and what they show. Pure."""
 
 from __future__ import annotations
 
+import math
+import statistics
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, differences
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, differences, keys_without
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
 
 @dataclass(frozen=True)
 class Ratio:
     """One point of one host in one variant against the baseline.
 
-    :param ratio: median IOPS against the baseline's; ``None`` if not comparable, and ``note`` is why.
+    :param ratio: of IOPS, the median of the ratios of each repeat to each of the baseline, as in all comparisons (:mod:`two_variants`); ``None`` if
+        not comparable, and ``note`` is why.
     """
 
     host: str
@@ -40,14 +46,18 @@ class Ratio:
         return dict(vars(self))
 
 
-def ratios_of(variants: t.Sequence[str], rows: t.Sequence[Row], measurements: t.Iterable[Measurement], baseline: str = "") -> list[Ratio]:
+def ratios_of(
+    variants: t.Sequence[str], rows: t.Sequence[Row], measurements: t.Iterable[Measurement], baseline: str = "", ignore: t.Collection[str] = ()
+) -> list[Ratio]:
     """Every other variant against the baseline (the first one planned unless named), host by host, cell by cell.
 
     :param measurements: those of the rows.
+    :param ignore: what may differ between variants, of ``KEYS_OF_VARIANTS``.
     """
     if len(variants) < 2:
         return []
     base = baseline or variants[0]
+    keys = keys_without(ignore)
     runs: dict[tuple[str, str, str], list[Measurement]] = {}
     for one in measurements:
         if one.measured:
@@ -58,22 +68,44 @@ def ratios_of(variants: t.Sequence[str], rows: t.Sequence[Row], measurements: t.
         if row.variant == base or not row.direction:
             continue
         first = by_point.get((row.host, base, row.cell, row.direction))
-        sides = (runs.get((row.host, variant, row.cell), []) for variant in (base, row.variant))
-        ratios.append(_ratio(row, first, base, differences(*sides, KEYS_OF_VARIANTS)))
+        sides = tuple(runs.get((row.host, variant, row.cell), []) for variant in (base, row.variant))
+        ratios.append(Ratio(row.host, row.cell, row.direction, base, row.variant, *_compared(row, first, base, sides, keys)))
     return ratios
 
 
-def _ratio(row: Row, first: Row | None, base: str, different: t.Sequence[str]) -> Ratio:
-    def sentence(ratio: float | None, note: str) -> Ratio:
-        return Ratio(row.host, row.cell, row.direction, base, row.variant, ratio, note)
-
+def _compared(row: Row, first: Row | None, base: str, sides: tuple[list[Measurement], ...], keys: t.Sequence[str]) -> tuple[float | None, str]:
+    """The ratio, and what it shows or why there is none."""
     if first is None or not first.iops or row.iops is None:
-        without = base if first is None or not first.iops else row.variant
-        return sentence(None, f"no number of {without}")
+        return None, f"no number of {base if first is None or not first.iops else row.variant}"
+    different = differences(*sides, keys)
     if different:
-        return sentence(None, "not comparable: " + "; ".join(different))
+        return None, "not comparable: " + "; ".join(different)
     counts = f"{first.runs} and {row.runs} repeats"
     if min(first.runs, row.runs) < FEWEST_REPEATS:
-        return sentence(row.iops / first.iops, f"{counts}: fewer than {FEWEST_REPEATS}, no significance claimed")
-    apart = max(first.iops_of_runs) < min(row.iops_of_runs) or max(row.iops_of_runs) < min(first.iops_of_runs)
-    return sentence(row.iops / first.iops, f"{counts}, " + ("no value of one is among the other's" if apart else "their values overlap"))
+        return _median_ratio(first, row), f"{counts}: fewer than {FEWEST_REPEATS}, no significance claimed"
+    old, new = ({row.host: [one for one in side if one.direction == row.direction]} for side in sides)
+    try:
+        both = pair(METRICS["iops"], old, new, keys)
+    except LibraryMissing:
+        return _median_ratio(first, row), f"{counts}: no significance claimed, because numpy and scipy are not installed"
+    return (None, f"not comparable: {both.reason}") if both.comparison is None else (both.ratio, claim_of(both.comparison))
+
+
+def _median_ratio(first: Row, row: Row) -> float | None:
+    """As :mod:`two_variants` estimates it, without its libraries; ``None`` if a repeat measured 0."""
+    values = (*first.iops_of_runs, *row.iops_of_runs)
+    if min(values) <= 0:
+        return None
+    return math.exp(statistics.median(math.log(new / old) for old in first.iops_of_runs for new in row.iops_of_runs))
+
+
+def claim_of(comparison: Comparison) -> str:
+    """``better, 97.1% between 1.31x and 1.62x``."""
+    found = comparison.interval
+    between = f", {found.confidence:.1%} between {format_ratio(found.low)} and {format_ratio(found.high)}" if found else ""
+    return comparison.verdict.replace("_", " ") + between
+
+
+def format_ratio(ratio: float) -> str:
+    """``0.97x``, ``12.3x``."""
+    return f"{ratio:.2f}x" if ratio < 9.995 else f"{ratio:.1f}x"

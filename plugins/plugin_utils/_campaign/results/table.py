@@ -19,7 +19,7 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, SWEEP_FOLDER, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, format_ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
@@ -245,19 +245,13 @@ def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
             plain(ratio.host),
             plain(ratio.cell) + (f" ({ratio.direction})" if _identity(ratio) in mixed else ""),
             plain(ratio.variant),
-            _format_ratio(ratio.ratio),
+            _NOTHING if ratio.ratio is None else format_ratio(ratio.ratio),
             plain(ratio.note, 1000),
         ]
         for ratio in ratios
     ]
-    title = f"IOPS against variant {plain(ratios[0].baseline)} (ratio of the medians)"
+    title = f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)"
     return title + "\n" + _laid_out(("HOST", "CELL", "VARIANT", "RATIO", "NOTE"), lines, width)
-
-
-def _format_ratio(ratio: float | None) -> str:
-    if ratio is None:
-        return _NOTHING
-    return f"{ratio:.2f}x" if ratio < 9.995 else f"{ratio:.1f}x"
 
 
 def _aligned(columns: t.Mapping[str, t.Sequence[str]], width: int, headings: t.Sequence[str] | None = None) -> str:

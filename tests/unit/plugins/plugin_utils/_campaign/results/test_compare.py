@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
@@ -138,11 +139,27 @@ def test_few_repeats_give_a_ratio_without_a_claim():
     assert ratio.note == "1 and 1 repeats: fewer than 4, no significance claimed"
 
 
-@pytest.mark.parametrize(("other", "words"), [(1000.0, "no value of one is among the other's"), (100.0, "their values overlap")])
-def test_enough_repeats_report_whether_values_overlap(other, words):
+@pytest.mark.parametrize(
+    ("other", "ratio", "claim"),
+    [(1000.0, 9.78, "better, 97.1% between 9.62x and 9.94x"), (100.0, 1.0, "same, 97.1% between 0.97x and 1.03x")],
+)
+def test_enough_repeats_are_judged_as_in_the_report(other, ratio, claim):
+    pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
+    # Of four repeats on a side the interval goes from the least ratio, 1001 / 104, to the greatest, 1004 / 101.
     runs = [record(100.0 + number, repeat=number) for number in range(1, 5)]
     runs += [record(other + number, repeat=number, variant="after") for number in range(1, 5)]
-    assert only_ratio(*runs).note == f"4 and 4 repeats, {words}"
+    found = only_ratio(*runs)
+    assert (pytest.approx(found.ratio, abs=0.01), found.note) == (ratio, claim)
+
+
+def test_without_libraries_nothing_is_claimed(monkeypatch):
+    def missing(*_arguments):
+        raise LibraryMissing("no numpy")
+
+    monkeypatch.setattr(compare, "pair", missing)
+    runs = [record(100.0 * factor, repeat=number, variant=variant) for variant, factor in (("before", 1), ("after", 2)) for number in range(1, 5)]
+    found = only_ratio(*runs)
+    assert (found.ratio, found.note) == (pytest.approx(2.0), "4 and 4 repeats: no significance claimed, because numpy and scipy are not installed")
 
 
 @pytest.mark.parametrize(

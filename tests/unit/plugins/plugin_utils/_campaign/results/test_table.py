@@ -53,7 +53,7 @@ node1  after    randwrite-4k-fdatasync  1840  7.54  800 us*  5.00 ms*  90.2 ms* 
 node2  before   randwrite-4k-bound         -  -       -      -          -         0/1       -  missing  -
 * latency of the sync that makes the write durable, not of the write
 
-IOPS against variant before (ratio of the medians)
+IOPS against variant before (median ratio of the repeats)
 HOST   CELL                    VARIANT  RATIO  NOTE
 node1  randwrite-4k-fdatasync  after    12.0x  2 and 1 repeats: fewer than 4, no significance claimed
 

@@ -24,8 +24,12 @@ def failure_reason(result: t.Mapping[str, t.Any]) -> str:
     """The message of a failed task or of an unreachable host, and the last line of stderr if that is not part of the message.
 
     Modules of this collection report stderr in their message. It is missing where a module ended without an answer: its process was
-    killed, or the host has no such Python.
+    killed, or the host has no such Python. Of a loop it is the reason of the first item that failed, because the loop only has "One or more items failed".
     """
+    items = result.get("results")
+    for item in items if isinstance(items, list) else ():
+        if isinstance(item, t.Mapping) and (item.get("failed") or item.get("unreachable")):
+            return failure_reason({**item, "results": None})
     message = re.sub(r"^Task failed: ", "", plain(result.get("msg") or "no reason was reported", _LONGEST))
     lines = (str(result.get(key) or "").strip().splitlines()[-1:] for key in _ERROR_OUTPUTS)
     last = next((plain(line[0], _LONGEST_LINE) for line in lines if line), "")

@@ -32,6 +32,11 @@ failure_reason = FilterModule().filters()["failure_reason"]
         ),
         ({"msg": "lvs failed: no such group", "stderr": "x\nno such group"}, "lvs failed: no such group"),
         ({"msg": "non-zero return code", "stderr": "\x1b[31mbad\x1b[0m\x07 disk"}, "non-zero return code. The last line of stderr is 'bad disk'."),
+        (
+            {"msg": "One or more items failed", "results": [{"msg": "ok"}, {"failed": True, "msg": "/dev/sdb is mounted."}, {"failed": True, "msg": "no"}]},
+            "/dev/sdb is mounted.",
+        ),
+        ({"msg": "all failed", "results": ["x", None, {"failed": False, "msg": "fine"}]}, "all failed"),
     ],
 )
 def test_reason_is_one_line(result, reason):

@@ -163,6 +163,8 @@ def render(a: Analysis, folder: str) -> str:
         measuring_notes=commands.measuring_notes(a),
         variant_line=conditions.variant_line,
         has_classes=len({one.host_class.label for one in a.answer.workloads}) > 1,
+        is_compared=len(a.variants) > 1,
+        has_levels=any(trace.get("name") == run_charts.LEVELS for chart in drawn.series for trace in chart.data),
         badges={safety.KEEPS: "durable", safety.LOSES: "at_risk", safety.UNKNOWN: "unknown"},
         safety_words={safety.KEEPS: "survives", safety.LOSES: "can lose data", safety.UNKNOWN: "unknown"},
         **{name: getattr(answer_text, name) for name in ("noun", "value_of", "workload_name")},

@@ -15,6 +15,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, chart_text, layout_of, line_of, mark_of, rounded, style_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, range_sentence, series_sentence
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rounds import RoundsRun
@@ -34,6 +35,7 @@ _END = 0.1
 
 #: Levels are drawn in the colour of the text, which is that of no variant; the page replaces it.
 INK = "#000000"
+LEVELS = "levels found"
 
 
 def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Chart:
@@ -63,8 +65,11 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
     first = cells[0]
     ends = [(band.variant, *_ends(band.middle)) for band in cells if band.middle]
     moved = max(ends, key=lambda one: abs(math.log(max(one[2], 1e-9) / max(one[1], 1e-9))), default=None)
+    longest = max(len(band.middle) for band in cells)
     if moved is None:
         sentence = "no numbers"
+    elif longest < FEWEST:
+        sentence = f"too short to say: {longest} s of at least {FEWEST} s"
     elif abs(moved[2] / max(moved[1], 1e-9) - 1) < _NOTICED:
         sentence = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
     else:
@@ -86,7 +91,8 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     blocks = [values[start : start + width] for start in range(0, len(values), width)]
     x = [rounded(start + width / 2 if width > 1 else start) for start in range(0, len(values), width)]
     style = style_of(variants, one.series.variant)
-    shown = {"type": "scatter", "mode": "lines", "x": x}
+    # A line of one point cannot be seen.
+    shown = {"type": "scatter", "mode": "lines" if len(x) > 1 else "markers", "x": x}
     mean = [rounded(sum(block) / len(block)) for block in blocks]
     data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": "IOPS", "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
     if width > 1:
@@ -97,7 +103,8 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     levels = one.finding.levels
     steps_x = [edge for level in levels for edge in (rounded(level.start), rounded(level.end), None)]
     steps_y = [edge for level in levels for edge in (rounded(level.mean), rounded(level.mean), None)]
-    data.append({**shown, "x": steps_x, "y": steps_y, "name": "levels found", "line": {"width": 2.5, "color": INK}})
+    if levels:
+        data.append({**shown, "mode": "lines", "x": steps_x, "y": steps_y, "name": LEVELS, "line": {"width": 2.5, "color": INK}})
     layout = layout_of("time since the start (s)", "IOPS (1/s)")
     layout["yaxis"]["rangemode"] = "tozero"
     if one.finding.change is not None:

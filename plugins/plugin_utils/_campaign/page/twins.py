@@ -114,7 +114,9 @@ def _answer(a: Analysis) -> list[str]:
         "power failure",
         "device loss",
     ]
-    lines = _table(heads, _results(a))
+    compared = heads[4:8]
+    places = [place for place, head in enumerate(heads) if len(a.variants) > 1 or head not in compared]
+    lines = _table([heads[place] for place in places], ([row[place] for place in places] for row in _results(a)))
     if a.answer.excluded:
         lines += ["", "Not deciding:", "", *(f"- {escaped(f'{one.cell} ({one.direction}): {one.reason}')}" for one in a.answer.excluded)]
     return lines

@@ -36,7 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import Job
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
@@ -260,6 +260,19 @@ def test_a_short_series_is_too_short_to_say_and_that_is_the_heading():
     assert headings.titles_of(found)["series"] == "Along the run: 1 too short to say"
     assert page.drawn_of(found).series[0].title.startswith("too short to say: 8 s of at least 10 s: node1")
     assert "1 too short to say." in page.render(found, "c")
+
+
+def test_one_second_of_one_variant_claims_nothing_and_can_be_seen():
+    short = Series("node1", "none", "randwrite-4k", 1, "write", [5.0], [1e6])
+    band = Band("none", "randwrite-4k", "write", 1, [0.5], [5.0], [5.0], [5.0])
+    found = analysed(Rows("c", [measurement()]), [short], [band])
+    drawn = page.drawn_of(found)
+    assert drawn.bands.first.title == "randwrite-4k (write): too short to say: 1 s of at least 10 s"
+    [chart] = drawn.series
+    assert [trace["mode"] for trace in chart.data] == ["markers"]
+    html, markdown = page.render(found, "c"), twins.markdown(found)
+    assert "1 series was analysed one by one" in html and "Black lines" not in html
+    assert "against none" not in html and "against none" not in markdown and "what is claimed" not in html
 
 
 def test_a_steady_series_has_its_range_and_levels_in_ink(six):

@@ -8,12 +8,14 @@
 """Rows on their way into one file of Parquet.
 
 They go to DuckDB as JSON of known structure, a series as one list for each of its columns: many times faster than row by row. No value
-becomes part of SQL.
+becomes part of SQL, except the names of a series, as far as they have no character that means anything in SQL: they are an enumeration, whose
+dictionary DuckDB writes as it is. Of texts it would compute one from each row of the series, which took half of the time.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
@@ -27,6 +29,11 @@ if t.TYPE_CHECKING:
 #: Values that are in memory as objects of Python; what is more waits in a table of the database.
 _MOST = 500_000
 
+#: Rows of a series from which on an enumeration saves more than it costs.
+_LONG = 100
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}\Z")
+
 
 class Batch:
     """The rows of one table of one host."""
@@ -38,7 +45,6 @@ class Batch:
         self._values = 0
         self._waiting = False
         self._first = table.series[0].name if table.series else ""
-        self._select = _select(table)
 
     def __bool__(self) -> bool:
         return bool(self._rows) or self._waiting
@@ -64,7 +70,7 @@ class Batch:
             self._wait()
             self.database.execute(f"COPY {self.table.name} TO {literal(str(path))} ({options})")
         else:
-            self._execute(f"COPY ({self._select}) TO {literal(str(path))} ({options})")
+            self._execute(f"COPY ({_select(self.table, self._enumerations())}) TO {literal(str(path))} ({options})")
 
     def _wait(self) -> None:
         if not self._waiting:
@@ -72,18 +78,28 @@ class Batch:
             self.database.execute(f"CREATE OR REPLACE TABLE {self.table.name} ({columns})")
         self._waiting = True
         if self._rows:
-            self._execute(f"INSERT INTO {self.table.name} {self._select}")
+            self._execute(f"INSERT INTO {self.table.name} {_select(self.table, {})}")
         self._rows = []
         self._values = 0
+
+    def _enumerations(self) -> dict[str, str]:
+        """The types of columns whose value is repeated in each row of a series."""
+        length = self._values / len(self.table.series) / len(self._rows) if self.table.series else 0
+        names = [column.name for column in self.table.key if column.type == "VARCHAR"] if length >= _LONG else []
+        values = {name: sorted({row[name] for row in self._rows if row[name] is not None}) for name in names}
+        return {name: f"ENUM({', '.join(map(literal, found))})" for name, found in values.items() if found and all(map(_PLAIN.match, found))}
 
     def _execute(self, statement: str) -> None:
         # What is not a number in an array becomes null here, and NULL in the table.
         self.database.execute(statement, [faster_json.dumps(self._rows)])
 
 
-def _select(table: Table) -> str:
+def _select(table: Table, enumerations: t.Mapping[str, str]) -> str:
+    """:param enumerations: types of columns of the key instead of text."""
     structure: dict[str, t.Any] = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
     structure.update({column.name: [column.type] for column in table.series})
-    keys = [f"r.{column.name} AS {column.name}" for column in table.key]
-    series = [f"unnest(r.{column.name}) AS {column.name}" for column in table.series]
-    return f"SELECT {', '.join([*keys, *series])} FROM (SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
+    keys = [f"r.{one.name}::{enumerations[one.name]} AS {one.name}" if one.name in enumerations else f"r.{one.name} AS {one.name}" for one in table.key]
+    rows = f"SELECT {', '.join([*keys, *(f'r.{column.name} AS {column.name}' for column in table.series)])}"
+    series = [f"unnest({column.name}) AS {column.name}" for column in table.series]
+    read = f"{rows} FROM (SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
+    return f"SELECT {', '.join([*(column.name for column in table.key), *series])} FROM ({read})" if series else read

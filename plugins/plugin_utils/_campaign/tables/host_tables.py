@@ -152,7 +152,8 @@ class HostWriter:
         draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
         try:
             words = ", ".join(f"{key}: {literal(value)}" for key, value in metadata.items())
-            options = f"FORMAT parquet, COMPRESSION zstd, KV_METADATA {{{words}}}"
+            # A file is of one host, and read whole or not at all: an eighth of it would be Bloom filters.
+            options = f"FORMAT parquet, COMPRESSION zstd, WRITE_BLOOM_FILTER false, KV_METADATA {{{words}}}"
             batch.copy_to(draft, options)
             os.replace(draft, path)
         except duckdb.Error as error:

@@ -12,6 +12,7 @@ import hashlib
 import json
 import shutil
 
+import duckdb
 import polars
 import pytest
 
@@ -20,9 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import out
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import seconds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import host_digest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, Table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
@@ -436,6 +439,20 @@ def test_campaigns_are_selected_by_pattern(made, tmp_path, ask):
     for name in ("a", "b"):
         ingest(write_campaign(tmp_path / name, 1, cells=1, seconds=2, campaign=name), workers=1)
     assert ask(f"{tmp_path}/*", "SELECT DISTINCT campaign FROM cells ORDER BY 1") == [("a",), ("b",)]
+
+
+@pytest.mark.parametrize("names", [("a-1", "b:2"), ("it's", "b"), ("x'::VARCHAR); --", None), ("ä", "\x00"), (None, None)])
+@pytest.mark.parametrize("length", [1, 500])
+def test_names_of_long_series_are_text(tmp_path, names, length):
+    """Those of a long series are written as an enumeration, unless they have a character that means something in SQL."""
+    table = Table("t", "", (Column("name", "VARCHAR", ""), Column("repeat", "INTEGER", "")), (Column("bin", "BIGINT", ""),))
+    with duckdb.connect() as database:
+        batch = Batch(database, table)
+        batch.add({"name": name, "repeat": number, "bin": list(range(length))} for number, name in enumerate(names))
+        batch.copy_to(tmp_path / "t.parquet", "FORMAT parquet")
+        read = f"FROM '{tmp_path}/t.parquet'"
+        assert database.execute(f"SELECT DISTINCT repeat, name {read} ORDER BY repeat").fetchall() == list(enumerate(names))
+        assert database.execute(f"SELECT count(*), max(bin), any_value(typeof(name)) {read}").fetchone() == (2 * length, length - 1, "VARCHAR")
 
 
 def test_missing_tables_are_reported_with_the_command(tmp_path):

@@ -49,7 +49,10 @@ def test_a_converged_host_has_one_call_in_at_most_six_tasks():
 def test_failures_outside_of_the_call_replace_its_result_for_the_summary():
     for block in (tasks_of("main")[0], *tasks_of("pending")):
         (failure,) = block["rescue"]
-        assert failure["register"] == "__cache_layers_result" and "ansible_failed_result | cachefleet.storage.failure_reason" in failure["ansible.builtin.fail"]["msg"]
+        assert (
+            failure["register"] == "__cache_layers_result"
+            and "ansible_failed_result | cachefleet.storage.failure_reason" in failure["ansible.builtin.fail"]["msg"]
+        )
 
 
 def test_every_variable_of_the_roles_reaches_the_call_and_none_is_invented():

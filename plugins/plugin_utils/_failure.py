@@ -16,8 +16,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 
 _LONGEST, _LONGEST_LINE = 1000, 200
 
-#: Where a result has the error output of a module that ended without an answer, or of a command; the output of a terminal is in stdout.
-_ERROR_OUTPUTS = ("module_stderr", "stderr", "module_stdout")
+#: Where a result has what a module that ended without an answer, or a command, has written last. With a terminal stdout has both outputs.
+_OUTPUTS = {"module_stderr": "stderr", "stderr": "stderr", "module_stdout": "the output"}
 
 
 def failure_reason(result: t.Mapping[str, t.Any]) -> str:
@@ -31,6 +31,9 @@ def failure_reason(result: t.Mapping[str, t.Any]) -> str:
         if isinstance(item, t.Mapping) and (item.get("failed") or item.get("unreachable")):
             return failure_reason({**item, "results": None})
     message = re.sub(r"^Task failed: ", "", plain(result.get("msg") or "no reason was reported", _LONGEST))
-    lines = (str(result.get(key) or "").strip().splitlines()[-1:] for key in _ERROR_OUTPUTS)
-    last = next((plain(line[0], _LONGEST_LINE) for line in lines if line), "")
-    return message if not last or last in message else f"{message.rstrip('.')}. The last line of stderr is '{last}'."
+    for key, output in _OUTPUTS.items():
+        lines = str(result.get(key) or "").strip().splitlines()
+        if lines:
+            last = plain(lines[-1], _LONGEST_LINE)
+            return message if last in message else f"{message.rstrip('.')}. The last line of {output} is '{last}'."
+    return message

@@ -90,6 +90,11 @@ def test_last_line_of_stderr_of_a_module_that_died_is_kept(controller):
 
 def test_smallest_run_measures_a_file(controller):
     file = controller.folder / "smallest.fio"
+    file.write_text("precious")
+    refused = controller.play("benchmark", "here", fio_benchmark_targets=[], fio_benchmark_file=str(file))
+    assert refused.returncode == 2 and f"fio will not write to {file}" in " ".join(refused.stdout.split()), refused.stdout
+    assert file.read_text() == "precious"
+    file.unlink()
     played = controller.play("benchmark", "here", fio_benchmark_targets=[], fio_benchmark_file=str(file))
     assert played.returncode == 0, played.stdout
     assert file.stat().st_size == 1024**3

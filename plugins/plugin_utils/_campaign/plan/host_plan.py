@@ -44,8 +44,20 @@ def host_plan(
     :raises BadInput: naming the variable that is wrong.
     :raises Refused: if the wear exceeds the budget, and it is no dry run.
     """
-    passes = {"repeats": repeats, "repeat": repeat, "refill": refill, "gap": gap, "synchronise": synchronise, "group": group}
-    plan = make_plan(suite, suites, targets, runtime=runtime, only=only, file=file, **passes)
+    plan = make_plan(
+        suite,
+        suites,
+        targets,
+        runtime=runtime,
+        repeats=repeats,
+        synchronise=synchronise,
+        gap=gap,
+        only=only,
+        group=group,
+        repeat=repeat,
+        refill=refill,
+        file=file,
+    )
     wears = wear_of(plan)
     text = "\n".join([describe_plan(plan, host), *(_claims(plan) if claims and not repeat else [])])
     try:

@@ -80,6 +80,8 @@ def _compared(row: Row, first: Row | None, base: str, sides: tuple[list[Measurem
     different = differences(*sides, keys)
     if different:
         return None, "not comparable: " + "; ".join(different)
+    if min(*first.iops_of_runs, *row.iops_of_runs) <= 0:
+        return None, "not comparable: a repeat measured 0, of which there is no ratio"
     counts = f"{first.runs} and {row.runs} repeats"
     if min(first.runs, row.runs) < FEWEST_REPEATS:
         return _median_ratio(first, row), f"{counts}: fewer than {FEWEST_REPEATS}, no significance claimed"
@@ -91,16 +93,15 @@ def _compared(row: Row, first: Row | None, base: str, sides: tuple[list[Measurem
     return (None, f"not comparable: {both.reason}") if both.comparison is None else (both.ratio, claim_of(both.comparison))
 
 
-def _median_ratio(first: Row, row: Row) -> float | None:
-    """As :mod:`two_variants` estimates it, without its libraries; ``None`` if a repeat measured 0."""
-    values = (*first.iops_of_runs, *row.iops_of_runs)
-    if min(values) <= 0:
-        return None
+def _median_ratio(first: Row, row: Row) -> float:
+    """As :mod:`two_variants` estimates it, without its libraries, of repeats above 0."""
     return math.exp(statistics.median(math.log(new / old) for old in first.iops_of_runs for new in row.iops_of_runs))
 
 
 def claim_of(comparison: Comparison) -> str:
-    """``better, 97.1% between 1.31x and 1.62x``."""
+    """``better, 97.1% between 1.31x and 1.62x``; why there is no ratio."""
+    if comparison.verdict == "not_comparable":
+        return f"not comparable: {comparison.reason}"
     found = comparison.interval
     between = f", {found.confidence:.1%} between {format_ratio(found.low)} and {format_ratio(found.high)}" if found else ""
     return comparison.verdict.replace("_", " ") + between

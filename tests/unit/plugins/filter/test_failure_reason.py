@@ -28,7 +28,7 @@ failure_reason = FilterModule().filters()["failure_reason"]
         # With become and a terminal both outputs are one.
         (
             {"msg": "no JSON", "module_stderr": "", "module_stdout": "bash: python3: not found\r\n"},
-            "no JSON. The last line of stderr is 'bash: python3: not found'.",
+            "no JSON. The last line of the output is 'bash: python3: not found'.",
         ),
         ({"msg": "lvs failed: no such group", "stderr": "x\nno such group"}, "lvs failed: no such group"),
         ({"msg": "non-zero return code", "stderr": "\x1b[31mbad\x1b[0m\x07 disk"}, "non-zero return code. The last line of stderr is 'bad disk'."),

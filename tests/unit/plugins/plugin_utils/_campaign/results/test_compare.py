@@ -152,6 +152,14 @@ def test_enough_repeats_are_judged_as_in_the_report(other, ratio, claim):
     assert (pytest.approx(found.ratio, abs=0.01), found.note) == (ratio, claim)
 
 
+@pytest.mark.parametrize("count", [1, 4])
+def test_repeat_that_measured_0_has_no_ratio_and_the_reason(count):
+    runs = [record(100.0, repeat=number) for number in range(1, count + 1)]
+    runs += [record(0.0 if number == 1 else 100.0, repeat=number, variant="after") for number in range(1, count + 1)]
+    found = only_ratio(*runs)
+    assert (found.ratio, found.note) == (None, "not comparable: a repeat measured 0, of which there is no ratio")
+
+
 def test_without_libraries_nothing_is_claimed(monkeypatch):
     def missing(*_arguments):
         raise LibraryMissing("no numpy")

@@ -115,6 +115,15 @@ options:
       - Set to V(false) after these roles were run. If there still are such steps, the module fails and lists them.
     type: bool
     default: true
+  verify:
+    description:
+      - Whether all layers are planned once more after something was changed. The module fails if there still are steps. Drive write caches are
+        read back as they are changed, so that they alone are not planned again.
+      - Each layer is read back in any case. This finds what a layer has changed in those before it, such as a controller that resets the write
+        caches of its drives.
+      - Without effect in check mode.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -256,6 +265,7 @@ def argument_spec():
         "network": {"type": "dict"},
         "layers": {"type": "list", "elements": "str", "choices": list(GROUPS), "default": []},
         "allow_pending": {"type": "bool", "default": True},
+        "verify": {"type": "bool", "default": False},
     }
 
 

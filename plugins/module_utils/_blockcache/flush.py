@@ -21,6 +21,8 @@ if t.TYPE_CHECKING:
 STANDSTILL = 600.0
 #: Seconds between two polls of a flush.
 INTERVAL = 2.0
+#: Seconds before the second poll: little may be dirty. Each further pause is twice as long, up to the interval.
+_FIRST_PAUSE = 0.25
 
 
 class FlushWatch:
@@ -91,8 +93,10 @@ class FlushWatch:
 
     def until_clean(self, sleep: t.Callable[[float], None] = time.sleep, interval: float = INTERVAL) -> None:
         """Poll until nothing is dirty."""
+        pause = _FIRST_PAUSE
         while self() != 0:
-            sleep(interval)
+            sleep(min(pause, interval))
+            pause *= 2
 
     def _read_dirty(self) -> int | None:
         try:

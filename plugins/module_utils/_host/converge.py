@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, NETWORK, Host, Stage, stages_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, Host, Stage, stages_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, HostRequest, read_request
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import risks_of
@@ -78,12 +78,23 @@ class HostConvergence:
 
     :param groups: what the call is limited to.
     :param allow_pending: whether steps may be left to the roles of their layers; false once these were run.
+    :param verify: whether all layers are planned once more at the end. Each layer is read back in any case, but not what later ones change of it.
     """
 
-    def __init__(self, host: Host, request: HostRequest, *, check_mode: bool, groups: t.Collection[str] = GROUPS, allow_pending: bool = True) -> None:
+    def __init__(
+        self,
+        host: Host,
+        request: HostRequest,
+        *,
+        check_mode: bool,
+        groups: t.Collection[str] = GROUPS,
+        allow_pending: bool = True,
+        verify: bool = False,
+    ) -> None:
         self.host = host
         self.check_mode = check_mode
         self.allow_pending = allow_pending
+        self.verify = verify
         self.planner = Planner(host, request, check_mode=check_mode)
         self.stages = [stage for stage in stages_of(request) if stage.group in groups]
         self.outcome = HostOutcome()
@@ -103,6 +114,8 @@ class HostConvergence:
                 plans = self.planner.plan(plans).stages
                 for one in plans:
                     self._take_turn(one)
+                if self.verify and not self.check_mode:
+                    self._verify()
             except StorageError as error:
                 self._explain(error)
                 raise
@@ -168,9 +181,15 @@ class HostConvergence:
         if self.check_mode or not (self.outcome.steps or one.deferred):
             return
         self.host.runner.shared.expected.clear()
-        self.host.runner.shared.forget()
+        if not self._changed_only_drives:
+            self.host.runner.shared.forget()
         fresh = self.planner.again(one)
         one.layer, one.state, one.steps, one.deferred = fresh.layer, fresh.state, fresh.steps, None
+
+    @property
+    def _changed_only_drives(self) -> bool:
+        """Their settings move no device, and everything was read after them: that reading is as good as a new one."""
+        return bool(self.outcome.steps) and all(step.layer == DRIVES for step in self.outcome.steps)
 
     def _converge(self, one: StagePlan) -> None:
         self._plan_again(one)
@@ -193,6 +212,25 @@ class HostConvergence:
         self._finished.append(one.stage)
         if all(stage in self._finished for stage in self.stages if stage.layer == one.stage.layer):
             self.outcome.done.append(one.stage.layer)
+
+    def _verify(self) -> None:
+        """Plan every layer that was brought to its specification once more, if another one has changed since.
+
+        :raises NotEffective: if one has steps again.
+        """
+        if self._changed_only_drives or not self.outcome.steps:
+            return
+        self.host.runner.shared.expected.clear()
+        self.host.runner.shared.forget()
+        plans = self.planner.plan(self.planner.make([stage for stage in self.stages if stage in self._finished])).stages
+        steps = [step for one in plans for step in one.steps]
+        if steps:
+            raise NotEffective(
+                f"Every layer was configured and read back, but all together are not as specified: {'; '.join(step.action for step in steps)}.",
+                item=steps[0].item,
+                layer=steps[0].layer,
+                changed=True,
+            )
 
     def _explain(self, error: StorageError) -> None:
         """Add what was done by layers before the one that failed."""
@@ -234,8 +272,8 @@ def run_host(module: AnsibleModule) -> t.NoReturn:
     try:
         request = read_request(module.params)
         host = Host(_runner_for(request), log=module.log)
-        limits = {"groups": module.params["layers"] or GROUPS, "allow_pending": module.params["allow_pending"]}
-        convergence = HostConvergence(host, request, check_mode=module.check_mode, **limits)
+        options = {"groups": module.params["layers"] or GROUPS, **{name: module.params[name] for name in ("allow_pending", "verify")}}
+        convergence = HostConvergence(host, request, check_mode=module.check_mode, **options)
         outcome = convergence.run()
     except StorageError as error:
         for warning in convergence.outcome.warnings if convergence else ():

@@ -24,6 +24,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import Transaction
 
 AnyLayer = Layer[t.Any, t.Any]
+DRIVES = "drive_write_cache"
 NETWORK = "storage_network"
 BLOCK_CACHE = "block_cache"
 
@@ -105,7 +106,7 @@ def _drive_stages(request: HostRequest) -> list[Stage]:
 
     if not request.drives:
         return []
-    return [Stage("drive_write_cache", "drive_write_cache", make, tuple(drive["device"] for drive in request.drives))]
+    return [Stage(DRIVES, DRIVES, make, tuple(drive["device"] for drive in request.drives))]
 
 
 def _raid_stages(request: HostRequest, *, removed: bool) -> list[Stage]:

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import RAID_DRIVERS, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import conflicts
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, NETWORK, AnyLayer, Host, Stage, transaction_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, AnyLayer, Host, Stage, transaction_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
 #: Errors at planning that steps of other layers, which come before, can resolve: a device that appears, a risk that they remove.
@@ -132,9 +132,9 @@ class Planner:
             report = transaction_of(layer, self.host, self.revert_after).predict()
             one.state, one.steps = report.state, report.steps
             return
-        one.state = _without_removed(layer.read(), before) if one.stage.layer == "drive_write_cache" else layer.read()
+        one.state = _without_removed(layer.read(), before) if one.stage.layer == DRIVES else layer.read()
         one.steps = tuple(layer.plan(one.state))
-        if one.stage.layer == "drive_write_cache":
+        if one.stage.layer == DRIVES:
             self._expect_drives(one)
 
     def again(self, one: StagePlan) -> StagePlan:
@@ -146,7 +146,7 @@ class Planner:
     def _expect_drives(self, one: StagePlan) -> None:
         """What is read of drives by the layers after it is what will be, once the steps have been carried out."""
         planned = {step.item: step.after for step in one.steps if step.attribute == "write_cache"}
-        self.host.runner.shared.expected["drive_write_cache"] = {
+        self.host.runner.shared.expected[DRIVES] = {
             path: planned[drive.item] for drive in one.state if drive.item in planned for path in drive.paths
         }
 

@@ -112,6 +112,7 @@ class Played(Layer[t.Any, t.Any]):
 
     def carry_out(self, operation, step):
         self.world["set"].append(operation.name)
+        self.world["set"] = [name for name in self.world["set"] if name not in self.world.get(f"reset by {operation.name}", ())]
 
 
 class Network(Played):
@@ -132,7 +133,7 @@ class Prediction:
 def play(monkeypatch, tmp_path):
     world: dict[str, list[str]] = {"set": [], "reads": []}
 
-    def converge(*names, refusals=None, check_mode=False, migrating=False, allow_pending=True):
+    def converge(*names, refusals=None, check_mode=False, migrating=False, **options):
         refusals = refusals or {}
         groups = {"lvm_cache": "block_cache", "bcache": "block_cache"}
 
@@ -147,7 +148,7 @@ def play(monkeypatch, tmp_path):
         monkeypatch.setattr(host_plan.Planner, "_expect_drives", lambda self, one: None)
         monkeypatch.setattr(host_plan.Planner, "_migrating", lambda self, devices: migrating)
         host = Host(HostRunner(t.cast("t.Any", ScriptedRunner({("udevadm", "info"): Reply()}))), tmp_path)
-        return HostConvergence(host, request_of(), check_mode=check_mode, allow_pending=allow_pending).run()
+        return HostConvergence(host, request_of(), check_mode=check_mode, **options).run()
 
     converge.world = world
     return converge
@@ -189,6 +190,39 @@ def test_steps_that_are_left_after_the_role_was_run_are_an_error(play, names, mi
     # What the role has done is accepted.
     play.world["set"] += [name for name in names if name not in play.world["set"]]
     assert play(*names, allow_pending=False).pending == []
+
+
+def test_what_a_layer_resets_in_one_before_it_is_found_by_verification_and_only_by_it(play):
+    play.world["reset by lvm_cache"] = ["drive_write_cache"]
+    names = ("drive_write_cache", "lvm_cache")
+    assert play(*names).done == list(names)
+    play.world["set"].clear()
+    with pytest.raises(NotEffective) as raised:
+        play(*names, verify=True)
+    result = raised.value.to_dict()
+    assert result["msg"] == "Every layer was configured and read back, but all together are not as specified: Set drive_write_cache."
+    assert (result["layer"], result["changed"], result["actions"]) == ("drive_write_cache", True, ["Set drive_write_cache", "Set lvm_cache"])
+    assert (result["done"], result["not_done"], result.get("broke_off")) == (list(names), [], None)
+    del play.world["reset by lvm_cache"]
+    assert play(*names, verify=True).done == list(names)
+
+
+def test_verification_plans_once_more_only_if_more_than_a_drive_has_changed(play):
+    def reads(*names):
+        play.world["reads"].clear()
+        play(*names, verify=True)
+        return len(play.world["reads"])
+
+    # Planned, and read back.
+    assert reads("drive_write_cache") == 2
+    # Both planned, the cache read back, and both once more.
+    assert reads("drive_write_cache", "lvm_cache") == 5
+    assert reads("drive_write_cache", "lvm_cache") == 2
+
+
+def test_verification_leaves_out_what_waits_for_the_play(play):
+    outcome = play(*ALL, verify=True)
+    assert (outcome.pending, play.world["set"]) == (["storage_network"], ["bcache", "drive_write_cache"])
 
 
 def test_check_mode_predicts_the_network_and_what_comes_after_it(play):

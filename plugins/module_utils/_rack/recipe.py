@@ -284,6 +284,11 @@ mkdir -p bin lib usr dev proc sys root modules
 ln -s ../lib usr/lib
 cp -a /usr/lib/klibc/bin/. bin/
 cp /lib/klibc-*.so lib/
+# klibc of Debian 11 has no insmod.
+if ! [ -e bin/insmod ]; then
+  cp /sbin/insmod bin/insmod
+  ldd /sbin/insmod | grep -o '/[^ ]*' | while read -r file; do mkdir -p ".${{file%/*}}"; cp "$file" ".$file"; done
+fi
 for module in {" ".join(EARLY_MODULES)}; do modprobe --set-version "$version" --show-depends "$module"; done |
   awk '$1 == "insmod" && !seen[$2]++ {{ print $2 }}' |
   while read -r file; do

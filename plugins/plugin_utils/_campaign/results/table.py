@@ -88,13 +88,16 @@ def render(
         more = [f"and {len(answer) - _MOST_ANSWERS} more workloads, in the report"] if len(answer) > _MOST_ANSWERS else []
         blocks.append("Answer:\n" + "\n".join(wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more]))
     shown = rows[:most_rows] if most_rows else rows
-    nothing = "Nothing was measured." if notes else "Nothing was planned and nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets."
+    # The end of a sweep has its own reasons.
+    sweep = (campaign.path / SWEEP_FOLDER).is_dir()
+    unplanned = "Nothing was planned and nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets."
+    nothing = "Nothing was measured." if notes or sweep else unplanned
     blocks.append(_table(shown, width) if rows else nothing)
     if len(shown) < len(rows):
         blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"
     if _SYNCED.search(blocks[-1]):
         blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
-    noisy = _noise(rows, campaign.name, "sweep_repeats" if (campaign.path / SWEEP_FOLDER).is_dir() else "fio_benchmark_repeats")
+    noisy = _noise(rows, campaign.name, "sweep_repeats" if sweep else "fio_benchmark_repeats")
     if noisy:
         blocks.append(wrapped(noisy).lstrip())
     if answers:

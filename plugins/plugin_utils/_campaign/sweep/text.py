@@ -97,8 +97,10 @@ def end_text(states: t.Sequence[HostState]) -> str:
     for state in states:
         done = sum(state.state_of(key) == DONE for key in state.order)
         due = sum(_is_due(state, key) for key in state.order)
-        words = "is restored and verified" if state.restored else f"IS NOT RESTORED: {state.problem or 'run the playbook again with --tags restore'}"
-        lines.append(f"{state.host}: {done} of {_counted(due, 'step')} are done, the host {words}")
+        words = "the host is restored and verified" if state.steps else "nothing was changed"
+        if not state.restored:
+            words = f"the host IS NOT RESTORED: {state.problem or 'run the playbook again with --tags restore'}"
+        lines.append(f"{state.host}: {done} of {_counted(due, 'step')} {'is' if due == 1 else 'are'} done, {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
         lines += [f"  measured although {warning}: {key}" for key, one in state.steps.items() if (warning := drain_text(one.get("drain") or {}))]
@@ -110,14 +112,15 @@ def end_text(states: t.Sequence[HostState]) -> str:
 
 
 def problems_of(states: t.Sequence[HostState], only: t.Collection[str]) -> list[str]:
-    """Why a sweep is not complete, one sentence each; refused variants are no problem.
+    """Why a sweep is not complete, one sentence each; a refused variant is no problem as long as anything was measured.
 
     :param only: the hosts of the play.
     """
     found = []
-    for state in states:
-        if state.host not in only:
-            continue
+    played = [state for state in states if state.host in only]
+    if any(state.refused for state in played) and not any(_is_due(state, key) for state in played for key in state.order):
+        found.append("nothing was measured, because every variant is refused on every host")
+    for state in played:
         if not state.restored:
             found.append(f"{state.host} is not restored: {state.problem or 'run the playbook again with --tags restore'}")
         missing = [key for key in state.order if _is_due(state, key) and state.state_of(key) != DONE and key not in state.left_out]

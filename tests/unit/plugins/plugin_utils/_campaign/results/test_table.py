@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import receive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import SWEEP_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import compare, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
@@ -215,6 +216,13 @@ def test_campaign_without_cells_is_reported(campaign):
     text = rendered(campaign)
     assert "Nothing was planned and nothing was measured" in text
     assert f"0 cells. Results: {campaign}" in text
+
+
+def test_sweep_without_cells_does_not_blame_the_targets(campaign):
+    (campaign / SWEEP_FOLDER).mkdir()
+    text = rendered(campaign)
+    assert "Nothing was measured." in text
+    assert "fio_benchmark_targets" not in text
 
 
 def test_host_failing_before_it_had_a_plan_is_named(campaign):

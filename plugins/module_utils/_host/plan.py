@@ -146,9 +146,7 @@ class Planner:
     def _expect_drives(self, one: StagePlan) -> None:
         """What is read of drives by the layers after it is what will be, once the steps have been carried out."""
         planned = {step.item: step.after for step in one.steps if step.attribute == "write_cache"}
-        self.host.runner.shared.expected[DRIVES] = {
-            path: planned[drive.item] for drive in one.state if drive.item in planned for path in drive.paths
-        }
+        self.host.runner.shared.expected[DRIVES] = {path: planned[drive.item] for drive in one.state if drive.item in planned for path in drive.paths}
 
     def _waits_for(self, stage: Stage, before: t.Sequence[StagePlan], *, migrating: bool) -> str:
         """What of the play has to come first. Check mode waits for the migration only, which it cannot foresee."""

@@ -145,6 +145,8 @@ class FakeLvm:
         self.sector = ""
         #: First words of commands that end with a status of their own choosing, and whether they do their work all the same.
         self.lies: dict[str, tuple[int, bool]] = {}
+        #: Fields that this LVM does not have. It names the first one that is requested, after all that it has.
+        self.lacking: set[str] = set()
         #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
         self.kill: tuple[int, str] | None = None
         self.stuck = False
@@ -176,7 +178,14 @@ class FakeLvm:
             watch()
         if ok is not None and rc not in ok:
             raise CommandFailed(f"{' '.join(words)} failed with exit status {rc}", item=item)
-        return Completed(words, rc, out, "" if rc == 0 else "  Conversion aborted.\n")
+        return Completed(words, rc, out, "" if rc == 0 else self._message(words))
+
+    def _message(self, words: t.Sequence[str]) -> str:
+        field = self._unrecognised(words)
+        return f"    lv_all - All fields in this section.\n   \n  Unrecognised field: {field}\n" if field else "  Conversion aborted.\n"
+
+    def _unrecognised(self, words: t.Sequence[str]) -> str | None:
+        return next((field for word in words for field in word.split(",") if field in self.lacking), None)
 
     def _maybe_killed(self, words: tuple[str, ...]) -> None:
         if self.kill is None or self.kill[0] != len(self.changes):
@@ -201,7 +210,11 @@ class FakeLvm:
 
     def _lvm(self, words: list[str]) -> str:
         assert words[0] == "fullreport"
+        if self._unrecognised(words):
+            # What precedes the part with the field is printed.
+            return '! {"report": [{"vg": [{"vg_name": "vg"}]}]}'
         whole = [{"vg": [{"vg_name": "vg"}], "pv": [row for row in self._pv_rows() if row["vg_name"]], "lv": [], "seg": self._lv_rows()}]
+        whole[0]["seg"] = [{name: value for name, value in row.items() if name not in self.lacking} for row in whole[0]["seg"]]
         orphans = [row for row in self._pv_rows() if not row["vg_name"]]
         return json.dumps({"report": [*whole, {"pv": orphans}] if orphans else whole}, indent=1)
 

@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 _SIGNATURE = "LVM2_member"
@@ -48,10 +48,17 @@ def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tup
     kernel, tables = read_kernel(runner, report.volumes)
     redundant, degraded = read_arrays(devices, root)
     state = LvmState(
-        report.volumes, report.physical, devices, pv_devices(report, devices), kernel=kernel, tables=tables, redundant=redundant, degraded=degraded
+        with_block_sizes(report.volumes, tables),
+        report.physical,
+        devices,
+        pv_devices(report, devices),
+        kernel=kernel,
+        tables=tables,
+        redundant=redundant,
+        degraded=degraded,
     )
     state = replace(state, unused=lvm_metadata.unused(state, None, root))
-    return tuple(describe(state, volume) for volume in report.volumes if volume.cached)
+    return tuple(describe(state, volume) for volume in state.volumes if volume.cached)
 
 
 def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
@@ -99,15 +106,35 @@ def read_report(runner: Runner, *options: str, timeout: float | None = None) -> 
     :raises CommandFailed: if LVM printed no report and failed.
     :raises NotUnderstood: if it printed something else.
     """
-    # LVM reports what it can and ends with 5 when something about another volume group is wrong: the report counts.
-    completed = runner.run([*lvm_report.REPORT, *options], ok=(0, 5), timeout=timeout)
+    completed = _run_report(runner, options, timeout)
     try:
         return lvm_report.parse_report(completed.stdout)
     except NotUnderstood as error:
         if completed.rc:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed) from None
+            raise _failed(completed) from None
         error.completed = completed
         raise
+
+
+def _run_report(runner: Runner, options: t.Sequence[str], timeout: float | None) -> Completed:
+    """The report, without the newer fields that this LVM does not have.
+
+    :raises CommandFailed: if it does not have another field.
+    """
+    without: frozenset[str] = frozenset()
+    while True:
+        # LVM reports what it can and ends with 5 when something about another volume group is wrong: the report counts.
+        completed = runner.run([*lvm_report.report_command(without), *options], ok=(0, 5), timeout=timeout)
+        lacking = lvm_report.fields_not_recognised(completed.stderr) if completed.rc else frozenset()
+        if not lacking:
+            return completed
+        if not lacking <= frozenset(lvm_report.NEWER_FIELDS) - without:
+            raise _failed(completed)
+        without |= lacking
+
+
+def _failed(completed: Completed) -> CommandFailed:
+    return CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
 
 
 def _read_report_of_busy(runner: Runner) -> lvm_report.Report:
@@ -133,6 +160,16 @@ def read_kernel(runner: Runner, volumes: t.Iterable[LogicalVolume]) -> tuple[dic
         return kernel, {}
     tables = dm.read_tables(runner)
     return kernel, {full_name: tables[name] for full_name, name in cached.items() if name in tables}
+
+
+def with_block_sizes(volumes: t.Iterable[LogicalVolume], tables: t.Mapping[str, dm.CacheTable]) -> tuple[LogicalVolume, ...]:
+    """The same volumes with the block size of each active writecache, which LVM 2.03.11 does not report."""
+
+    def known(volume: LogicalVolume) -> LogicalVolume:
+        table = tables.get(volume.full_name)
+        return replace(volume, chunk_size=table.block_size) if volume.writecache and not volume.chunk_size and table is not None else volume
+
+    return tuple(map(known, volumes))
 
 
 def read_arrays(devices: Devices, root: Path) -> tuple[frozenset[str], frozenset[str]]:

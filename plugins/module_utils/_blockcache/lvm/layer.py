@@ -62,7 +62,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         kernel, tables = lvm_facts.read_kernel(self.runner, report.volumes)
         redundant, degraded = lvm_facts.read_arrays(devices, self.root)
         state = LvmState(
-            volumes=report.volumes,
+            volumes=lvm_facts.with_block_sizes(report.volumes, tables),
             physical=report.physical,
             devices=devices,
             pv_devices=lvm_facts.pv_devices(report, devices),

@@ -210,7 +210,8 @@ class _CachePlan(AttachPlan):
         if pool is not None and bool(self.state.mirrors(pool)) != spec.mirror:
             found["mirror"] = (not spec.mirror, spec.mirror)
         chunk = spec.settings.get(BLOCK_SIZE) if spec.kind == "writecache" else spec.chunk_size
-        if chunk is not None and cached.chunk_size != chunk:
+        # That of a writecache that is not active is not known to an older LVM.
+        if chunk is not None and cached.chunk_size is not None and cached.chunk_size != chunk:
             found["chunk_size"] = (cached.chunk_size, chunk)
         if spec.size is not None and pool is not None and pool.size != round_up(spec.size, self.extent_size):
             found["size"] = (pool.size, spec.size)

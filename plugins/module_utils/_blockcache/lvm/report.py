@@ -55,18 +55,37 @@ _LV_FIELDS = (
 )
 _PV_FIELDS = ("pv_name", "pv_uuid", "vg_name", "pv_attr", "pv_size", "pv_free", "vg_extent_size", "pe_start")
 
-#: Everything in one scan of the disks: lvs and pvs would each scan them again. A part that is left out is printed in full.
-REPORT = (
-    "lvm",
-    "fullreport",
-    "-a",
-    *_FORMAT,
-    *("--configreport", "vg", "-o", "vg_name"),
-    *("--configreport", "pv", "-o", ",".join(_PV_FIELDS)),
-    *("--configreport", "lv", "-o", "lv_name"),
-    *("--configreport", "pvseg", "-o", "pvseg_start"),
-    *("--configreport", "seg", "-o", ",".join(_LV_FIELDS)),
-)
+#: Fields that an LVM may not have yet: ``writecache_block_size`` is not in 2.03.11, and the others are not in 2.02.
+NEWER_FIELDS = ("writecache_total_blocks", "writecache_free_blocks", "writecache_error", "writecache_block_size")
+_UNRECOGNISED = re.compile(r"Unrecognised field: (\w+)")
+
+
+def report_command(without: t.Container[str] = ()) -> tuple[str, ...]:
+    """Everything in one scan of the disks: lvs and pvs would each scan them again. A part that is left out is printed in full.
+
+    :param without: fields of volumes that this LVM does not have.
+    """
+    return (
+        "lvm",
+        "fullreport",
+        "-a",
+        *_FORMAT,
+        *("--configreport", "vg", "-o", "vg_name"),
+        *("--configreport", "pv", "-o", ",".join(_PV_FIELDS)),
+        *("--configreport", "lv", "-o", "lv_name"),
+        *("--configreport", "pvseg", "-o", "pvseg_start"),
+        *("--configreport", "seg", "-o", ",".join(field for field in _LV_FIELDS if field not in without)),
+    )
+
+
+#: The report with all fields.
+REPORT = report_command()
+
+
+def fields_not_recognised(text: str) -> frozenset[str]:
+    """The fields that LVM does not have, as its messages name them: it lists all that it has, and then the first one that it has not."""
+    return frozenset(_UNRECOGNISED.findall(text))
+
 
 _DEVICE = re.compile(r"^(.+)\((\d+)\)$")
 
@@ -77,7 +96,7 @@ class LogicalVolume:
 
     ``devices`` are what its extents lie on: device paths, names of hidden volumes, or ``[unknown]`` for a missing device.
     ``dirty`` is None where the kernel was not queried: an inactive volume. Of a cache that has failed LVM reports 0: only what
-    the kernel itself reports about dirty blocks is used for a proof. ``chunk_size`` of a writecache is its block size.
+    the kernel itself reports about dirty blocks is used for a proof. ``chunk_size`` of a writecache is its block size, None if LVM does not report it.
     ``synced`` is the share of a RAID volume that both sides hold, in per cent, None where nothing is to be in step.
     ``first_extent`` is where it begins on the first of its devices.
     """

@@ -225,6 +225,9 @@ class LvmRunner(Runner):
             self._give_up()
             raise
         rc = 0 if answer.code == _SUCCESS else answer.code or -1
+        if is_report and rc:
+            # As a process of its own it says why, for example that it does not have a field.
+            return None
         return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), answer.err.encode(), started)
 
 

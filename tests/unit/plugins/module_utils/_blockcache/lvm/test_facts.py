@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.facts import read_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import NEWER_FIELDS
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import STATES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
@@ -65,6 +66,24 @@ def test_writecache():
     assert (state.kind, state.mode, state.policy, state.block_size) == ("writecache", "writeback", None, 4096)
     assert (state.used, state.dirty, state.redundancy) == (5 * 4096, 5 * 4096, "none")
     assert state.settings == {"high_watermark": 60, "block_size": 4096}
+
+
+@pytest.mark.parametrize("lacking", [{"writecache_block_size"}, set(NEWER_FIELDS)])
+def test_older_lvm_is_asked_again_without_the_fields_that_it_does_not_have(lacking):
+    """2.03.11 of Debian 11 has no writecache_block_size."""
+    lvm = FakeLvm(fast="writecache", dirty=5)
+    lvm.lacking = lacking
+    (state,) = caches(lvm)
+    assert (state.kind, state.mode, state.block_size, state.dirty) == ("writecache", "writeback", 4096, 5 * 4096)
+    assert len([words for words in lvm.calls if words[:2] == ("lvm", "fullreport")]) == 1 + len(lacking)
+
+
+def test_a_field_that_every_lvm_has_is_not_left_out():
+    lvm = FakeLvm(fast="cachepool")
+    lvm.lacking = {"lv_uuid"}
+    with pytest.raises(CommandFailed, match="Unrecognised field: lv_uuid"):
+        caches(lvm)
+    assert len(lvm.calls) == 1
 
 
 def test_inactive_cache_is_reported_from_lvm_only():

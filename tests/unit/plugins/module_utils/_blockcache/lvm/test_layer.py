@@ -536,3 +536,13 @@ def test_empty_report_raises_with_exit_status(run):
     lvm.lies["lvm fullreport"] = (5, False)
     with pytest.raises(CommandFailed, match=r"lvm fullreport .* failed with exit status 5"):
         run(lvm)
+
+
+@pytest.mark.parametrize("lacking", [set(), {"writecache_block_size"}])
+def test_block_size_that_lvm_does_not_report_is_that_of_the_kernel(run, lacking):
+    lvm = FakeLvm(fast="writecache")
+    lvm.lacking = lacking
+    wanted = {**WRITEBACK, "kind": "writecache"}
+    assert run(lvm, settings={"block_size": 4096}, check_mode=True, **wanted).steps == ()
+    other = run(lvm, settings={"block_size": 512}, check_mode=True, **wanted).steps
+    assert [step.before["chunk_size"] for step in other if isinstance(step.before, dict)] == [4096]

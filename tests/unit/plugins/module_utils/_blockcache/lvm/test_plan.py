@@ -334,6 +334,11 @@ class TestConverged:
         lvm = FakeLvm(fast=kind, mode=mode)
         assert steps(lvm, kind=kind, mode=mode, allow_unmirrored_writeback=True, size="200M", chunk_size="64k") == []
 
+    def test_unknown_block_size_is_no_reason_to_replace_a_cache(self):
+        lvm = FakeLvm(fast="writecache")
+        lvm.lacking = {"writecache_block_size"}
+        assert steps(lvm, kind="writecache", mode="writeback", allow_unmirrored_writeback=True, settings={"block_size": 512}) == []
+
     @pytest.mark.parametrize("present_mode", ["writethrough", "writeback", "passthrough"])
     @pytest.mark.parametrize("wanted_mode", ["writethrough", "writeback", "passthrough"])
     def test_mode_change_is_planned(self, present_mode, wanted_mode):

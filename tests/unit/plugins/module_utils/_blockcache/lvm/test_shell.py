@@ -46,6 +46,9 @@ for line in sys.stdin:
         print("  Failed to find logical volume mc/fails", file=sys.stderr, flush=True)
         out.write(json.dumps({{"log": [status(5)]}}, indent=4) + "\\n"); out.flush()
         continue
+    if "lacks" in line:
+        out.write(json.dumps({{"report": [], "log": [status(5)]}}) + "\\n"); out.flush()
+        continue
     report = {{"report": [{{"vg": [{{"vg_name": "x" * 200000}}], "lv": []}}]}} if line.startswith("fullreport") else {{}}
     if not report:
         print("  Logical volume changed.", flush=True)
@@ -100,6 +103,12 @@ def test_failed_command_raises_with_lvm_message(host, runner):
         runner.run(["lvchange", "--yes", "mc/fails"])
     assert runner.run(["lvchange", "--yes", "mc/o"]).rc == 0
     assert len([line for line in requested(host) if line.startswith("shell")]) == 1
+
+
+def test_report_that_fails_is_made_by_a_process_which_says_why(host, runner):
+    assert runner.run(["lvm", "fullreport", "-o", "lacks"]).rc == 0
+    runner.run(["lvchange", "--yes", "mc/o"])
+    assert requested(host)[1:] == ["line: fullreport -o lacks", "started: lvm fullreport -o lacks", "line: lvchange --yes mc/o"]
 
 
 def test_missing_profile_starts_a_process_for_every_command(host, runner):

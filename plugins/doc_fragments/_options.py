@@ -16,7 +16,8 @@ options:
   protected_drives:
     description:
       - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection), or patterns of models
-        or serial numbers, such as V(*SSDSC2BB*).
+        or serial numbers, such as V(*SSDSC2BB*). A model must be complete, with the name of the vendor if the drive reports it, such as
+        V(INTEL SSDSC2BB080G4).
       - There is no standard way to detect this protection, so it must be declared. Otherwise every volatile cache is considered unprotected.
     type: list
     elements: str

@@ -47,7 +47,7 @@ EXAMPLES = r"""
 - name: Read all cache layers of the host
   cachefleet.storage.cache_stack_info:
     protected_drives:
-      - SSDSC2BB080G4
+      - INTEL SSDSC2BB080G4
   register: stack
 
 - name: Fail if a flushed write to the database volume could be lost

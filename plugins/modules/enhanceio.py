@@ -165,7 +165,7 @@ EXAMPLES = r"""
 
 - name: Create a mirrored write-back cache on drives with power-loss protection
   cachefleet.storage.enhanceio:
-    protected_drives: [SSDSC2BB080G4]
+    protected_drives: [INTEL SSDSC2BB080G4]
     caches:
       - name: database
         origin: /dev/disk/by-id/wwn-0x600605b00aaf1d10

@@ -180,7 +180,7 @@ EXAMPLES = r"""
 
 - name: Create a mirrored write-back cache on drives with power-loss protection
   cachefleet.storage.flashcache:
-    protected_drives: [SSDSC2BB240G4]
+    protected_drives: [INTEL SSDSC2BB240G4]
     caches:
       - name: images
         origin: /dev/disk/by-id/md-name-storage:images

@@ -98,6 +98,12 @@ class BlockDevice:
         return self.logical_volume or self.serial or self.wwn or self.dm_name or self.properties.get("MD_NAME") or self.properties.get("MD_UUID")
 
     @property
+    def models(self) -> tuple[str, ...]:
+        """The model as sysfs, udev and people write it: sysfs has 16 characters of that of a SATA drive, and udev no blanks."""
+        of_udev = self.properties.get("ID_MODEL") or ""
+        return tuple(dict.fromkeys(one for one in (self.model, of_udev, of_udev.replace("_", " ")) if one))
+
+    @property
     def stable_path(self) -> str | None:
         """The path that still names this device after a reboot; ``None`` if there is none."""
         if self.kind == "lvm" and self.logical_volume:

@@ -48,7 +48,7 @@ def checked_declarations(texts: t.Sequence[str]) -> t.Sequence[str]:
 
 def is_declared(devices: Devices, device: BlockDevice, texts: t.Iterable[str]) -> bool:
     """Whether the user declared that the cache of this drive survives a power cut."""
-    return any(text == device.model or devices.matches_identity(device, text) or fits(text, (device.model, device.serial)) for text in texts)
+    return any(text in device.models or devices.matches_identity(device, text) or fits(text, (*device.models, device.serial)) for text in texts)
 
 
 def fits(text: str, names: t.Iterable[t.Optional[str]]) -> bool:

@@ -146,7 +146,7 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
         stable_path=device.stable_path,
         driver=device.driver,
         vendor=vendor.replace("_", " ").strip() if vendor else None,
-        models=_distinct(device.model, device.properties.get("ID_MODEL"), (device.properties.get("ID_MODEL") or "").replace("_", " ")),
+        models=device.models,
         serials=_distinct(device.serial, *(device.properties.get(name) for name in ("ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_SERIAL"))),
         wwns=_distinct(device.wwn, *(device.properties.get(name) for name in ("ID_WWN_WITH_EXTENSION", "ID_WWN"))),
         values=read_values(device.name, root),

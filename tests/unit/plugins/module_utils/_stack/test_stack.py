@@ -399,6 +399,18 @@ def test_command_count_is_independent_of_number_of_disks(tmp_path):
     assert calls[0] == calls[1]
 
 
+@pytest.mark.parametrize("declared", ["INTEL SSDSC2BB080G4", "INTEL_SSDSC2BB080G4", "INTEL SSDSC2BB08", "*SSDSC2BB???G4"])
+def test_sata_drive_is_declared_by_its_whole_model(rack, declared):
+    """sysfs has 16 characters of it."""
+    rack.sata("sda", model="INTEL SSDSC2BB08", ID_MODEL="INTEL_SSDSC2BB080G4")
+    assert _ruling(rack.stack(protected=[declared]), "sda")[0:2] == ("durable", "kept")
+
+
+def test_part_of_a_model_declares_nothing(rack):
+    rack.sata("sda", model="INTEL SSDSC2BB08", ID_MODEL="INTEL_SSDSC2BB080G4")
+    assert _ruling(rack.stack(protected=["SSDSC2BB080G4"]), "sda")[1] == "may_be_lost"
+
+
 def test_cache_declared_protected_by_a_pattern_is_safe(rack):
     rack.sata("sda", serial="PLP1")
     assert _ruling(rack.stack(protected=["TEST*"]), "sda")[0:2] == ("durable", "kept")

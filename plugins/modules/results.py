@@ -79,7 +79,7 @@ options:
     description: With O(format=ndjson), the tables to export.
     type: list
     elements: str
-    choices: [cells, intervals, histograms, layers, stacks, devices, device_intervals]
+    choices: [cells, intervals, histograms, layers, stacks, devices, device_intervals, targets_at_once]
     default: [cells]
 seealso:
   - module: cachefleet.storage.report
@@ -206,7 +206,7 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
-_TABLES = ["cells", "intervals", "histograms", "layers", "stacks", "devices", "device_intervals"]
+_TABLES = ["cells", "intervals", "histograms", "layers", "stacks", "devices", "device_intervals", "targets_at_once"]
 
 
 def argument_spec() -> dict[str, t.Any]:

@@ -17,7 +17,8 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import bin_index
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, openmetrics
+from ansible_collections.cachefleet.storage.plugins.modules.results import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export import influx, ndjson, openmetrics
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
@@ -54,6 +55,10 @@ def test_ndjson_has_every_row_and_no_null(database, tmp_path):
     assert all(value is not None for row in rows for value in row.values())
     (failed,) = [row for row in rows if row.get("state") == "failed"]
     assert failed["reason"] == 'no "device"\\' and "iops" not in failed and "direction" not in failed
+
+
+def test_module_exports_every_table():
+    assert sorted(argument_spec()["export_tables"]["choices"]) == sorted(ndjson.COLUMNS)
 
 
 def test_unchanged_export_is_no_change(database, tmp_path):

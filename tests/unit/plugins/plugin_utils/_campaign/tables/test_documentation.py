@@ -15,7 +15,7 @@ import duckdb
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import CELLS, TABLES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import CELLS, TABLES, TABLES_SCHEMA
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 PAGE = (Path(__file__).resolve().parents[6] / "docs/results.md").read_text()
@@ -30,6 +30,10 @@ def test_every_column_is_documented(table):
     assert table.about in part
     rows = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*?) ?\|$", part, re.MULTILINE)
     assert rows == [(column.name, column.type, column.meaning) for column in table.columns]
+
+
+def test_version_of_the_tables_is_documented():
+    assert f"the tables version {TABLES_SCHEMA};" in PAGE
 
 
 def test_every_documented_statement_works(tmp_path, monkeypatch):

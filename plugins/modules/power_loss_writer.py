@@ -19,7 +19,8 @@ description:
   - After the power was cut, M(cachefleet.storage.power_loss_verify) determines which of the acknowledged writes are still present.
   - The guard of M(cachefleet.storage.fio) examines the target before anything is written, and a device is opened exclusively as long as the
     writer runs. A file or folder must not exist, and is made.
-  - The range that is written contains zeros before. Behind it lie 64 blocks that are synced before the run and must remain as they are.
+  - The range that is written contains zeros before. With O(layout=in_place), 64 blocks behind it are synced before the run and must remain as
+    they are.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.measurement

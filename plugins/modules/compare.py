@@ -16,7 +16,7 @@ description:
   - Compares every cell of the baseline with the same cell of the candidate, paired by host, and fails unless the
     candidate is the same or better. RV(rc) is V(0) for same or better, V(1) for a regression, V(2) if measurements cannot be
     compared or there are too few repeats.
-  - A regression is a difference of at least the threshold whose confidence interval excludes zero. With fewer than four repeats on
+  - A regression is a difference of at least the threshold, if the confidence interval of the ratio excludes 1. With fewer than four repeats on
     fewer than six hosts the comparison is inconclusive.
   - Measurements with a different version of fio, kernel, model, firmware, stack or job are not compared unless O(ignore) lists the difference.
   - Runs on the controller only, on the tables of the campaigns, which are updated first. It needs duckdb, numpy and scipy there.

@@ -93,7 +93,7 @@ options:
       chunk_size:
         description:
           - Size of a block of the cache.
-          - A multiple of 32K from 32K to 1G. Defaults to 64K, or the smallest larger size with less than one million blocks.
+          - A multiple of 32K from 32K to 1G. Defaults to 64K, or the smallest larger size with at most one million blocks.
           - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
         type: str
       settings:

@@ -91,7 +91,7 @@ options:
             description:
               - Allow settings of this volume that lose acknowledged writes in a power failure. These are V(writeback_always), V(cached), and
                 for drive caches V(enabled), or V(default) if the present setting differs. Also needed for drives that protect their own
-                cache, since controllers do not report it.
+                cache, unless all of them are declared as protected, since controllers do not report it.
             type: bool
             default: false
       drives:

@@ -15,8 +15,8 @@ author:
 description:
   - Reads the folder of a campaign on the controller and prints one table of hosts, variants and cells. It shows IOPS, MB/s,
     latency percentiles, repeats and their spread, the state, and the verdict on the stack that was measured.
-  - If there are two or more variants, it also prints the ratio of their medians to the first variant, or the reason why they are
-    not comparable.
+  - If there are two or more variants, it also prints the ratio of their IOPS to the variant O(baseline), with its interval, or the reason why they
+    are not comparable.
   - The results of hosts that measured at the same time are added up over the period in which all of them were measuring, and so are those of
     groups of hosts that share an array. Percentiles of several hosts are computed from their combined histograms.
   - Missing values are shown as C(-), never as 0. Percentiles based on too few I/Os are not shown.
@@ -93,7 +93,7 @@ options:
     default: 40
     version_added: 1.0.0
   latency_limit_ms:
-    description: The latency limit for IOPS in ms. By default a typical limit is used for each workload.
+    description: The latency limit of the curves in ms. By default one of 1, 3, 10, 30, 100 and 1000 that separates the loads of every workload, or none.
     type: float
     version_added: 0.4.0
   prices:

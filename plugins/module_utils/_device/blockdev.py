@@ -22,6 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 _UNSTABLE = re.compile(
     r"^/dev/([a-z]+|[hsv]d[a-z]+\d+|xvd[a-z]+\d*|nvme\d+n\d+(p\d+)?|(mmcblk|dm-|md|loop|nbd|rbd|bcache|sr|zram|ram)\d+(p\d+)?|block/.*|disk/by-diskseq/.*)$"
 )
+#: Characters of the model in a SCSI inquiry (SPC), which is what sysfs has of a SATA drive.
+_INQUIRY_MODEL = 16
 _SINGLE_HYPHEN = re.compile(r"(?<!-)-(?!-)")
 
 
@@ -99,9 +101,10 @@ class BlockDevice:
 
     @property
     def models(self) -> tuple[str, ...]:
-        """The model as sysfs, udev and people write it: sysfs has 16 characters of that of a SATA drive, and udev no blanks."""
+        """The model as people, udev and sysfs write it: udev without blanks, sysfs with 16 characters of that of a SATA drive."""
         of_udev = self.properties.get("ID_MODEL") or ""
-        return tuple(dict.fromkeys(one for one in (self.model, of_udev, of_udev.replace("_", " ")) if one))
+        of_sysfs = (self.model or "")[:_INQUIRY_MODEL].strip() if self.properties.get("ID_ATA") else ""
+        return tuple(dict.fromkeys(one for one in (self.model, of_udev, of_udev.replace("_", " "), of_sysfs) if one))
 
     @property
     def stable_path(self) -> str | None:

@@ -140,7 +140,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         driver=driver,
         serial=_serial(disk, properties),
         wwn=_wwn(disk, properties),
-        model=read_attribute(disk / "device/model") or _spelled(properties.get("ID_MODEL")),
+        model=_model(disk, properties),
         firmware=read_attribute(disk / "device/firmware_rev") or properties.get("ID_REVISION") or read_attribute(disk / "device/rev"),
         by_id=tuple(link for link in links if link.startswith("/dev/disk/by-id/")),
         links=tuple(link for link in links if not link.startswith("/dev/disk/by-id/")),
@@ -236,8 +236,12 @@ def _wwn(disk: Path, properties: t.Mapping[str, str]) -> str | None:
     return wwid if wwid.startswith(("naa.", "eui.", "uuid.")) else None
 
 
-def _spelled(model: str | None) -> str | None:
-    return model.replace("_", " ").strip() if model else None
+def _model(disk: Path, properties: t.Mapping[str, str]) -> str | None:
+    """The whole model. Of that of a SATA drive sysfs has the 16 characters of a SCSI inquiry, and udev all 40, with ``_`` for blanks."""
+    of_sysfs, of_udev = read_attribute(disk / "device/model"), properties.get("ID_MODEL") or ""
+    if of_sysfs and of_udev.startswith(of_sysfs.replace(" ", "_")):
+        return of_sysfs + of_udev[len(of_sysfs) :].replace("_", " ").rstrip()
+    return of_sysfs or of_udev.replace("_", " ").strip() or None
 
 
 def _signature(properties: t.Mapping[str, str], *, partition: bool) -> Signature | None:

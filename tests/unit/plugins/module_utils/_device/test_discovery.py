@@ -50,6 +50,36 @@ def test_sata_drive_behind_sas_adapter_is_sata(host):
     assert _read(host)[0].get("sda").transport == "sata"
 
 
+@pytest.mark.parametrize(
+    ("of_sysfs", "of_udev", "model"),
+    [
+        ("INTEL SSDSC2BB08", "INTEL_SSDSC2BB080G4", "INTEL SSDSC2BB080G4"),
+        # The sixteenth character is a blank, which reading an attribute strips.
+        ("Samsung SSD 850 ", "Samsung_SSD_850_EVO_500GB", "Samsung SSD 850 EVO 500GB"),
+        # An underscore of the model's own.
+        ("Micron_5100_MTFD", "Micron_5100_MTFDDAK480TCB", "Micron_5100_MTFDDAK480TCB"),
+        ("ST4000NM0035-1V4", "ST4000NM0035-1V4107", "ST4000NM0035-1V4107"),
+        # An enclosure names itself, and udev the drive in it.
+        ("Portable Drive", "WDC_WD10EZEX-08WN4A0", "Portable Drive"),
+        ("ST600MM0006", "ST600MM0006", "ST600MM0006"),
+        ("ST600MM0006", None, "ST600MM0006"),
+        (None, "QEMU_HARDDISK", "QEMU HARDDISK"),
+        (None, None, None),
+    ],
+)
+def test_the_model_is_whole(host, of_sysfs, of_udev, model):
+    place = host.disk("sda", "sata", **({"ID_MODEL": of_udev} if of_udev else {}))
+    (place / "device/model").unlink(missing_ok=True)
+    if of_sysfs:
+        (place / "device/model").write_text(f"{of_sysfs}\n")
+    assert _read(host)[0].get("sda").model == model
+
+
+def test_a_sata_drive_is_known_by_the_model_of_sysfs_too(host):
+    host.disk("sda", "sata", model="INTEL SSDSC2BB08", ID_MODEL="INTEL_SSDSC2BB080G4", ID_ATA="1")
+    assert _read(host)[0].get("sda").models == ("INTEL SSDSC2BB080G4", "INTEL_SSDSC2BB080G4", "INTEL SSDSC2BB08")
+
+
 def test_one_udev_query_serves_all_devices(host):
     for letter in "abcdefghijkl":
         host.disk(f"sd{letter}", serial=letter)

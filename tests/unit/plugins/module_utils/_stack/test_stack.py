@@ -402,7 +402,7 @@ def test_command_count_is_independent_of_number_of_disks(tmp_path):
 @pytest.mark.parametrize("declared", ["INTEL SSDSC2BB080G4", "INTEL_SSDSC2BB080G4", "INTEL SSDSC2BB08", "*SSDSC2BB???G4"])
 def test_sata_drive_is_declared_by_its_whole_model(rack, declared):
     """sysfs has 16 characters of it."""
-    rack.sata("sda", model="INTEL SSDSC2BB08", ID_MODEL="INTEL_SSDSC2BB080G4")
+    rack.sata("sda", model="INTEL SSDSC2BB08", ID_MODEL="INTEL_SSDSC2BB080G4", ID_ATA="1")
     assert _ruling(rack.stack(protected=[declared]), "sda")[0:2] == ("durable", "kept")
 
 

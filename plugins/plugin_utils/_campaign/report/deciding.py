@@ -16,6 +16,8 @@ from __future__ import annotations
 import fnmatch
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
+
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
@@ -56,11 +58,13 @@ def questions_of(
             reason = "" if any(fnmatch.fnmatchcase(cell, pattern) for pattern in patterns) else "report_decide_by does not name it"
         else:
             reason = _reason_against(here, has_synced_writes, is_repeated, doubtful)
-        if reason:
-            excluded.append(Excluded(cell, direction, reason))
+        recorded = "" if patterns else next((run.decides for one in here for run in one.runs if run.decides), "")
+        # They come back from a host, or from a later version of the collection.
+        metrics = [metric for metric in dict.fromkeys((recorded or "iops").split()) if metric in METRICS]
+        if reason or not metrics:
+            excluded.append(Excluded(cell, direction, reason or "no metric by which it decides is known"))
         else:
-            recorded = "" if patterns else next((run.decides for one in here for run in one.runs if run.decides), "")
-            questions += [Question(cell, direction, metric) for metric in (recorded or "iops").split()]
+            questions += [Question(cell, direction, metric) for metric in metrics]
     return questions, excluded
 
 

@@ -129,6 +129,16 @@ def test_suite_decides_setting_is_applied():
     assert answer.excluded[0].reason == "the suite does not decide by it"
 
 
+@pytest.mark.parametrize(("recorded", "metrics", "reasons"), [
+    ("p99 nonsense p99", ["p99"], []),
+    ("<script>", [], ["no metric by which it decides is known"]),
+])  # fmt: skip
+def test_unknown_metric_recorded_by_a_host_does_not_decide(recorded, metrics, reasons):
+    answer = answered([dataclasses.replace(one, decides=recorded) for one in repeats("before", *SLOW) + repeats("after", *FAST)])
+    assert [one.metric for one in answer.deciding] == metrics
+    assert [one.reason for one in answer.excluded] == reasons
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [

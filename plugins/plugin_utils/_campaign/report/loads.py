@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     iops_under_limit,
     saturation,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -257,7 +258,7 @@ def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[Heat
     jobs_of: dict[tuple[str, str, str], set[int]] = {}
     for one in points:
         first = one.first
-        if one.direction != "sync" and one.iops and first.bs_bytes and first.numjobs and first.iodepth:
+        if one.direction != "sync" and one.iops and first.bs_bytes and one.iops * first.bs_bytes <= LARGEST and first.numjobs and first.iodepth:
             key = (name_of(one, with_block=False), one.direction, one.variant)
             groups.setdefault(key, {}).setdefault((first.bs_bytes, first.numjobs * first.iodepth), []).append(one.iops)
             jobs_of.setdefault(key, set()).add(first.numjobs)

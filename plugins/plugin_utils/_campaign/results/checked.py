@@ -13,23 +13,21 @@ import functools
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
-
-#: Above it nothing is measured, and below it sums and squares of all results are finite.
-_LARGEST_NUMBER = 1e24
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 #: Above it a BIGINT has no room.
 LARGEST_INTEGER = 2**63 - 1
 
 
 def number(value: t.Any) -> float | None:
-    """A finite number that is not negative, else ``None``: values from hosts may be anything."""
+    """A number that is not negative and that statistics take, else ``None``: values from hosts may be anything."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
     try:
         converted = float(value)
     except OverflowError:
         return None
-    return converted if 0 <= converted < _LARGEST_NUMBER else None
+    return converted if 0 <= converted <= LARGEST else None
 
 
 @functools.lru_cache(maxsize=4096)

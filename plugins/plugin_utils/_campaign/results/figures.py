@@ -32,6 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import Bins
@@ -39,8 +40,8 @@ if t.TYPE_CHECKING:
 
 _Values = t.Dict[str, t.Any]
 
-#: Above it an INTEGER has no room.
-_LARGEST_OPTION = 2**31 - 1
+#: Above it an INTEGER has no room, or the product of jobs and queue depth is none that statistics take.
+_LARGEST_OPTION = 10**9
 
 #: fio's defaults (HOWTO, "Job file parameters").
 _DEFAULTS = {"rw": "read", "bs": "4k", "ioengine": "psync", "iodepth": "1", "numjobs": "1", "fdatasync": "0", "fsync": "0", "direct": "0"}
@@ -82,7 +83,7 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
 def _has_room(bins: Bins) -> bool:
     """Whether all of its values are counts and durations that a table has room for."""
     counts = bins.values()
-    return min(bins) >= 0 and max(bins) < LARGEST_INTEGER and min(counts) > 0 and max(counts) < LARGEST_INTEGER
+    return min(bins) >= 0 and max(bins) <= LARGEST and min(counts) > 0 and max(counts) < LARGEST_INTEGER
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict
     syncs = number(sync.get("n"))
     if found and syncs:
         runtime = max((row["runtime_ms"] for row in found.values() if row["runtime_ms"]), default=None)
-        rate = syncs / runtime * 1000 if runtime else None
+        rate = number(syncs / runtime * 1000) if runtime else None
         found["sync"] = {"iops": rate, "total_ios": optional_integer(syncs), "runtime_ms": runtime, **_latency("sync", sync, "sync", histograms)}
     return found
 

@@ -20,6 +20,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import logs
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -170,7 +171,7 @@ def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], s
     count = max((second for values in (iops, bandwidth) for second in values), default=-1) + 1
     # Each second takes memory, also one without a row, so a row far away from all others must not be worth weeks.
     longest = min(_LONGEST, _LONGEST_STALL + 2 * len(times))
-    if not 0 < count < longest:
+    if not 0 < count < longest or max([*iops.values(), *(value * KIB for value in bandwidth.values())]) > LARGEST:
         return {}
     if start is not None and end is not None and end - start - count >= 2:
         # Neither was anything done in the end: only the last second has no row although it was whole.

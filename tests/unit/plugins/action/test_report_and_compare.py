@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import ast
+import gzip
+import hashlib
 import json
 import pathlib
 import re
@@ -67,6 +69,42 @@ def test_files_are_written_on_request(folder):
     assert {row["baseline"] for row in result["ratios"]} == {re.search(r" (?:as|than) (\w+)", result["answer"][0])[1]}, "one baseline for all"
     again, _printed = run(report_action, path=str(folder))
     assert (again["changed"], again["files"], again["problems"]) == (False, {}, [])
+
+
+def rewrite(place, name, content):
+    """A file of a cell, with its hash."""
+    (place / name).write_bytes(content)
+    meta = json.loads((place / "meta.json").read_text())
+    (place / "meta.json").write_text(json.dumps({**meta, "files": {**meta["files"], name: hashlib.sha256(content).hexdigest()}}))
+
+
+def absurd(place, what):
+    """Numbers that were never measured, in one cell."""
+    meta = json.loads((place / "meta.json").read_text())
+    if what == "rate":
+        figures = {name: {**side, "iops": 2e18} if name == "read" else side for name, side in meta["summary"].items()}
+        (place / "meta.json").write_text(json.dumps({**meta, "summary": figures}))
+    elif what == "block":
+        figures = {name: {**side, "iops": 1e15} if name == "read" else side for name, side in meta["summary"].items()}
+        (place / "meta.json").write_text(json.dumps({**meta, "summary": figures}))
+        rewrite(place, "job.fio", (place / "job.fio").read_bytes().replace(b"bs=64k", b"bs=1g"))
+    elif what == "load":
+        rewrite(place, "job.fio", re.sub(rb"iodepth=(\d+)\nnumjobs=1", rb"iodepth=\g<1>00000000\nnumjobs=2000000000", (place / "job.fio").read_bytes()))
+    else:
+        lines = "".join(f"{int(1000 * (meta['io_start'] + second))}, 900000000000000000, 0, 0, 0\n" for second in range(1, 13))
+        rewrite(place, "series_iops.1.log.gz", gzip.compress(lines.encode()))
+        rewrite(place, "series_iops.2.log.gz", gzip.compress(lines.encode()))
+
+
+@pytest.mark.parametrize("what", ["rate", "block", "load", "series"])
+def test_absurd_numbers_of_one_host_do_not_end_the_report_of_all(tmp_path, what):
+    loads = [("randread", block, depth) for block in ("4k", "64k") for depth in (1, 16)]
+    folder = write_campaign(tmp_path / "c", 2, cells=8, seconds=12, loads=loads)
+    for place in (folder / "host0000").glob("*/*64k*/1"):
+        absurd(place, what)
+    result, printed = run(report_action, path=str(folder), files=["html", "markdown", "csv"])
+    assert result.get("msg") is None
+    assert sorted(result["files"]) == ["csv", "html", "markdown"] and "host0001" in printed[0]
 
 
 def test_power_loss_tests_are_part_of_the_report(folder, tmp_path):

@@ -33,8 +33,9 @@ def duration(ns: float | None) -> str:
     if ns is None:
         return NOTHING
     for size, unit in ((1e9, "s"), (1e6, "ms"), (1e3, "µs")):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}"
+        # From 999.5 on three digits are the next unit's 1.
+        if ns >= 0.9995 * size:
+            return f"{_three_digits(ns / size)} {unit}"
     return f"{ns:.0f} ns"
 
 
@@ -43,14 +44,19 @@ def size(value: float | None) -> str:
     if value is None:
         return NOTHING
     for power, unit in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(value) >= power:
-            return f"{value / power:.3g} {unit}"
+        if abs(value) >= 0.9995 * power:
+            return f"{_three_digits(value / power)} {unit}"
     return f"{value:.0f} B"
 
 
 def times(ratio: float | None) -> str:
     """A ratio: ``1.42 x``."""
-    return NOTHING if ratio is None else f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{ratio:.3g} x"
+    return NOTHING if ratio is None else f"{ratio:.2f} x" if 0.1 <= ratio < 10 else f"{_three_digits(ratio)} x"
+
+
+def _three_digits(value: float) -> str:
+    """Without an exponent where the value is large."""
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
 
 
 def span(low: float, high: float) -> str:

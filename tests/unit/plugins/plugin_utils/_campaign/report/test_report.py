@@ -377,6 +377,25 @@ def test_figures(value, message):
 # --- sums
 
 
+@pytest.mark.parametrize(
+    ("written", "message"),
+    [
+        (text.duration(999_600.0), "1 ms"),
+        (text.duration(999.7), "1 µs"),
+        (text.duration(2.5e12), "2,500 s"),
+        (text.duration(812_000.0), "812 µs"),
+        (text.size(999_999), "1 MB"),
+        (text.size(-2.5e6), "-2.5 MB"),
+        (text.size(7.4e19), "74,000 PB"),
+        (text.times(1234.5), "1,234 x"),
+        (text.times(999.7), "1,000 x"),
+        (text.times(0.0123), "0.0123 x"),
+    ],
+)
+def test_figures_have_no_exponent(written, message):
+    assert written == message
+
+
 def test_aggregates_are_ordered_by_all_groups_and_targets(six):
     assert list(dict.fromkeys(line.who for line in six.sums)) == ["all 6 hosts", f"group {report_rows.MARKUP}", f"{report_rows.SCRIPT}, 2 targets"]
     assert [line.cell for line in six.sums if line.who == "all 6 hosts"][:4] == ["randwrite-4k-1", "randwrite-4k-4", "randwrite-4k-16", "randwrite-16k-1"]

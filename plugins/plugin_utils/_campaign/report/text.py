@@ -60,11 +60,13 @@ def _three_digits(value: float) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """Two ends of an interval, with equally many decimals and enough to distinguish them: ``0.97 to 1.35``."""
-    fewest = 1 - math.floor(math.log10(low)) if low > 0 else 2
+    """Two ends of an interval, with equally many decimals, no fewer than :func:`times` has, and enough to distinguish them, and each from 1, which a
+    claim excludes: ``0.97 to 1.35``."""
+    fewest = 2 if not low or 0.1 <= low < 10 else 1 - math.floor(math.log10(low))
     for decimals in range(min(max(fewest, 0), 6), 9):
         ends = f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
-        if ends[0] != ends[1]:
+        one = f"{1:.{decimals}f}"
+        if ends[0] != ends[1] and not (ends[0] == one and low != 1) and not (ends[1] == one and high != 1):
             break
     return f"{ends[0]} to {ends[1]}"
 

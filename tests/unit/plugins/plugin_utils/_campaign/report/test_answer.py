@@ -53,7 +53,7 @@ def stacks(**verdicts):
 def test_significant_difference_gives_a_recommendation_with_both_values():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST))
     [said] = answer.sentences
-    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150) (ratio 9.3 to 9.7, at least 97 %")
+    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150) (ratio 9.27 to 9.66, at least 97 %")
     assert [one.recommended for one in answer.workloads] == ["after"]
 
 

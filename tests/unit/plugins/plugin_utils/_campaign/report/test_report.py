@@ -378,6 +378,23 @@ def test_figures(value, message):
 
 
 @pytest.mark.parametrize(
+    ("ends", "message"),
+    [
+        ((1.03, 1.36), "1.03 to 1.36"),
+        ((1.0031, 1.3), "1.003 to 1.300"),
+        ((0.52, 0.9993), "0.520 to 0.999"),
+        ((1.0, 1.0), "1.00000000 to 1.00000000"),
+        ((1.0, 1.35), "1.00 to 1.35"),
+        ((0.0, 0.0), "0.00000000 to 0.00000000"),
+        ((0.0312, 0.0351), "0.031 to 0.035"),
+        ((12.0, 15.0), "12 to 15"),
+    ],
+)
+def test_interval_without_1_is_not_written_as_if_it_had_1(ends, message):
+    assert text.span(*ends) == message
+
+
+@pytest.mark.parametrize(
     ("written", "message"),
     [
         (text.duration(999_600.0), "1 ms"),

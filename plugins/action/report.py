@@ -110,9 +110,10 @@ class ActionModule(ActionBase):
         return overview.overview_of_files(campaign, baseline, ignore)
 
     def _print(self, seen: overview.Overview, notes: t.Mapping[str, str], found: analysis.Analysis | None, rows: int) -> dict[str, t.Any]:
-        answer = [*found.answer.sentences, *filter(None, (found.order_note, found.cpu_note))] if found is not None else []
+        answer = list(found.answer.sentences) if found is not None else []
+        caveats = list(filter(None, (found.order_note, found.cpu_note))) if found is not None else []
         width = width_of(self._display, table.UNLIMITED)
-        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer, width=width, most_rows=rows)
+        text = table.render(seen.campaign, seen.shown, seen.ratios, notes, seen.notes, seen.answers, answer, caveats, width=width, most_rows=rows)
         self._display.display("\n" + text + "\n")
         return {
             "changed": False,
@@ -123,7 +124,7 @@ class ActionModule(ActionBase):
             **_under_both_names(seen.sums, table.troubles(seen.campaign, notes)),
             "states": dict(Counter(record.state for record in seen.campaign.cells)),
             "problems": list(seen.campaign.problems),
-            **({"answer": answer} if answer else {}),
+            **({"answer": [*answer, *caveats]} if answer else {}),
         }
 
     def _files(self, path: Path, found: analysis.Analysis | None, formats: t.Sequence[str]) -> dict[str, t.Any]:

@@ -41,14 +41,17 @@ NO_ANSWER = "No variant can be recommended: no cell that decides has a number."
 
 
 def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repeats = BENCHMARK) -> tuple[str, ...]:
-    """One for each workload of each class, with its name where there are several; of many workloads a summary first."""
+    """One for each workload of each class, with its name where there are several; of many workloads a summary first, with what all have in common: where
+    a list is cut off, only workloads are."""
     if not workloads:
         return (NO_ANSWER,)
     ordered = in_order(workloads)
     cells = len({one.question for one in workloads})
     safety = list(dict.fromkeys(_safety(one) for one in ordered))
     alone = _alone(ordered)
-    found = [f"Only {alone} was measured, so there is nothing to compare it with."] if alone else _summary(ordered, classes) if len(ordered) > _FEW else []
+    first = [f"Only {alone} was measured, so there is nothing to compare it with."] if alone else _summary(ordered, classes) if len(ordered) > _FEW else []
+    common = safety if len(safety) == 1 < len(ordered) else []
+    found = []
     for one in ordered:
         where = [one.host_class.label] if classes > 1 else []
         where += [workload_name(one)] if cells > 1 else []
@@ -62,7 +65,7 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
         )
         sentences = " ".join(filter(None, parts))
         found.append(f"{', '.join(where)}: {sentences}" if where else sentences)
-    return tuple([*found, *safety] if len(safety) == 1 < len(ordered) else found)
+    return (*first, *common, *found) if first else (*found, *common)
 
 
 def _alone(workloads: t.Sequence[WorkloadAnswer]) -> str:

@@ -66,6 +66,7 @@ def render(
     together: t.Sequence[str] = (),
     answers: t.Sequence[str] = (),
     answer: t.Sequence[str] = (),
+    caveats: t.Sequence[str] = (),
     *,
     width: int = WIDTH,
     most_rows: int = 0,
@@ -76,6 +77,7 @@ def render(
     :param together: the notes on the rows of several hosts.
     :param answers: what searches and rounds have found.
     :param answer: the result of the comparison of variants, by workload.
+    :param caveats: what the answer must be read with, however many workloads there are.
     :param width: columns of the terminal; ``UNLIMITED`` for a file.
     :param most_rows: rows of the table; 0 for all.
     """
@@ -85,8 +87,9 @@ def render(
 
     blocks = [f"Campaign {campaign.name}"]
     if answer:
-        more = [f"and {len(answer) - _MOST_ANSWERS} more workloads, in the report"] if len(answer) > _MOST_ANSWERS else []
-        blocks.append("Answer:\n" + "\n".join(wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more]))
+        rest = len(answer) - _MOST_ANSWERS
+        more = [f"and {rest} more {'workload' if rest == 1 else 'workloads'}, in the report"] if len(answer) > _MOST_ANSWERS else []
+        blocks.append("Answer:\n" + "\n".join(wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more, *caveats]))
     shown = rows[:most_rows] if most_rows else rows
     # The end of a sweep has its own reasons.
     sweep = (campaign.path / SWEEP_FOLDER).is_dir()

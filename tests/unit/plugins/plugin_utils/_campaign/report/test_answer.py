@@ -299,6 +299,13 @@ def test_many_workloads_start_with_a_summary():
     assert sum(": Use after: " in said for said in answer.sentences) == 4
 
 
+def test_what_all_workloads_have_in_common_is_not_cut_off_with_the_list():
+    cells = [f"cell-{number}" for number in range(14)]
+    answer = answered([one for cell in cells for name, rates in (("before", SLOW), ("after", FAST)) for one in repeats(name, *rates, cell=cell)])
+    assert answer.sentences[1].startswith("Power failure: ")
+    assert all(said.startswith("cell-") for said in answer.sentences[2:]) and len(answer.sentences) == 16
+
+
 # --- is it safe
 
 

@@ -257,3 +257,10 @@ def test_counts_are_formatted(value, text):
 )
 def test_latencies_are_formatted(value, text):
     assert table.format_latency(value) == text
+
+
+@pytest.mark.parametrize(("count", "rest"), [(13, "and 1 more workload, in the report"), (15, "and 3 more workloads, in the report")])
+def test_caveats_are_printed_however_many_workloads_there_are(tmp_path, count, rest):
+    campaign = store.Campaign("c", tmp_path, (), (), ())
+    text = table.render(campaign, [], [], answer=[f"workload {number}" for number in range(count)], caveats=["The CPU may have been the limit."])
+    assert text.partition("Nothing was")[0].endswith(f"  workload 11\n  {rest}\n  The CPU may have been the limit.\n\n")

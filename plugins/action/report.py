@@ -143,6 +143,8 @@ def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
     limit = options["latency_limit_ms"]
     if limit is not None and not 0 < limit < 1e9:
         raise BadInput(f"latency_limit_ms is {limit}: give ms above 0.")
+    if options["rows"] < 0:
+        raise BadInput(f"rows is {options['rows']}: give the number of rows to print, or 0 for all.")
     return analysis.Options(
         baseline=options["baseline"],
         decide_by=tuple(options["decide_by"]),

@@ -182,7 +182,7 @@ def test_check_mode_writes_nothing(tmp_path):
     assert not (copy / "tables").exists()
 
 
-@pytest.mark.parametrize("wrong", [{"latency_limit_ms": -1.0}, {"prices": [{"price": 0}]}, {"baseline": "other"}, {"path": "/nowhere"}])
+@pytest.mark.parametrize("wrong", [{"latency_limit_ms": -1.0}, {"rows": -2}, {"prices": [{"price": 0}]}, {"baseline": "other"}, {"path": "/nowhere"}])
 def test_invalid_input_fails_with_one_sentence(folder, wrong):
     result, _printed = run(report_action, **{"path": str(folder), "files": ["markdown"], **wrong})
     assert result["failed"] is True

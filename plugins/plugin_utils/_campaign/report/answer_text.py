@@ -133,7 +133,9 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         rival = f" {one.rival} is not shown to be slower." if one.rival else ""
         return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){_interval(best)}.{rival}"
     if verdict == "not_enough_repeats":
-        measured = "measured once" if best.repeats == 1 else f"measured {best.repeats} times"
+        old, new = best.pairing.repeats if best.pairing is not None else (base.repeats, best.repeats)
+        who = "" if old == new else f"{one.baseline if old < new else best.variant} "
+        measured = f"{who}measured {'once' if min(old, new) == 1 else f'{min(old, new)} times'}"
         looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} {numbers}"
         return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
     if verdict == "undecided":

@@ -34,6 +34,7 @@ class Pairing:
     :param against: hosts on which the ratio is on the other side of 1, by a difference that matters.
     :param not_compared: hosts whose measurements are not comparable, with what differs, as ``node2: kernel 6.1 / 6.12``.
     :param ignorable: what ``report_ignore`` has to name so that nothing is left out.
+    :param repeats: fewest of a compared host, of baseline and variant.
     """
 
     comparison: Comparison | None
@@ -43,6 +44,7 @@ class Pairing:
     against: tuple[HostRatio, ...] = ()
     not_compared: tuple[str, ...] = ()
     ignorable: tuple[str, ...] = ()
+    repeats: tuple[int, int] = (0, 0)
 
     @property
     def verdict(self) -> str:
@@ -94,7 +96,8 @@ def pair(
         return Pairing(None, reason, bool(both), (None, None), (), tuple(not_compared), tuple(dict.fromkeys(ignorable)))
     found = compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100, confidence=confidence)
     medians = median(median(one) for one, _other in usable.values()), median(median(other) for _one, other in usable.values())
-    return Pairing(found.overall, "", bool(both), medians, found.against, tuple(not_compared), tuple(dict.fromkeys(ignorable)))
+    fewest = min(len(one) for one, _other in usable.values()), min(len(other) for _one, other in usable.values())
+    return Pairing(found.overall, "", bool(both), medians, found.against, tuple(not_compared), tuple(dict.fromkeys(ignorable)), fewest)
 
 
 def _without_numbers(metric: Metric, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]]) -> str:

@@ -65,6 +65,12 @@ def test_too_few_repeats_give_no_recommendation(count, words):
     assert answer.workloads[0].recommended is None
 
 
+@pytest.mark.parametrize(("old", "new", "words"), [(1, 4, "before measured once"), (4, 2, "after measured 2 times"), (2, 2, "measured 2 times")])
+def test_the_side_with_too_few_repeats_is_named(old, new, words):
+    [said] = answered(repeats("before", *SLOW[:old]) + repeats("after", *FAST[:new])).sentences
+    assert f"; {words}, so this is no proof. Repeat at least 4 times" in said
+
+
 def test_equal_values_are_no_multiple_of_each_other():
     [said] = answered(repeats("before", 143.0) + repeats("after", 143.1)).sentences
     assert "after looks as fast as before (143, 143); measured once, so this is no proof." in said

@@ -208,7 +208,7 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
         sentences.append(f"none stays under {duration(limit)} ({name})" if len(curves) > 1 else f"not under {duration(limit)} ({name}) at any load")
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
     if knees:
-        sentences.append(listed([f"{one.variant} is saturated at {load} {one.knee.at:.0f}" for one in knees if one.knee], 2))
+        sentences.append(listed([f"{one.variant} is saturated at {load} {_load_at(one, one.knee.at, load)}" for one in knees if one.knee], 2))
     return f"{workload} ({direction}): {'; '.join(sentences)}"
 
 
@@ -251,6 +251,11 @@ def load_name(value: LoadValue, load: str) -> str:
     return str(value.depth) if load == "queue depth" else f"{value.jobs} x {value.depth}"
 
 
+def _load_at(curve: Curve, at: float, load: str) -> str:
+    """What was varied, at a load of a curve, which is always the product of jobs and queue depth."""
+    return f"{at:.0f}" if load == "jobs x queue depth" else load_name(next(value for value in curve.values if value.load == at), load)
+
+
 def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[HeatMap]:
     """Every workload with two block sizes and two loads or more."""
     name_of = _names(points)
@@ -268,7 +273,7 @@ def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[Heat
         if len(blocks) < 2 or len(loads) < 2:
             continue
         values = {key: median(iops) for key, iops in cells.items()}
-        load = "jobs" if len(jobs_of[workload, direction, variant]) == len(loads) else "jobs x queue depth"
+        load = "jobs" if sorted(jobs_of[workload, direction, variant]) == loads else "jobs x queue depth"
         rows = tuple(tuple(values.get((block, here)) for here in loads) for block in blocks)
         most = max((iops, key) for key, iops in values.items() if iops)
         title = (

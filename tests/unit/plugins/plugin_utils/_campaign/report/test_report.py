@@ -214,6 +214,19 @@ def test_different_targets_have_separate_curves_and_heat_maps(differs):
     assert all(any(one.workload.endswith(value) for value in values) for one in found.heat_maps)
 
 
+def test_jobs_are_not_multiplied_with_the_queue_depth_where_only_they_were_varied():
+    rates = {1: 1000.0, 2: 2000.0, 4: 4000.0, 8: 4010.0}
+    measured = [
+        measurement(cell=f"{block}-{jobs}", bs=block, bs_bytes=size, numjobs=jobs, iodepth=16, iops=rate * 4096 / size, p99_ns=jobs * 1e6)
+        for block, size in (("4k", 4096), ("8k", 8192))
+        for jobs, rate in rates.items()
+    ]
+    found = analysed(Rows("c", measured))
+    assert [one.title.rpartition("; ")[2] for one in found.curves] == ["none is saturated at jobs 4"] * 2
+    [group] = found.heat_groups
+    assert (group.load, group.loads) == ("jobs x queue depth", (16, 32, 64, 128))
+
+
 def test_bandwidth_beyond_the_largest_block_is_not_claimed():
     [flat] = analysed(Rows("c", over_loads(100))).heat_maps
     assert "most bandwidth from 4 KiB on at jobs 4" in flat.title

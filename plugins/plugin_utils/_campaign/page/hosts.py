@@ -87,7 +87,7 @@ def host_rows(a: Analysis) -> list[list[t.Any]]:
     rows = []
     for host in a.hosts:
         points = seen.get(host, [])
-        verdicts = {verdict or "unknown" for one in points for verdict in (one.first.verdict_before, one.first.verdict_after)}
+        verdicts = {verdict or "unknown" for one in points for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
         verdict = next((one for one in ("at_risk", "unknown", "durable") if one in verdicts), "-")
         middle = median(logs.get(host, ()))
         bad = len({(one.variant, one.cell) for one in points if one.state not in ("ok", "noisy")})

@@ -316,8 +316,7 @@ def csv_text(a: Analysis) -> str:
     safety = {one.name: one.safety for one in a.answer.variants}
     for one in a.points:
         first = one.first
-        verdict = first.verdict_before if first.verdict_before == first.verdict_after else f"{first.verdict_before}>{first.verdict_after}"
-        plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, verdict, first.model, first.firmware, first.rw, first.bs]
+        plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, one.verdict, first.model, first.firmware, first.rw, first.bs]
         numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[rank.name] for rank in SHOWN), one.samples]
         iops = [run.iops for run in one.runs if run.iops is not None]
         first_iops = baseline.get((one.host, one.cell, one.direction))

@@ -48,6 +48,11 @@ class Point:
         return self.runs[0]
 
     @property
+    def verdict(self) -> str | None:
+        """As that of a :class:`Row`."""
+        return _verdict(self.runs)
+
+    @property
     def mean_latency(self) -> float | None:
         """ns."""
         return median(run.lat_mean_ns for run in self.runs)

@@ -20,7 +20,7 @@ np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r 
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, load_charts, page, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, hosts, load_charts, page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
@@ -373,6 +373,15 @@ def test_csv_has_a_line_per_point_and_no_zero_for_missing_values(six):
     few = analysed(Rows("=c", one_variant(100, p999_ns=None, host="@x")))
     (row,) = csv.DictReader(io.StringIO(twins.csv_text(few)))
     assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
+
+
+def test_verdict_of_every_repeat_is_in_the_csv_and_in_the_list_of_hosts():
+    measured = one_variant(100, 101, 99, 100) + one_variant(100, 101, host="node2", verdict_before=None)
+    measured[2] = dataclasses.replace(measured[2], verdict_after="at_risk")
+    found = analysed(Rows("c", measured))
+    lines = list(csv.DictReader(io.StringIO(twins.csv_text(found))))
+    assert [(line["host"], line["verdict"]) for line in lines] == [("node1", "durable>at_risk"), ("node2", "durable")]
+    assert [row[:3] for row in hosts.host_rows(found)] == [["node1", "SSD A", "at_risk"], ["node2", "SSD A", "unknown"]]
 
 
 def test_every_column_of_the_csv_is_documented_in_its_order(six):

@@ -90,7 +90,7 @@ def host_rows(a: Analysis) -> list[list[t.Any]]:
         verdicts = {verdict or "unknown" for one in points for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
         verdict = next((one for one in ("at_risk", "unknown", "durable") if one in verdicts), "-")
         middle = median(logs.get(host, ()))
-        bad = len({(one.variant, one.cell) for one in points if one.state not in ("ok", "noisy")})
+        bad = a.not_ok.get(host, 0)
         cells = len({(one.variant, one.cell) for one in points})
         model = text.listed(sorted({one.first.model or "unknown model" for one in points})) or "-"
         rows.append([host, model, verdict, "outlier" if host in out else "", text.times(math.exp(middle)) if middle is not None else None, cells, bad])

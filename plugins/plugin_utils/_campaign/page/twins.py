@@ -240,7 +240,7 @@ def _hosts(a: Analysis) -> list[str]:
     heads = ["host", "by the median of like hosts", "where it is farthest", "cells", "facts that differ (the others)"]
     differing = ["", "### What is different about them", "", *_table(heads, rows)] if rows else []
     every = [[str(value) if value not in (None, "") else "-" for value in row] for row in hosts.host_rows(a)] if len(a.hosts) > 1 else []
-    heads = ["host", "drives", "verdict", "outlier", "by the median of like hosts", "cells", "cells not ok"]
+    heads = ["host", "drives", "verdict", "outlier", "by the median of like hosts", "cells measured", "cells not ok"]
     all_of_them = ["", "### All hosts", "", *_table(heads, every)] if every else []
     return [*(f"- {escaped(one.title)}" for one in hosts.strips(a)), *differing, *all_of_them] or ["-"]
 

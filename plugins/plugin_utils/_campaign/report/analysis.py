@@ -119,13 +119,16 @@ class CollectionLine:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One campaign. ``points`` is all of it; the rest describes it."""
+    """One campaign. ``points`` is all of it that has numbers; the rest describes it.
+
+    :param not_ok: how many cells of each host are not ok in a repeat, also those without numbers."""
 
     campaign: str
     made: str
     hosts: tuple[str, ...]
     variants: tuple[str, ...]
     states: tuple[tuple[str, int], ...]
+    not_ok: t.Mapping[str, int]
     answer: Answer
     table: tuple[comparison_table.TableLine, ...]
     sums: tuple[SumLine, ...]
@@ -204,6 +207,7 @@ def analyse(
         hosts=tuple(rows.hosts),
         variants=tuple(variants),
         states=tuple(Counter(one.state for one in _once(rows)).most_common()),
+        not_ok=Counter(host for host, _variant, _cell in {(one.host, one.variant, one.cell) for one in rows.measurements if one.state not in ("ok", "noisy")}),
         answer=answer,
         table=tuple(comparison_table.lines_of(points, rows, answer, options.ignore)),
         sums=tuple(_sum_lines(rows, variants)),

@@ -384,6 +384,12 @@ def test_verdict_of_every_repeat_is_in_the_csv_and_in_the_list_of_hosts():
     assert [row[:3] for row in hosts.host_rows(found)] == [["node1", "SSD A", "at_risk"], ["node2", "SSD A", "unknown"]]
 
 
+def test_cells_without_numbers_are_counted_as_not_ok_in_the_list_of_hosts():
+    failed = {"state": "failed", "direction": None, "iops": None}
+    measured = one_variant(100, 101) + [measurement(cell=f"cell-{number}", **failed) for number in range(2)] + [measurement("node2", cell="gone", **failed)]
+    assert [(row[0], *row[5:]) for row in hosts.host_rows(analysed(Rows("c", measured)))] == [("node1", 1, 2), ("node2", 0, 1)]
+
+
 def test_every_column_of_the_csv_is_documented_in_its_order(six):
     page = (pathlib.Path(__file__).resolve().parents[6] / "docs/report.md").read_text()
     rows = re.findall(r"^\| (`.*?`) \|", page.partition("## Columns of report.csv")[2].partition("\n## ")[0], re.MULTILINE)

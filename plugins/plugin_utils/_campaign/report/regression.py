@@ -163,7 +163,7 @@ def _line(
     if not new:
         return Line(*key, metric, "missing", "the candidate has no number of it", percent, **values)
     if not sides:
-        reason = listed(left_out, 2) if left_out else f"no repeat has samples enough for {metric}"
+        reason = listed(left_out, 2)
         return Line(*key, metric, "not_comparable", reason, percent, left_out=tuple(left_out), **values)
     found = compare_fleet(sides, higher_is_better=higher_is_better, practical=percent / 100).overall
     interval = found.interval
@@ -200,6 +200,9 @@ def _sides(
             left_out.append(f"{host}: {'; '.join(different)}")
         elif all(values):
             sides[host] = values
+        else:
+            without = listed([name for name, known in zip(("baseline", "candidate"), values) if not known])
+            left_out.append(f"{host}: no repeat of {without} has samples enough")
     return sides, left_out
 
 

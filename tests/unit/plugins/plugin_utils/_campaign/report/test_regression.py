@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from xml.etree import ElementTree
 
@@ -91,6 +92,14 @@ def test_omitted_differing_host_is_not_a_success():
     assert found.rc == 2
     assert found.lines[0].left_out == ("b: kernel 6.1.0 / 6.9",)
     assert found.lines[0].verdict == "same"
+
+
+@pytest.mark.parametrize(("old", "new", "who"), [(2e6, None, "candidate"), (None, 2e6, "baseline"), (None, None, "baseline and candidate")])
+def test_host_without_a_value_on_one_side_is_not_left_out_silently(old, new, who):
+    sides = [runs() + [dataclasses.replace(one, p99_ns=value) for one in runs(host="b")] for value in (old, new)]
+    found = compared(*sides, {"p99": 10})
+    assert (found.rc, found.lines[0].verdict) == (2, "same")
+    assert found.lines[0].left_out == (f"b: no repeat of {who} has samples enough",)
 
 
 def test_two_variants_of_one_campaign():

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, escaped, figure, listed, size, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import MEASURED_0
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 
@@ -198,6 +199,8 @@ def _sides(
             left_out.append(f"{host}: not in the candidate")
         elif different:
             left_out.append(f"{host}: {'; '.join(different)}")
+        elif any(0 in side for side in values):
+            left_out.append(f"{host}: {MEASURED_0}")
         elif all(values):
             sides[host] = values
         else:
@@ -220,7 +223,7 @@ def _verdict(found: Comparison, practical: float, *, higher_is_better: bool) -> 
 
 
 def _values(runs: t.Iterable[Measurement], column: str) -> list[float]:
-    return [value for one in runs if (value := getattr(one, column))]
+    return [value for one in runs if (value := getattr(one, column)) is not None]
 
 
 def _whole(lines: t.Sequence[Line], added: tuple[str, ...], rules: Rules) -> Compared:

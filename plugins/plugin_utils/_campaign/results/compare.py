@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, differences, keys_without
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import MEASURED_0, pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
 
 if t.TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _compared(row: Row, first: Row | None, base: str, sides: tuple[list[Measurem
     if different:
         return None, "not comparable: " + "; ".join(different)
     if min(*first.iops_of_runs, *row.iops_of_runs) <= 0:
-        return None, "not comparable: a repeat measured 0, of which there is no ratio"
+        return None, f"not comparable: {MEASURED_0}"
     counts = f"{first.runs} and {row.runs} repeats"
     if min(first.runs, row.runs) < FEWEST_REPEATS:
         return _median_ratio(first, row), f"{counts}: fewer than {FEWEST_REPEATS}, no significance claimed"

@@ -23,6 +23,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
 
 
+#: A repeat that measured nothing is not left out: without it the others would be all there is.
+MEASURED_0 = "a repeat measured 0, of which there is no ratio"
+
+
 @dataclass(frozen=True)
 class Pairing:
     """The comparison of a variant with the baseline.
@@ -32,7 +36,7 @@ class Pairing:
     :param same_hosts: whether hosts are compared with themselves; else one side's hosts with the other's.
     :param values: medians over the compared hosts of baseline and variant, in the unit of the column of the metric.
     :param against: hosts on which the ratio is on the other side of 1, by a difference that matters.
-    :param not_compared: hosts whose measurements are not comparable, with what differs, as ``node2: kernel 6.1 / 6.12``.
+    :param not_compared: hosts whose measurements are not comparable, with the reason, as ``node2: kernel 6.1 / 6.12``.
     :param ignorable: what ``report_ignore`` has to name so that nothing is left out.
     :param repeats: fewest of a compared host, of baseline and variant.
     """
@@ -89,6 +93,9 @@ def pair(
             reasons += different
             ignorable += differing_keys(before, after, keys)
             not_compared.append(f"{host}: {'; '.join(different)}" if host else "; ".join(different))
+        elif any(0 in side for side in values):
+            reasons.append(MEASURED_0)
+            not_compared.append(f"{host}: {MEASURED_0}" if host else MEASURED_0)
         elif all(values):
             usable[host] = values
     if not usable:
@@ -107,4 +114,4 @@ def _without_numbers(metric: Metric, old: t.Mapping[str, list[Measurement]], new
 
 def values_of(runs: t.Iterable[Measurement], column: str) -> list[float]:
     """The description of a column."""
-    return [value for one in runs if (value := getattr(one, column))]
+    return [value for one in runs if (value := getattr(one, column)) is not None]

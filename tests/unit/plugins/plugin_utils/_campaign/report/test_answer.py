@@ -71,6 +71,12 @@ def test_the_side_with_too_few_repeats_is_named(old, new, words):
     assert f"; {words}, so this is no proof. Repeat at least 4 times" in said
 
 
+def test_repeat_that_measured_0_is_not_left_out():
+    answer = answered(repeats("before", *SLOW) + repeats("after", 0, *FAST))
+    assert answer.sentences[0].startswith("after and before are not comparable: a repeat measured 0, of which there is no ratio.")
+    assert answer.workloads[0].recommended is None
+
+
 def test_equal_values_are_no_multiple_of_each_other():
     [said] = answered(repeats("before", 143.0) + repeats("after", 143.1)).sentences
     assert "after looks as fast as before (143, 143); measured once, so this is no proof." in said

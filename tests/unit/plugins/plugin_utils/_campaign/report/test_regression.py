@@ -102,6 +102,13 @@ def test_host_without_a_value_on_one_side_is_not_left_out_silently(old, new, who
     assert found.lines[0].left_out == (f"b: no repeat of {who} has samples enough",)
 
 
+def test_repeat_that_measured_0_is_not_left_out():
+    stalled = [dataclasses.replace(one, iops=0.0) if one.repeat == 1 else one for one in runs(1.2)]
+    found = compared(runs(), stalled, {"iops": 5})
+    assert (found.rc, found.lines[0].verdict) == (2, "not_comparable")
+    assert found.lines[0].reason == "node1: a repeat measured 0, of which there is no ratio"
+
+
 def test_two_variants_of_one_campaign():
     old = runs(stack_sha256="a")
     new = [Measurement(**{**{name: getattr(one, name) for name in one.__slots__}, "variant": "writeback"}) for one in runs(2.0, stack_sha256="b")]

@@ -169,8 +169,9 @@ def _title_of_latency(a: Analysis) -> str:
     groups: dict[tuple[str, str, str], list[Distribution]] = {}
     for one in a.distributions:
         groups.setdefault((one.label, one.cell, one.direction), []).append(one)
-    known = [[(value, one.variant) for one in members if (value := one.at(99.0))] for members in groups.values()]
-    lowest = Counter(min(values)[1] for values in known if len(values) == len(a.variants) > 1)
+    known = [sorted((value, one.variant) for one in members if (value := one.at(99.0))) for members in groups.values()]
+    # Latencies are those of bins: of several variants in one bin none is the lowest.
+    lowest = Counter(values[0][1] for values in known if len(values) == len(a.variants) > 1 and values[0][0] < values[1][0])
     for name, count in lowest.most_common(1):
         risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
         return f"Latency: {name}{risk} has the lowest p99 in {count} of {text.counted(len(groups), 'distribution')}"

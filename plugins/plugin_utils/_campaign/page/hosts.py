@@ -51,7 +51,7 @@ def strips(a: Analysis) -> list[Strip]:
     found = []
     for (cell, direction), by_variant in groups.items():
         count = sum(out.get(f"{cell} ({direction}) in {variant}", 0) for variant in by_variant)
-        spread = [(max(known) / min(known), variant) for variant, values in by_variant.items() if (known := [value for value in values if value])]
+        spread = [(max(known) / min(known), variant) for variant, values in by_variant.items() if len(known := [value for value in values if value]) > 1]
         widest = max(spread, default=None)
         sentences = [text.counted(count, "outlier")] if count else ["no outlier"] if len(a.hosts) >= FEWEST_ALIKE else []
         sentences += [f"the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"] if widest else []
@@ -62,7 +62,7 @@ def strips(a: Analysis) -> list[Strip]:
                     f"{cell} ({direction})",
                     cell,
                     direction,
-                    f"{cell} ({direction}): {'; '.join(sentences)}",
+                    ": ".join(filter(None, (f"{cell} ({direction})", "; ".join(sentences)))),
                     [by_variant.get(variant) for variant in a.variants],
                 ),
             )

@@ -22,6 +22,7 @@ pytest.importorskip("ruptures", reason="series need ruptures: pip install -r req
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, hosts, load_charts, page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
@@ -590,3 +591,17 @@ def test_search_reports_its_limit_and_varied_option():
 @pytest.mark.parametrize(("p", "message"), [(None, "-"), (1.4e-34, "< 0.001"), (0.00099, "< 0.001"), (0.001, "0.001"), (0.03125, "0.031")])
 def test_probability_is_rounded_to_its_precision(p, message):
     assert text.chance(p) == message
+
+
+def test_equal_percentiles_are_no_lead_of_a_variant():
+    found = analysed(Rows("c", one_variant(100) + one_variant(110, variant="writeback")))
+    two = [Distribution("node1", 1, variant, "randwrite-4k", "write", 10**6, ((99.0, 9e6),)) for variant in found.variants]
+    assert headings.titles_of(dataclasses.replace(found, distributions=tuple(two)))["latency"] == "Latency of every I/O: 1 distribution"
+    faster = dataclasses.replace(two[1], cell="other", values=((99.0, 8e6),))
+    found = dataclasses.replace(found, distributions=(*two, dataclasses.replace(two[0], cell="other"), faster))
+    assert headings.titles_of(found)["latency"].endswith(" has the lowest p99 in 1 of 2 distributions")
+
+
+def test_single_host_of_a_variant_is_not_compared_with_itself():
+    found = analysed(Rows("c", one_variant(100) + one_variant(110, host="node2", variant="writeback")))
+    assert [one.title for one in hosts.strips(found)] == ["randwrite-4k (write)"]

@@ -16,7 +16,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_latency
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_count, format_latency
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
@@ -68,7 +68,17 @@ def _rounds(record: CellRecord) -> str:
     what = f"{plain(found.get('what'), 12)} of {plain(found.get('track'), 8)}"
     state = "steady" if found["steady"] else "not steady"
     excursion, slope = (_percent(found.get(key)) for key in ("excursion", "slope"))
-    return f"{what} {state} after {len(values)} rounds: average of the last {_count(found.get('average'))}, range {excursion}, slope {slope}"
+    average = _with_unit(found.get("what"), number(found.get("average")))
+    return f"{what} {state} after {len(values)} rounds: average of the last window {average}, range {excursion}, slope {slope}"
+
+
+def _with_unit(what: t.Any, average: float | None) -> str:
+    """Of rounds: bytes per second, ns, or I/Os per second."""
+    if average is not None and what == "latency":
+        return format_latency(average)
+    if average is not None and what == "bandwidth":
+        return f"{format_count(average / 1e6)} MB/s"
+    return f"{_count(average)} IOPS"
 
 
 def _count(value: t.Any) -> str:

@@ -52,6 +52,14 @@ def test_rounds_report_whether_they_became_steady(values, state):
     assert "range " in line and "slope " in line
 
 
+@pytest.mark.parametrize(("what", "average", "text"), [
+    ("iops", 505.0, "505 IOPS"), ("latency", 2_000_000.0, "2.00 ms"), ("bandwidth", 512e6, "512 MB/s"),
+])  # fmt: skip
+def test_average_of_rounds_has_its_unit(what, average, text):
+    [line], _points = answers(rounds={"values": [average] * 5, "steady": True, "what": what, "track": "write", "average": average})
+    assert f"average of the last window {text}, range " in line
+
+
 @pytest.mark.parametrize(
     "meta",
     [
@@ -72,4 +80,4 @@ def test_invalid_values_are_question_marks_without_control_characters():
     [line], _points = answers(search=found)
     assert "\x1b" not in line and "? IOPS" in line
     [line], _points = answers(rounds={"values": [1], "steady": True, "what": "iops", "track": "read", "average": None, "excursion": float("nan"), "slope": "x"})
-    assert line.endswith("average of the last ?, range ?, slope ?")
+    assert line.endswith("average of the last window ? IOPS, range ?, slope ?")

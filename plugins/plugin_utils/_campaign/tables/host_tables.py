@@ -18,9 +18,9 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import group_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, PLAN_FILE, plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import unpacked
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, PLAN_FILE, ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import LARGEST_JSON, explained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import read_limited, unpacked
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import row_of
@@ -61,9 +61,11 @@ def host_digest(host: Path) -> str:
     """Changes whenever a result or a plan of the host does: ``meta.json`` has the hashes of the other files."""
     found = hashlib.sha256(f"{TABLES_SCHEMA}\n".encode())
     for name in _described(host):
-        with contextlib.suppress(OSError), open(f"{host}/{name}", "rb") as file:
+        # As it is read later: what is a link, a pipe or too large is none of its files.
+        with contextlib.suppress(ResultsError):
+            content = read_limited(host / name, LARGEST_JSON)
             found.update(f"{name}\n".encode(errors="replace"))
-            found.update(hashlib.sha256(file.read()).digest())
+            found.update(hashlib.sha256(content).digest())
     return found.hexdigest()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import shutil
 
 import duckdb
@@ -375,6 +376,18 @@ def test_digest_changes_with_plans_and_results_only(campaign, name):
     changed = host_digest(host)
     (host / name).unlink()
     assert len({before, changed, host_digest(host)}) == 3
+
+
+@pytest.mark.parametrize("name", ["meta.json", "../../plan.json"])
+def test_digest_does_not_wait_for_a_pipe_or_follow_a_link(campaign, tmp_path, name):
+    (campaign / LAST / name).unlink()
+    without = host_digest(campaign / LAST[:8])
+    (tmp_path / "other.json").write_text("{}")
+    (campaign / LAST / name).symlink_to(tmp_path / "other.json")
+    assert host_digest(campaign / LAST[:8]) == without
+    (campaign / LAST / name).unlink()
+    os.mkfifo(campaign / LAST / name)
+    assert host_digest(campaign / LAST[:8])
 
 
 def test_dry_run_writes_nothing(campaign):

@@ -99,7 +99,7 @@ def test_host_without_a_value_on_one_side_is_not_left_out_silently(old, new, who
     sides = [runs() + [dataclasses.replace(one, p99_ns=value) for one in runs(host="b")] for value in (old, new)]
     found = compared(*sides, {"p99": 10})
     assert (found.rc, found.lines[0].verdict) == (2, "same")
-    assert found.lines[0].left_out == (f"b: no repeat of {who} has samples enough",)
+    assert found.lines[0].left_out == (f"b: no repeat of {who} has a value, or samples enough for one",)
 
 
 def test_repeat_that_measured_0_is_not_left_out():
@@ -107,6 +107,12 @@ def test_repeat_that_measured_0_is_not_left_out():
     found = compared(runs(), stalled, {"iops": 5})
     assert (found.rc, found.lines[0].verdict) == (2, "not_comparable")
     assert found.lines[0].reason == "node1: a repeat measured 0, of which there is no ratio"
+
+
+def test_syncs_have_no_bandwidth_to_compare():
+    both = runs() + runs(direction="sync", bw_bytes=None)
+    found = compared(both, both, {"bandwidth": 5, "iops": 5})
+    assert (found.rc, [(one.direction, one.metric) for one in found.lines]) == (0, [("sync", "iops"), ("write", "bandwidth"), ("write", "iops")])
 
 
 def test_two_variants_of_one_campaign():

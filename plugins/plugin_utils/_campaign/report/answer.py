@@ -191,7 +191,8 @@ def answer_of(
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
     variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, NOTHING_KNOWN)) for name in names)
     incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
-    return Answer(base, variants, tuple(workloads), answer_text.sentences(workloads, len(classes), repeats), tuple(excluded), incomparable, levels)
+    sentences = answer_text.sentences(workloads, len(classes), repeats) if questions or not decide_by else (answer_text.NOTHING_NAMED,)
+    return Answer(base, variants, tuple(workloads), sentences, tuple(excluded), incomparable, levels)
 
 
 def _with_pairs(classes: list[HostClass], names: t.Sequence[str], points: t.Sequence[Point]) -> list[HostClass]:

@@ -39,6 +39,8 @@ BENCHMARK = Repeats("fio_benchmark_repeats", FEWEST_REPEATS)
 
 NO_ANSWER = "No variant can be recommended: no cell that decides has a number."
 
+NOTHING_NAMED = "No variant can be recommended: no pattern of report_decide_by matches a cell that has a number."
+
 
 def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repeats = BENCHMARK) -> tuple[str, ...]:
     """One for each workload of each class, with its name where there are several; of many workloads a summary first, with what all have in common: where

@@ -166,6 +166,11 @@ def test_bounds_discards_and_fills_of_older_campaigns_do_not_decide(changes, rea
     assert answer.sentences[0].startswith("Use after:")
 
 
+def test_patterns_that_match_no_cell_are_named_as_the_reason():
+    answer = answered(repeats("before", *SLOW) + repeats("after", *FAST), decide_by=["randwrit-*"])
+    assert answer.sentences == ("No variant can be recommended: no pattern of report_decide_by matches a cell that has a number.",)
+
+
 def test_user_selected_cells_override_the_suite():
     bound = [one for variant, rates in (("before", FAST), ("after", SLOW)) for one in repeats(variant, *rates, cell="bound", fdatasync=0, decides="")]
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST) + bound, decide_by=["bound"])

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import distributions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.progress import with_design
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import identity_of, ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
 
 if t.TYPE_CHECKING:
@@ -78,7 +78,7 @@ def analysed(
         ingest(campaign)
     if known is None or known.read is None:
         with open_tables(campaign) as database:
-            read, points = rows.read_rows(database, campaign.name, options.host_class), None
+            read, points = rows.read_rows(database, identity_of(campaign)[0], options.host_class), None
     else:
         read, points = known.read, known.points
     charts, distributions = read.charts, distributions_of(read, host_classes(read, options.host_class))

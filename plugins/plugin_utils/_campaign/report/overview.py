@@ -104,7 +104,7 @@ def overview_of_tables(
     :raises ResultsError: if there are no tables.
     """
     with open_tables(folder) as database:
-        read = read_rows(database, folder.name, facts)
+        read = read_rows(database, name, facts)
     every = read.points()
     points = [one for one in every if one.direction != "sync"]
     variants = read.variants

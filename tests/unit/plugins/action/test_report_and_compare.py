@@ -143,6 +143,17 @@ def test_many_hosts_are_printed_as_aggregates(tmp_path, monkeypatch):
     assert run(report_action, path=str(many), baseline="other")[0]["msg"].startswith("There is no variant 'other'")
 
 
+@pytest.mark.parametrize("many", [20, 1])
+def test_copy_of_a_campaign_has_one_name_in_all_outputs(tmp_path, monkeypatch, many):
+    copy = write_campaign(tmp_path / "copy", 2, cells=2, seconds=12, campaign="nightly")
+    monkeypatch.setattr(overview, "MANY", many)
+    _result, printed = run(report_action, path=str(copy), files=["html", "markdown", "csv"])
+    assert "Campaign nightly" in printed[0]
+    assert (copy / "reports" / "report.md").read_text().startswith("# Campaign nightly\n")
+    assert "<h1>Campaign nightly</h1>" in (copy / "reports" / "report.html").read_text()
+    assert (copy / "reports" / "report.csv").read_text().splitlines()[1].startswith("nightly,")
+
+
 def test_every_host_is_printed_and_returned_if_a_library_is_missing(tmp_path, monkeypatch):
     many = write_campaign(tmp_path / "many", 3, cells=2, seconds=12)
     monkeypatch.setattr(overview, "MANY", 2)

@@ -16,6 +16,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 
 _LONGEST, _LONGEST_LINE = 1000, 200
 
+#: What Ansible puts before the reason: names of tasks and options of this collection, which are not what the user wrote.
+_INTERNAL = re.compile(
+    r"(?:Task failed: |Error while evaluating conditional: |Finalization of task args for '\S+' failed: |Error while resolving value for '\w+': )*"
+)
+
 #: Where a result has what a module that ended without an answer, or a command, has written last. With a terminal stdout has both outputs.
 _OUTPUTS = {"module_stderr": "stderr", "stderr": "stderr", "module_stdout": "the output"}
 
@@ -30,7 +35,7 @@ def failure_reason(result: t.Mapping[str, t.Any]) -> str:
     for item in items if isinstance(items, list) else ():
         if isinstance(item, t.Mapping) and (item.get("failed") or item.get("unreachable")):
             return failure_reason({**item, "results": None})
-    message = re.sub(r"^Task failed: ", "", plain(result.get("msg") or "no reason was reported", _LONGEST))
+    message = _INTERNAL.sub("", plain(result.get("msg") or "no reason was reported", _LONGEST), count=1)
     for key, output in _OUTPUTS.items():
         lines = str(result.get(key) or "").strip().splitlines()
         if lines:

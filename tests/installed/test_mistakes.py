@@ -67,6 +67,7 @@ MISTAKES = {
         "must be one of: enabled, disabled, got: of",
     ),
     "unknown type of cache": ("site", _LOCALHOST, {"block_cache_caches": [{"name": "x", "type": "lvmcache"}]}, "set type to one of lvm_cache,"),
+    "undefined variable": ("site", _LOCALHOST, {"drive_write_cache_drives": "{{ my_drives }}"}, "'my_drives' is undefined"),
     "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
     "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),
     "no variants": ("sweep", _LOCALHOST, {}, "There is no variant: set sweep_variants or sweep_axes."),

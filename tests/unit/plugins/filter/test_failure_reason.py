@@ -19,6 +19,11 @@ failure_reason = FilterModule().filters()["failure_reason"]
     ("result", "reason"),
     [
         ({"failed": True, "msg": "Task failed: /dev/sdb is mounted: unmount it."}, "/dev/sdb is mounted: unmount it."),
+        ({"msg": "Task failed: Error while evaluating conditional: 'disks' is undefined"}, "'disks' is undefined"),
+        (
+            {"msg": "Task failed: Finalization of task args for 'a.b.c' failed: Error while resolving value for 'drives': 'disks' is undefined"},
+            "'disks' is undefined",
+        ),
         ({"failed": True}, "no reason was reported"),
         ({"failed": True, "msg": None, "module_stderr": None}, "no reason was reported"),
         (

@@ -39,8 +39,10 @@ _DOCUMENTED = (
 
 
 def checked_declarations(texts: t.Sequence[str]) -> t.Sequence[str]:
-    """:raises BadInput: for a pattern that fits nearly every drive."""
+    """:raises BadInput: for a pattern that fits nearly every drive, and for an empty text, which fits one whose serial number is not known."""
     for text in texts:
+        if not text.strip():
+            raise BadInput("An entry of the protected drives is empty: use a serial number, WWN, model or by-id name, or remove it.", item=text)
         if _is_pattern(text) and sum(char.isalnum() for char in text) < _FEWEST:
             raise BadInput(f"'{text}' would declare nearly every drive as protected: use at least {_FEWEST} letters or digits in a pattern.", item=text)
     return texts

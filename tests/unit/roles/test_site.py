@@ -126,3 +126,9 @@ def test_empty_lists_cost_no_call(tmp_path):
 )
 def test_tags_select_layers(tmp_path, arguments, layers):
     assert _run(tmp_path, *arguments, **NOTHING) == layers
+
+
+@needs_json_output
+@pytest.mark.parametrize("protected", [None, "*SSDSC2BB*"])
+def test_protected_drives_may_be_empty_or_one_text(tmp_path, protected):
+    assert _run(tmp_path, storage_protected_drives=protected, **NOTHING) == list(ROLES)

@@ -27,6 +27,12 @@ def test_a_pattern_of_nearly_every_drive_is_refused(text):
         checked_declarations(["INTEL SSDSC2BB080G4", text])
 
 
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_text_that_would_declare_drives_without_a_serial_number_is_refused(text):
+    with pytest.raises(BadInput, match="An entry of the protected drives is empty"):
+        checked_declarations(["INTEL SSDSC2BB080G4", text])
+
+
 @pytest.mark.parametrize(
     ("model", "document"),
     [

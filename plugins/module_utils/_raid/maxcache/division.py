@@ -40,19 +40,25 @@ def ssd_caches(controllers: t.Sequence[t.Mapping[str, t.Any]], *, removed: bool)
 
 
 def policies_of(controller: t.Mapping[str, t.Any]) -> Entry:
-    """The entry for ``raid_cache``."""
-    volumes = [{name: value for name, value in volume.items() if name != "maxcache"} for volume in controller.get("volumes") or []]
+    """The entry for ``raid_cache``.
+
+    :raises BadInput: for volumes that are no list of dictionaries.
+    """
+    volumes = [{name: value for name, value in volume.items() if name != "maxcache"} for volume in _entries(controller, "volumes")]
     return {**{name: value for name, value in controller.items() if name != "maxcache"}, **({"volumes": volumes} if volumes else {})}
 
 
 def ssd_cache_of(controller: t.Mapping[str, t.Any]) -> Entry | None:
-    """The entry for ``raid_maxcache``; ``None`` if the entry has no SSD cache."""
+    """The entry for ``raid_maxcache``; ``None`` if the entry has no SSD cache.
+
+    :raises BadInput: for volumes that are no list of dictionaries, and for a ``maxcache`` that is no dictionary.
+    """
     volumes = [
-        {**{name: volume[name] for name in _WHICH if name in volume}, **volume["maxcache"]}
-        for volume in controller.get("volumes") or []
+        {**{name: volume[name] for name in _WHICH if name in volume}, **_maxcache_of(volume)}
+        for volume in _entries(controller, "volumes")
         if volume.get("maxcache")
     ]
-    own = dict(controller.get("maxcache") or {})
+    own = _maxcache_of(controller)
     if not volumes and not own:
         return None
     return {**{name: controller[name] for name in _WHO if controller.get(name) is not None}, **own, "volumes": volumes}
@@ -60,7 +66,7 @@ def ssd_cache_of(controller: t.Mapping[str, t.Any]) -> Entry | None:
 
 def removed_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
     """Only what takes an SSD cache away: that has to come before controller caching can be switched on for its volumes."""
-    absent = [one for one in entry.get("cache_volumes") or [] if one.get("state") == "absent"]
+    absent = [one for one in _entries(entry, "cache_volumes") if one.get("state") == "absent"]
     if not absent:
         return None
     kept = {str(one.get("data_volume") or "") for one in entry["cache_volumes"] if one.get("state") != "absent"}
@@ -73,6 +79,21 @@ def removed_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
 
 def kept_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
     """The rest: what should go was taken away before, and would be reported twice in check mode."""
-    kept_volumes = [one for one in entry.get("cache_volumes") or [] if one.get("state") != "absent"]
+    kept_volumes = [one for one in _entries(entry, "cache_volumes") if one.get("state") != "absent"]
     kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": kept_volumes} if kept_volumes else {})}
     return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None
+
+
+def _entries(entry: t.Mapping[str, t.Any], name: str) -> t.Sequence[t.Mapping[str, t.Any]]:
+    """A list of what is divided; the modules check it only afterwards."""
+    entries = entry.get(name) or []
+    if not isinstance(entries, (list, tuple)) or not all(isinstance(one, t.Mapping) for one in entries):
+        raise BadInput(f"controllers: {name} must be a list of dictionaries, not {entries!r}.", item=name)
+    return entries
+
+
+def _maxcache_of(entry: t.Mapping[str, t.Any]) -> Entry:
+    found = entry.get("maxcache") or {}
+    if not isinstance(found, t.Mapping):
+        raise BadInput(f"controllers: maxcache must be a dictionary, not {found!r}.", item="maxcache")
+    return dict(found)

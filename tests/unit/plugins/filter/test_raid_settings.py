@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from ansible.errors import AnsibleFilterError
 
@@ -83,6 +85,23 @@ def test_controller_without_ssd_cache_is_omitted():
 def test_invalid_controller_list_is_rejected(controllers, part):
     with pytest.raises(AnsibleFilterError, match="raid_settings: "):
         raid_settings(controllers, part)
+
+
+@pytest.mark.parametrize(
+    ("controller", "sentence"),
+    [
+        ({"volumes": "all"}, "volumes must be a list of dictionaries, not 'all'"),
+        ({"volumes": {"id": "all"}}, "volumes must be a list of dictionaries, not {'id': 'all'}"),
+        ({"volumes": [None]}, "volumes must be a list of dictionaries, not [None]"),
+        ({"volumes": [{"id": "all", "maxcache": "on"}]}, "maxcache must be a dictionary, not 'on'"),
+        ({"maxcache": "on"}, "maxcache must be a dictionary, not 'on'"),
+        ({"maxcache": {"cache_volumes": ["0,1"]}}, "cache_volumes must be a list of dictionaries, not ['0,1']"),
+    ],
+)
+def test_what_cannot_be_divided_is_one_sentence(controller, sentence):
+    with pytest.raises(AnsibleFilterError, match=re.escape(f"raid_settings: controllers: {sentence}.")):
+        for part in ("policies", "ssd_cache"):
+            raid_settings([{"id": 0, **controller}], part)
 
 
 def test_removal_is_listed_once():

@@ -119,7 +119,8 @@ class Runner:
         :raises ToolMissing: naming the package to install.
         """
         if os.sep in name:
-            if os.access(name, os.X_OK) and not os.path.isdir(name):
+            # os.path.isfile, unlike os.access, takes a path with a null character.
+            if os.path.isfile(name) and os.access(name, os.X_OK):
                 return name
             raise ToolMissing(f"{name} does not exist or cannot be executed on this host.", item=name)
         try:

@@ -145,13 +145,15 @@ class Devices:
     def resolve(self, path: str, item: str | None = None) -> BlockDevice:
         """The device behind a path, through every symbolic link.
 
-        :raises DeviceMissing: if the path does not exist or is no block device.
+        :raises DeviceMissing: if the path is empty, does not exist or is no block device.
         """
         item = path if item is None else item
-        node = os.path.realpath(self._root / path.lstrip("/"))
+        if not path:
+            raise DeviceMissing("A device is named by an empty path: use for example /dev/disk/by-id/ata-SERIAL.", item=item)
         try:
+            node = os.path.realpath(self._root / path.lstrip("/"))
             status = os.stat(node)
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a path with a null character
             raise DeviceMissing(f"{path} does not exist on this host: check the name, for example with lsblk -o +serial.", item=item) from None
         if stat.S_ISBLK(status.st_mode):
             number = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"

@@ -41,6 +41,8 @@ def test_missing_command_error_names_the_package():
         Runner().run(["no-such-command"])
     with pytest.raises(ToolMissing, match="does not exist or cannot be executed"):
         Runner().find("/etc/passwd")
+    with pytest.raises(ToolMissing, match="does not exist or cannot be executed"):
+        Runner().find("/bin/a\0b")
 
 
 def test_path_takes_precedence_over_system_folders(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, is_stable, kernel_name, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
 
@@ -17,6 +17,12 @@ def test_regular_file_is_not_a_block_device_on_real_root(tmp_path):
     (tmp_path / "file").write_text("x")
     with pytest.raises(DeviceMissing, match="is not a block device"):
         read_devices(Runner()).resolve(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize(("path", "sentence"), [("", "named by an empty path"), ("/dev/a\0b", "does not exist on this host")])
+def test_path_that_names_nothing_is_one_sentence(path, sentence):
+    with pytest.raises(DeviceMissing, match=sentence):
+        Devices([]).resolve(path)
 
 
 @pytest.mark.parametrize(

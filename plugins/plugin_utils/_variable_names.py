@@ -17,6 +17,8 @@ from pathlib import Path
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
+
 #: Variables of playbooks and of the inventory of the virtual rack, and results that the roles publish.
 ELSEWHERE = frozenset(
     {
@@ -43,10 +45,7 @@ _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
 
 _MOST_HOSTS = 3
 
-#: As the validator of Ansible says it: the path of the key, and the keys that there are, with aliases in brackets.
-_UNKNOWN_KEY = re.compile(r"(?P<path>[\w.]+)\. Supported parameters include: (?P<known>[^()]*?)(?: \([^)]*\))?\.?")
-
-#: Likewise.
+#: As the validator of Ansible says it.
 _CONVERSION = re.compile(r"(?:argument|Elements value for option) '(?P<key>\w+)' is of type .*unable to convert to (?P<kind>\w+)", re.DOTALL)
 
 _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list", "dict": "a dictionary", "str": "text"}
@@ -126,13 +125,7 @@ def _example(option: t.Mapping[str, t.Any]) -> str:
 
 def _plain(text: str, name: str) -> str:
     """A message of Ansible as it says it in one line, without the name that is before it already."""
-    unknown = _UNKNOWN_KEY.fullmatch(text)
-    if unknown:
-        known = re.split(r", ", unknown["known"])
-        key = unknown["path"].rpartition(".")[2]
-        near = difflib.get_close_matches(key, known, 1, 0.6)
-        return f"there is no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(known) + '.'}"
-    return text.replace(f" found in {name}", "").rstrip(".")
+    return unknown_key(text) or text.replace(f" found in {name}", "").rstrip(".")
 
 
 def few(hosts: t.Sequence[str]) -> str:

@@ -67,6 +67,12 @@ MISTAKES = {
         "must be one of: enabled, disabled, got: of",
     ),
     "unknown type of cache": ("site", _LOCALHOST, {"block_cache_caches": [{"name": "x", "type": "lvmcache"}]}, "set type to one of lvm_cache,"),
+    "mistyped key of site": (
+        "site",
+        _LOCALHOST,
+        {"drive_write_cache_drives": [{"device": "/dev/x", "write_cahce": "disabled"}]},
+        "there is no key write_cahce: did you mean write_cache?",
+    ),
     "undefined variable": ("site", _LOCALHOST, {"drive_write_cache_drives": "{{ my_drives }}"}, "'my_drives' is undefined"),
     "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
     "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),

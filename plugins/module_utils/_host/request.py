@@ -16,6 +16,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import specification_of
 
 Entry = t.Dict[str, t.Any]
@@ -97,7 +98,8 @@ def checked(option: str, argument_spec: Params, values: Params) -> dict[str, t.A
     """
     result = ArgumentSpecValidator(dict(argument_spec)).validate(dict(values))
     if result.error_messages:
-        raise BadInput(f"{option}: {'; '.join(result.error_messages)}.", item=option)
+        reasons = "; ".join(dict.fromkeys(unknown_key(text) or text for text in result.error_messages))
+        raise BadInput(f"{option}: {reasons}{'' if reasons.endswith(('.', '?')) else '.'}", item=option)
     return dict(result.validated_parameters)
 
 

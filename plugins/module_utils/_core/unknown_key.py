@@ -1,0 +1,31 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A key that is not known, as a sentence with the one that was probably meant. Pure."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+
+#: As the validator of Ansible says it: the paths of the keys, and the keys that there are, with aliases in brackets.
+_UNKNOWN_KEY = re.compile(r"(?P<path>[^()]+)\. Supported parameters include: (?P<known>[^()]*?)(?: \([^)]*\))?\.?")
+
+
+def unknown_key(text: str) -> str | None:
+    """What is wrong with keys, in one line; ``None`` if the message of Ansible is about something else."""
+    found = _UNKNOWN_KEY.fullmatch(text)
+    if found is None:
+        return None
+    import difflib
+
+    known = found["known"].split(", ")
+    sentences = []
+    for path in found["path"].split(", "):
+        key = path.rpartition(".")[2]
+        near = difflib.get_close_matches(key, known, 1, 0.6)
+        sentences.append(f"there is no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(known) + '.'}")
+    return " ".join(sentences)

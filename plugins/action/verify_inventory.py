@@ -10,12 +10,14 @@ from __future__ import annotations
 import difflib
 import typing as t
 
+from ansible.errors import AnsibleError
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
 
-_LOCALHOST = "localhost"
+_LOCALHOST, _SELECTION = "localhost", "storage_hosts"
 
 
 class ActionModule(ActionBase):
@@ -30,11 +32,22 @@ class ActionModule(ActionBase):
         known = task_vars or {}
         hosts = [str(host) for host in known.get("ansible_play_hosts_all", ())]
         problem = (
-            _without_hosts(options["hosts"], hosts, known.get("groups", {}))
-            or _mistyped_tags(options["tags"], known.get("ansible_run_tags", ()))
+            self._undefined_hosts(known)
+            or _without_hosts(options["hosts"], hosts, known.get("groups", {}))
+            or _mistyped_tags(options["tags"], [*known.get("ansible_run_tags", ()), *known.get("ansible_skip_tags", ())])
             or _wrong_variables(hosts, known.get("hostvars", {}), types=options["types"])
         )
         return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
+
+    def _undefined_hosts(self, known: t.Mapping[str, t.Any]) -> str:
+        """Why storage_hosts cannot be evaluated. The playbooks take it as not set then, and would take all hosts."""
+        if _SELECTION not in known:
+            return ""
+        try:
+            self._templar.template(known[_SELECTION])
+        except AnsibleError as error:
+            return f"{_SELECTION} could not be evaluated: {plain(str(error))}: no host was selected."
+        return ""
 
 
 def _without_hosts(patterns: t.Sequence[str] | None, hosts: t.Sequence[str], groups: t.Mapping[str, t.Sequence[str]]) -> str:

@@ -15,6 +15,7 @@ description:
     similar name. A mistyped variable would have no effect, and nothing would be measured or configured.
   - Fails if the value of a variable has another type than the role takes, or a key that is not known, unless it contains a template.
   - Fails if the play has no host except the controller, and O(hosts) does not select the controller.
+  - Fails if the variable C(storage_hosts) contains an undefined variable, because the playbooks of this collection would then take all hosts.
   - Variables of all hosts of the play are verified by one task. They are not templated.
   - Runs on the controller only and needs no connection to a host.
 extends_documentation_fragment:
@@ -35,7 +36,7 @@ options:
     type: bool
     default: true
   tags:
-    description: Fails if a tag that is selected with C(--tags) is none of these, but similar to one.
+    description: Fails if a tag that is selected with C(--tags) or skipped with C(--skip-tags) is none of these, but similar to one.
     type: list
     elements: str
     default: []

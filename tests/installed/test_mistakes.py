@@ -26,6 +26,12 @@ _LOCALHOST = ["-i", "localhost,", "-c", "local"]
 MISTAKES = {
     "no inventory": ("benchmark", [], {}, "The inventory has no host: give one with -i"),
     "group that is not there": ("benchmark", [*_LOCALHOST, "-e", "storage_hosts=rack9"], {}, "No host of the inventory matches rack9"),
+    "hosts of an undefined variable": (
+        "site",
+        [*_LOCALHOST, "--check"],
+        {"storage_hosts": "{{ my_rack }}"},
+        "storage_hosts could not be evaluated: 'my_rack' is undefined: no host was selected.",
+    ),
     "no targets": ("benchmark", _LOCALHOST, {}, "Nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets"),
     "mistyped variable": ("benchmark", _LOCALHOST, {"fio_benchmark_target": [_FILE]}, "did you mean fio_benchmark_targets?"),
     "dictionary as list": ("benchmark", _LOCALHOST, {"fio_benchmark_targets": _FILE}, "fio_benchmark_targets must be a list of dictionaries, for example [{"),

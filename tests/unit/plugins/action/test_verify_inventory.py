@@ -14,7 +14,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.action import verify_inventory
 
 
-def run(play, inventory=("node1", "node2"), variables=None, selected=("all",), **args):
+def run(play, inventory=("node1", "node2"), variables=None, selected=("all",), skipped=(), **args):
     action = object.__new__(verify_inventory.ActionModule)
     vars(action).update(
         _display=types.SimpleNamespace(),
@@ -22,9 +22,8 @@ def run(play, inventory=("node1", "node2"), variables=None, selected=("all",), *
         _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None)),
     )
     hostvars = {host: {"ansible_host": host, **(variables or {})} for host in play}
-    return action.run(
-        task_vars={"ansible_play_hosts_all": list(play), "groups": {"all": list(inventory)}, "hostvars": hostvars, "ansible_run_tags": list(selected)}
-    )
+    tags = {"ansible_run_tags": list(selected), "ansible_skip_tags": list(skipped)}
+    return action.run(task_vars={"ansible_play_hosts_all": list(play), "groups": {"all": list(inventory)}, "hostvars": hostvars, **tags})
 
 
 @pytest.mark.parametrize(
@@ -73,3 +72,10 @@ def test_types_and_keys_are_verified_with_equal_hosts_together():
 def test_tag_that_is_similar_to_a_known_one_fails(selected, failed):
     result = run(["node1"], selected=selected, tags=["block_cache", "raid_cache"])
     assert result == ({"failed": True, "changed": False, "msg": "No task has the tag block_cahce: did you mean block_cache?"} if failed else {"changed": False})
+
+
+def test_skipped_tag_that_is_similar_to_a_known_one_fails():
+    """It would skip nothing, and configure what should be left alone."""
+    result = run(["node1"], skipped=["raid_cahce"], tags=["block_cache", "raid_cache"])
+    assert result["msg"] == "No task has the tag raid_cahce: did you mean raid_cache?"
+    assert run(["node1"], skipped=["raid_cache"], tags=["block_cache", "raid_cache"]) == {"changed": False}

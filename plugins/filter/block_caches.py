@@ -12,7 +12,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide, migrates
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 PARTS = ("removed", "rest")
 _PARTITION = re.compile(r"-part\d+\Z")
@@ -32,7 +33,10 @@ def block_caches(caches: t.Any, kind: str, part: str) -> Items:
 
 def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
     """See ``caches_to_migrate.yml``."""
-    requested = {str(item["origin"]): item for item in _checked(caches, "caches_to_migrate") if item.get("migrate") and item.get("state") != "absent"}
+    try:
+        requested = {str(item["origin"]): item for item in _checked(caches, "caches_to_migrate") if migrates(item)}
+    except BadInput as error:
+        raise AnsibleFilterError(f"caches_to_migrate: {error.message}") from None
     leaving: Items = []
     for cache in _checked(found, "caches_to_migrate"):
         item = next((requested[str(name)] for name in cache.get("matched") or cache.get("asked") or [] if str(name) in requested), None)

@@ -11,6 +11,10 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
 Item = t.Dict[str, t.Any]
 
 TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
@@ -28,6 +32,18 @@ def divide(items: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> tuple[list[It
     first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
     rest = [item for item in mine if item not in first]
     return _without_type(first), _without_type(rest)
+
+
+def migrates(item: t.Mapping[str, t.Any]) -> bool:
+    """Whether a cache may replace one of another type. It is no option of a module, and may be the text of a template, such as ``no``.
+
+    :raises BadInput: for a value that is not true or false.
+    """
+    try:
+        wanted = boolean(item.get("migrate") or False)
+    except TypeError:
+        raise BadInput(f"{item.get('name')}: migrate must be true or false, not {item['migrate']!r}.", item=str(item.get("name"))) from None
+    return wanted and item.get("state") != "absent"
 
 
 def _without_type(items: t.Sequence[t.Mapping[str, t.Any]]) -> list[Item]:

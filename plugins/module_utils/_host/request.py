@@ -13,7 +13,7 @@ import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide, migrates
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
@@ -84,7 +84,7 @@ def read_request(params: Params) -> HostRequest:
         ssd_caches=kept,
         caches={kind: _cache_lists(kind, caches) for kind in TYPES if any(item["type"] == kind for item in caches)},
         tools={kind: _tools(kind, params) for kind in ("flashcache", "enhanceio")},
-        migrating=[item for item in caches if item.get("migrate") and item.get("state") != "absent"],
+        migrating=[item for item in caches if migrates(item)],
         queues=_queues(params),
         network=_network(params["network"]),
         protected_drives=params["protected_drives"],

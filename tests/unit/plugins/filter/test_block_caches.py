@@ -104,11 +104,17 @@ def test_mirror_members_are_released():
         (IMAGES, _found()),
         ({**IMAGES, "migrate": True}, _found(type="lvm_cache", name="vg0/images")),
         ({**IMAGES, "migrate": True, "state": "absent"}, _found()),
+        ({**IMAGES, "migrate": "no"}, _found()),
         ({**IMAGES, "migrate": True}, _found(matched=["vg0/other"])),
     ],
 )
 def test_no_cache_is_replaced_without_migrate_or_with_the_same_type(requested, found):
     assert caches_to_migrate([requested], [found]) == []
+
+
+def test_migrate_that_is_not_true_or_false_is_rejected():
+    with pytest.raises(AnsibleFilterError, match="images: migrate must be true or false, not 'perhaps'"):
+        caches_to_migrate([{**IMAGES, "migrate": "perhaps"}], [_found()])
 
 
 def test_bcache_cannot_be_migrated():

@@ -65,6 +65,12 @@ def test_empty_lists_are_no_layers():
     assert order(network={"links": [], "revert_after": 60}) == []
 
 
+@pytest.mark.parametrize(("value", "count"), [(True, 1), ("yes", 1), ("no", 0), ("false", 0), ("", 0), (None, 0)])
+def test_migrate_is_read_as_a_boolean(value, count):
+    cache = {"type": "lvm_cache", "name": "b", "origin": "vg/data", "cache_devices": [SSD], "migrate": value}
+    assert len(request_of(caches=[cache]).migrating) == count
+
+
 def test_only_the_layers_of_the_lists_are_imported():
     """Importing is most of a call on a slow host: what is packed and not needed must not be loaded."""
     script = (

@@ -92,11 +92,14 @@ class ModuleState:
 def read_module_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[ModuleSpec]:
     """The entries of the module's list.
 
-    :raises BadInput: for a name or a value that cannot stand in the file, and for a module that is listed twice.
+    :raises BadInput: for a name or a value that cannot stand in the file, an option without a value, and a module that is listed twice.
     """
     specs = []
     for entry in entries:
         module = str(entry["module"])
+        empty = next((key for key, value in (entry.get("options") or {}).items() if value is None), None)
+        if empty is not None:
+            raise BadInput(f"module_options: {empty} of {module} has no value: set one, or remove the option.", item=module)
         options = {str(key): _spelled(value) for key, value in (entry.get("options") or {}).items()}
         bad = [word for word in (module, *options) if not _NAME.match(word)] + [value for value in options.values() if not _VALUE.match(value)]
         if bad:

@@ -85,6 +85,12 @@ def test_invalid_option_entries_are_rejected(module: str, options: dict[str, t.A
         queue_boot.read_module_specs([{"module": module, "options": options}])
 
 
+def test_option_without_a_value_is_rejected() -> None:
+    """A module may refuse to be loaded at boot with the text None."""
+    with pytest.raises(BadInput, match="ql2xmaxqdepth of qla2xxx has no value: set one, or remove the option"):
+        queue_boot.read_module_specs([{"module": "qla2xxx", "options": {"ql2xmaxqdepth": None}}])
+
+
 def test_module_listed_twice_is_rejected() -> None:
     with pytest.raises(BadInput, match="listed twice"):
         queue_boot.read_module_specs([{"module": "scsi-mod", "options": {}}, {"module": "scsi_mod", "options": {}}])

@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import path_of_origin
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import Entry, HostRequest
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -55,7 +55,7 @@ def check(request: HostRequest, devices: Devices) -> None:
     for number, use in enumerate(uses):
         for other in uses[:number]:
             _check_pair(other, use)
-    _check_queues(request, devices)
+    _check_removed(request, uses, devices)
     _check_targets(request, uses, devices)
     _check_drives(request, uses, devices)
 
@@ -92,17 +92,35 @@ def _check_pair(one: Use, other: Use) -> None:
     raise BadInput(text, item=other.name)
 
 
-def _check_queues(request: HostRequest, devices: Devices) -> None:
-    """An entry that names the device of a cache that is removed."""
-    leaving = {_identity(devices, path): (kind, item) for kind, item in request.all_caches() if item["state"] == "absent" for path in _made_by(kind, item)}
-    for entry in request.queues["devices"] if request.queues else ():
-        found = leaving.get(_identity(devices, entry["device"])) if entry.get("device") else None
-        if found is not None:
+def _check_removed(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:
+    """An entry that names the device of a cache that is removed: it would be gone when its turn comes."""
+    leaving: dict[str, tuple[str, Entry]] = {}
+    staying: set[str] = set()
+    for kind, item in request.all_caches():
+        made = [_identity(devices, path) for path in _made_by(kind, item)]
+        if item["state"] == "absent":
+            leaving.update(dict.fromkeys(made, (kind, item)))
+        else:
+            staying.update(made)
+    for path, device, place in _named(request, uses, devices):
+        if device in leaving and device not in staying:
+            kind, item = leaving[device]
             raise BadInput(
-                f"{entry['device']} is listed for block_queue and is the device of the cache {found[1]['name']} ({found[0]}), which is removed"
-                " (state: absent): remove the entry, or keep the cache.",
-                item=entry["device"],
+                f"{path} is {place} and is the device of the cache {item['name']} ({kind}), which is removed (state: absent): remove the entry, or keep the"
+                " cache.",
+                item=path,
             )
+
+
+def _named(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> t.Iterator[tuple[str, str, str]]:
+    """Each device that something is done with once caches are removed: its path, its identity, and what names it."""
+    for entry in request.queues["devices"] if request.queues else ():
+        if entry.get("device"):
+            yield entry["device"], _identity(devices, entry["device"]), "listed for block_queue"
+    for target in request.network["aoe_targets"] if request.network else ():
+        if target.get("device") and target.get("state") != "absent":
+            yield target["device"], _identity(devices, target["device"]), "served over AoE (storage_network)"
+    yield from ((use.path, use.device, f"{use.role} of {use.label}") for use in uses)
 
 
 def _made_by(kind: str, item: t.Mapping[str, t.Any]) -> tuple[str, ...]:

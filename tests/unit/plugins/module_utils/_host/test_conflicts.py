@@ -79,6 +79,27 @@ def test_a_queue_of_a_device_that_is_removed():
     check(request_of(caches=[cache("flashcache", "images", HDD, SSD)], queues=[queue]), DEVICES)
 
 
+def test_a_target_that_is_removed():
+    gone = cache("dm_cache", "images", HDD, SSD, state="absent")
+    target = {"shelf": 1, "slot": 1, "interface": "eth1", "device": "/dev/vg/data"}
+    error = sentence(caches=[gone], network={"aoe_targets": [target]})
+    assert error.message == (
+        "/dev/vg/data is served over AoE (storage_network) and is the device of the cache images (dm_cache), which is removed (state: absent):"
+        " remove the entry, or keep the cache."
+    )
+    check(request_of(caches=[gone], network={"aoe_targets": [{**target, "state": "absent"}]}), DEVICES)
+
+
+def test_a_cache_on_a_cache_that_is_removed():
+    error = sentence(caches=[cache("dm_cache", "images", HDD, SSD, state="absent"), cache("bcache", "b", "/dev/mapper/images", OTHER)])
+    assert error.message.startswith("/dev/mapper/images is the origin of b (bcache) and is the device of the cache images (dm_cache), which is removed")
+
+
+def test_a_queue_of_a_device_that_another_cache_makes_again():
+    caches = [cache("dm_cache", "images", HDD, SSD, state="absent"), cache("flashcache", "images", HDD, SSD)]
+    check(request_of(caches=caches, queues=[{"device": "/dev/mapper/images", "scheduler": "none"}]), DEVICES)
+
+
 @pytest.mark.parametrize(
     ("served", "role", "instead"),
     [(HDD, "the origin", "serve /dev/mapper/images instead"), (SSD, "a cache device", "serve the cached device instead")],

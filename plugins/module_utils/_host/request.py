@@ -171,8 +171,10 @@ def _queues(params: Params) -> Params | None:
 
 
 def _network(values: Params | None) -> Params | None:
-    if not values or not any(values.get(name) for name in _NETWORK):
+    # The role gives none for what is not set, which ansible-core before 2.19 makes an empty text.
+    given = {name: value for name, value in (values or {}).items() if value not in (None, "")}
+    if not any(given.get(name) for name in _NETWORK):
         return None
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.spec import argument_spec
 
-    return checked("network", argument_spec(), values)
+    return checked("network", argument_spec(), given)

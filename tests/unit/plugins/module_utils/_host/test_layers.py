@@ -71,6 +71,13 @@ def test_migrate_is_read_as_a_boolean(value, count):
     assert len(request_of(caches=[cache]).migrating) == count
 
 
+@pytest.mark.parametrize("unset", [None, ""])
+def test_what_is_not_set_of_the_network_has_its_default(unset):
+    network = request_of(network={**LISTS["network"], "aoe_initiator": unset, "aoe_targets": [], "aoe_receive_buffer": unset}).network
+    assert (network["aoe_initiator"], network["aoe_receive_buffer"]) == (None, None)
+    assert request_of(network={"links": [], "aoe_initiator": unset, "aoe_targets": []}).network is None
+
+
 def test_only_the_layers_of_the_lists_are_imported():
     """Importing is most of a call on a slow host: what is packed and not needed must not be loaded."""
     script = (

@@ -8,9 +8,11 @@
 from __future__ import annotations
 
 import difflib
+import re
 import typing as t
 
 from ansible.errors import AnsibleError
+from ansible.inventory.manager import split_host_pattern
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
@@ -18,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
 
 _LOCALHOST, _SELECTION = "localhost", "storage_hosts"
+_SEPARATORS = re.compile(r"[:,\s]")
 
 
 class ActionModule(ActionBase):
@@ -33,6 +36,7 @@ class ActionModule(ActionBase):
         hosts = [str(host) for host in known.get("ansible_play_hosts_all", ())]
         problem = (
             self._undefined_hosts(known)
+            or _broken_pattern(options["hosts"])
             or _without_hosts(options["hosts"], hosts, known.get("groups", {}))
             or _mistyped_tags(options["tags"], [*known.get("ansible_run_tags", ()), *known.get("ansible_skip_tags", ())])
             or _wrong_variables(hosts, known.get("hostvars", {}), types=options["types"])
@@ -48,6 +52,24 @@ class ActionModule(ActionBase):
         except AnsibleError as error:
             return f"{_SELECTION} could not be evaluated: {plain(str(error))}: no host was selected."
         return ""
+
+
+def _broken_pattern(patterns: t.Sequence[str] | None) -> str:
+    """Which pattern of hosts cannot be read. Ansible leaves out what it cannot read of one, and takes all hosts if nothing is left."""
+    for pattern in patterns or ():
+        parts = split_host_pattern(pattern)
+        if _SEPARATORS.sub("", "".join(parts)) != _SEPARATORS.sub("", pattern) or not all(map(_is_readable, parts)):
+            return f"{pattern} is no pattern of hosts: a bracket does not end, or the regular expression is invalid."
+    return ""
+
+
+def _is_readable(part: str) -> bool:
+    expression = part.lstrip("!&")
+    try:
+        re.compile(expression[1:] if expression.startswith("~") else "")
+    except re.error:
+        return False
+    return True
 
 
 def _without_hosts(patterns: t.Sequence[str] | None, hosts: t.Sequence[str], groups: t.Mapping[str, t.Sequence[str]]) -> str:

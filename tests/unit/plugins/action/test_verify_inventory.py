@@ -52,6 +52,17 @@ def test_play_that_would_fall_back_to_the_controller_fails(inventory, hosts, mes
     assert run(["localhost"], inventory, hosts=hosts) == {"failed": True, "changed": False, "msg": message}
 
 
+@pytest.mark.parametrize("pattern", ["~[", "[", "rack1,!~node(", "all:!web["])
+def test_pattern_for_which_ansible_would_take_all_hosts_is_refused(pattern):
+    message = f"{pattern} is no pattern of hosts: a bracket does not end, or the regular expression is invalid."
+    assert run(["node1", "node2"], hosts=[pattern])["msg"] == message
+
+
+@pytest.mark.parametrize("pattern", ["~node[0-9]+", "node[1:2]", "rack*:!node1", "web[0],db", "all"])
+def test_pattern_of_hosts_is_accepted(pattern):
+    assert run(["node1", "node2"], hosts=[pattern]) == {"changed": False}
+
+
 def test_mistyped_variable_fails_with_its_hosts():
     result = run(["node1", "node2"], variables={"block_cache_cache": []})
     assert result["msg"] == "No role has the variable block_cache_cache, which is set for node1, node2: did you mean block_cache_caches?"

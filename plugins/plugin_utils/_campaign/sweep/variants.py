@@ -71,7 +71,7 @@ def _listed(variants: t.Any) -> t.Iterator[Variant]:
     if not isinstance(variants, (list, tuple)):
         raise BadInput("sweep_variants must be a list of dictionaries, each with a name and variables.")
     for entry in variants:
-        if not isinstance(entry, t.Mapping) or not entry.get("name"):
+        if not isinstance(entry, t.Mapping) or entry.get("name") in (None, ""):
             raise BadInput("sweep_variants: each variant must be a dictionary with a name.")
         name = component(_word(entry["name"]), "variant")
         yield Variant(name, checked_variables({key: value for key, value in entry.items() if key != "name"}, f"sweep_variants: {name}"))

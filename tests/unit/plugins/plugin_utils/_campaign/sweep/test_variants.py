@@ -54,6 +54,11 @@ def test_axes_are_joined_by_item():
     assert controllers == [{"id": 1, "drives": [{"address": "0,5", "write_cache": "enabled"}], "volumes": [{"name": "ssd", "write": "writeback"}]}]
 
 
+def test_a_variant_can_be_called_off():
+    """YAML reads it as a boolean."""
+    assert names(read_variants([{"name": False, **drive("disabled")}, {"name": True, **drive("enabled")}])) == ["off", "on"]
+
+
 def test_listed_variants_precede_the_product():
     found = read_variants([{"name": "both", **drive("enabled")}], {"drive": {False: drive("disabled")}})
 

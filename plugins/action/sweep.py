@@ -79,7 +79,7 @@ class ActionModule(ActionBase):
         host = str(variables.get("inventory_hostname", ""))
         try:
             # Keys of axes may be booleans, and plain keys are texts.
-            plain = {**plain_of({**options, "axes": {}}), "axes": _plain_axes(options["axes"])}
+            plain = {**plain_of({**options, "axes": {}, "exclude": []}), "axes": _plain_axes(options["axes"]), "exclude": _plain_exclude(options["exclude"])}
             self._require_precedence(SET_BY_SWEEP)
             done: Results = getattr(self, f"_{options['operation']}")(plain, host, variables)
             return {"changed": False, **done}
@@ -299,7 +299,13 @@ class ActionModule(ActionBase):
 def _plain_axes(axes: t.Any) -> t.Any:
     if not isinstance(axes, t.Mapping):
         return axes
-    return {str(axis): {value: plain_of(part) for value, part in of.items()} if isinstance(of, t.Mapping) else of for axis, of in axes.items()}
+    return {axis: {value: plain_of(part) for value, part in of.items()} if isinstance(of, t.Mapping) else of for axis, of in axes.items()}
+
+
+def _plain_exclude(exclude: t.Any) -> t.Any:
+    if not isinstance(exclude, (list, tuple)):
+        return exclude
+    return [{axis: plain_of(of) for axis, of in one.items()} if isinstance(one, t.Mapping) else one for one in exclude]
 
 
 def _instead(name: str) -> str:

@@ -108,8 +108,18 @@ def _axes(axes: t.Any) -> dict[str, dict[str, Values]]:
         axis = component(_word(key), "axis")
         if not isinstance(values, t.Mapping) or not values:
             raise BadInput(f"sweep_axes: the axis {axis} has no values: give it a dictionary of values with their variables.", item=axis)
+        _require_distinct(axes, "sweep_axes: there are two axes")
+        _require_distinct(values, f"sweep_axes: the axis {axis} has two values")
         found[axis] = {component(_word(value), "value"): checked_variables(part or {}, f"sweep_axes: {axis}: {_word(value)}") for value, part in values.items()}
     return found
+
+
+def _require_distinct(keys: t.Iterable[t.Any], what: str) -> None:
+    """:raises BadInput: for keys that are different to YAML, as on and 'on' are, and have one name."""
+    words = [_word(key) for key in keys]
+    for place, word in enumerate(words):
+        if word in words[:place]:
+            raise BadInput(f"{what} {word}: give each a name of its own.", item=word)
 
 
 def _exclusions(exclude: t.Any, axes: t.Mapping[str, t.Mapping[str, t.Any]]) -> list[dict[str, list[str]]]:

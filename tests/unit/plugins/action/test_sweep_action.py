@@ -84,6 +84,12 @@ def test_the_state_is_written_before_anything_is_changed(campaign):
     assert (campaign.state.machine_id, campaign.state.restore) == ("aaaa", opened["journal"]["restore"])
 
 
+def test_an_axis_can_be_called_as_yaml_reads_a_boolean(campaign):
+    drive = AXES["drive"][False]
+    assert keys(campaign.open(axes={False: {"x": drive, "y": drive}}, exclude=[{False: "y"}], repeats=1)) == ["baseline/1", "off_x/1"]
+    assert "there are two axes off" in campaign.open(axes={False: {"x": drive}, "off": {"y": {}}})["msg"]
+
+
 def test_a_dry_run_writes_nothing(campaign):
     opened = campaign.open(check_mode=True)
 

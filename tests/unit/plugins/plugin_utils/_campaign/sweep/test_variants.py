@@ -81,6 +81,8 @@ def test_listed_variants_precede_the_product():
         ([], {"drive": {"off": {}}}, [{"cache": "on"}], "there is no axis cache; the axes are drive"),
         ([], {"drive": {"off": {}}}, [{"drive": "on"}], "the axis drive has no value on; its values are off"),
         ([], {"drive": {"off": {}}}, [{"drive": "off"}], "leaves no variant"),
+        ([], {"drive": {True: drive("enabled"), "on": drive("disabled")}}, [], "the axis drive has two values on: give each a name of its own"),
+        ([], {1: {"x": drive("enabled")}, "1": {"y": {}}}, [], "there are two axes 1: give each a name of its own"),
         ([], {"a": {"x": drive("enabled")}, "b": {"y": drive("disabled")}}, [], "two axes set write_cache, to enabled and disabled"),
     ],
 )

@@ -76,8 +76,8 @@ class Controllers:
         if len(matching) != 1:
             there = ", ".join(f"{one.id} ({one.provider}, serial {one.serial})" for one in self.controllers) or "none"
             what = str(entry.get("serial") or entry.get("id") or "")
-            problem = f"controller {what} is not on this host" if not matching else f"controller {what} is ambiguous: set its serial".replace("  ", " ")
-            raise BadInput(f"The {problem}; controllers of this host: {there}.", item=what)
+            problem = "is ambiguous: set its serial" if matching else "is not on this host"
+            raise BadInput(f"The controller{f' {what}' if what else ''} {problem}; controllers of this host: {there}.", item=what)
         return matching[0]
 
     @staticmethod

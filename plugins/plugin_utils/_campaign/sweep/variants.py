@@ -35,6 +35,9 @@ IDENTITIES: t.Mapping[str, tuple[str, ...]] = {
     "volumes": ("wwn", "name", "id"),
     "drives": ("address",),
 }
+#: Options that are read here, whatever their layer makes of them: those that identify an item, and dictionaries that are joined.
+_IDENTIFYING = frozenset({"device", "serial", "id", "name", "wwn", "address", "type", "origin"})
+_DICTIONARIES: t.Mapping[str, tuple[str, ...]] = {CONTROLLERS: ("maxcache", "drive_cache"), "volumes": ("maxcache",), CACHES: ("settings",)}
 #: More cannot be meant: each is measured several times.
 _MOST = 1000
 
@@ -152,11 +155,15 @@ def checked_variables(variables: t.Any, where: str) -> dict[str, t.Any]:
     for name, entries in variables.items():
         if name not in VARIABLES:
             raise BadInput(f"{where}: {name} cannot be varied; a variant may set {', '.join(VARIABLES)}.", item=str(name))
-        if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, t.Mapping) for entry in entries):
-            raise BadInput(f"{where}: {name} must be a list of dictionaries.", item=str(name))
+        _require_dictionaries(entries, f"{where}: {name}")
         if name in LAYER_VARIABLES:
             _check_entries(name, entries, f"{where}: {name}")
     return dict(variables)
+
+
+def _require_dictionaries(entries: t.Any, where: str) -> None:
+    if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, t.Mapping) for entry in entries):
+        raise BadInput(f"{where} must be a list of dictionaries.")
 
 
 def _check_entries(kind: str, entries: t.Sequence[Values], where: str) -> None:
@@ -165,18 +172,28 @@ def _check_entries(kind: str, entries: t.Sequence[Values], where: str) -> None:
         if kind == QUEUES and "match" in entry:
             raise BadInput(f"{where}: an entry of a variant must name its device; match is not supported.")
         identity = identity_of(kind, entry)
+        _check_options(kind, entry, where)
         if identity is None and kind != CONTROLLERS:
             raise BadInput(f"{where}: an entry has no {' or '.join(IDENTITIES[kind])}.")
         if identity in seen:
             raise BadInput(f"{where}: {identity} is listed twice.", item=str(identity))
         seen.add(identity)
         for nested in ("volumes", "drives") if kind == CONTROLLERS else ():
+            _require_dictionaries(entry.get(nested) or [], f"{where}: {nested}")
             _check_entries(nested, entry.get(nested) or [], f"{where}: {nested}")
+
+
+def _check_options(kind: str, entry: Values, where: str) -> None:
+    for key, value in entry.items():
+        if key in _IDENTIFYING and isinstance(value, (t.Mapping, list, tuple)):
+            raise BadInput(f"{where}: {key} must be a text or a number.")
+        if key in _DICTIONARIES.get(kind, ()) and value is not None and not isinstance(value, t.Mapping):
+            raise BadInput(f"{where}: {key} must be a dictionary.")
 
 
 def identity_of(kind: str, entry: Values) -> str | None:
     """What identifies an entry, as the user wrote it."""
-    return next((str(entry[key]) for key in IDENTITIES[kind] if entry.get(key) is not None), None)
+    return next((str(entry[key]) for key in IDENTITIES[kind] if entry.get(key) not in (None, "")), None)
 
 
 def join(one: Values, other: Values, name: str) -> dict[str, t.Any]:

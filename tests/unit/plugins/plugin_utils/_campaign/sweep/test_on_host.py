@@ -124,6 +124,11 @@ def test_a_profile_sets_what_the_queue_has_and_leaves_the_rest_as_found():
     assert second == {**DESCRIBED["block_queue_devices"][0], "scheduler": "mq-deadline"}
 
 
+def test_a_controller_without_a_name_is_not_named():
+    planned = host_sweep([Variant("v1", {"raid_cache_controllers": [{}]})], Found({}), {})
+    assert planned.refused == {"v1": "The controller is not on this host; controllers of this host: none."}
+
+
 @pytest.mark.parametrize(
     ("variant", "reason"),
     [

@@ -66,6 +66,27 @@ def test_listed_variants_precede_the_product():
 
 
 @pytest.mark.parametrize(
+    ("variables", "message"),
+    [
+        ({"raid_cache_controllers": [{"id": 1, "volumes": {"name": "ssd"}}]}, "raid_cache_controllers: volumes must be a list of dictionaries"),
+        ({"raid_cache_controllers": [{"id": 1, "volumes": ["ssd"]}]}, "volumes must be a list of dictionaries"),
+        ({"raid_cache_controllers": [{"id": 1, "volumes": 5}]}, "volumes must be a list of dictionaries"),
+        ({"raid_cache_controllers": [{"id": 1, "drives": ["0,5"]}]}, "drives must be a list of dictionaries"),
+        ({"raid_cache_controllers": [{"id": 1, "volumes": [{"name": "ssd", "maxcache": "on"}]}]}, "volumes: maxcache must be a dictionary"),
+        ({"raid_cache_controllers": [{"id": 1, "drive_cache": "enabled"}]}, "drive_cache must be a dictionary"),
+        ({"block_cache_caches": [{"name": "x", "type": ["lvm_cache"], "origin": "vg0/x"}]}, "block_cache_caches: type must be a text or a number"),
+        ({"block_cache_caches": [{"name": "x", "type": "lvm_cache", "origin": ["vg0/x"]}]}, "origin must be a text or a number"),
+        ({"block_cache_caches": [{"name": "x", "settings": ["a"]}]}, "settings must be a dictionary"),
+        ({"drive_write_cache_drives": [{"device": [SSD], "write_cache": "enabled"}]}, "device must be a text or a number"),
+        ({"drive_write_cache_drives": [{"device": "", "write_cache": "enabled"}]}, "an entry has no device"),
+    ],
+)
+def test_options_of_another_kind_are_rejected_in_one_sentence(variables, message):
+    with pytest.raises(BadInput, match=f"^sweep_variants: a: .*{message}"):
+        read_variants([{"name": "a", **variables}])
+
+
+@pytest.mark.parametrize(
     ("variants", "axes", "exclude", "message"),
     [
         ([], {}, [], "There is no variant"),

@@ -63,12 +63,10 @@ class Controllers:
         before = self.described[place]
         own = {key: value for key, value in entry.items() if key not in ("provider", "id", "serial", "volumes", "drives")}
         joined = _deep(before, own, label)
-        volumes = [one for volume in entry.get("volumes") or [] for one in self._volumes(volume, controller, before, label)]
-        drives = [one for drive in entry.get("drives") or [] for one in _drives(drive, before, label)]
-        for key, items in (("volumes", volumes), ("drives", drives)):
-            if items:
-                numbers = [number for number, _item in items]
-                joined[key] = [dict(items)[number] if number in numbers else one for number, one in enumerate(before[key])]
+        for key, noun, places_of in (("volumes", "volume", self._volume_places), ("drives", "drive", _drive_places)):
+            if entry.get(key):
+                items = [(item, places_of(item, controller, before, label)) for item in entry[key]]
+                joined[key] = _with_items(before.get(key) or [], items, noun, label)
         return place, joined
 
     def _controller(self, entry: Values) -> Controller:
@@ -81,32 +79,55 @@ class Controllers:
         return matching[0]
 
     @staticmethod
-    def _volumes(volume: Values, controller: Controller, before: Values, label: str) -> t.Iterator[tuple[int, dict[str, t.Any]]]:
+    def _volume_places(volume: Values, controller: Controller, before: Values, label: str) -> list[int]:
+        """Where what a variant calls a volume is described."""
         by = next((key for key in ("wwn", "name", "id") if volume.get(key) is not None), "id")
-        value, options = str(volume[by]), {key: one for key, one in volume.items() if key not in _NAMES}
-        everything = by == "id" and value == _ALL
-        facts = [one for one in controller.volumes if everything or str(one.get(by)) == value]
+        value = str(volume[by])
+        facts = [one for one in controller.volumes if _is_for_all(volume) or str(one.get(by)) == value]
         if not facts:
             there = ", ".join(str(one.get("name") or one.get("id")) for one in controller.volumes) or "none"
             raise BadInput(f"The {label} has no volume with {by} {value}; its volumes: {there}.", item=value)
+        described = before.get("volumes") or []
+        places = []
         for fact in facts:
-            described = before.get("volumes") or []
             place = next(
                 (number for number, one in enumerate(described) if any(one.get(key) is not None and str(one[key]) == fact.get(key) for key in _NAMES)), None
             )
             if place is None:
                 raise Refused(f"The volume {value} of the {label} could not be described, so it could not be restored.", item=value)
-            yield place, _deep(described[place], options, f"Volume {value} of the {label}")
+            places.append(place)
+        return places
 
 
-def _drives(drive: Values, before: Values, label: str) -> t.Iterator[tuple[int, dict[str, t.Any]]]:
-    address, options = str(drive["address"]), {key: one for key, one in drive.items() if key != "address"}
+def _is_for_all(item: Values) -> bool:
+    """Whether an entry is that of all volumes or of all drives."""
+    return _ALL in (str(item.get("address")), str(item.get("id"))) and item.get("wwn") is None and item.get("name") is None
+
+
+def _drive_places(drive: Values, _controller: Controller, before: Values, label: str) -> list[int]:
+    address = str(drive["address"])
     plain = _plain_address(address)
-    places = [number for number, one in enumerate(before.get("drives") or []) if address == _ALL or _plain_address(str(one["address"])) == plain]
+    places = [number for number, one in enumerate(before.get("drives") or []) if _is_for_all(drive) or _plain_address(str(one["address"])) == plain]
     if not places:
         raise Refused(f"The drive {address} of the {label} is not there or could not be described, so it could not be restored.", item=address)
-    for place in places:
-        yield place, _deep(before["drives"][place], options, f"Drive {address} of the {label}")
+    return places
+
+
+def _with_items(described: Entries, items: t.Sequence[tuple[Values, list[int]]], noun: str, label: str) -> list[dict[str, t.Any]]:
+    """Volumes or drives with the options of a variant; those of one item take precedence over those of all, as in the layer.
+
+    :raises BadInput: for an item that two entries name in two ways.
+    """
+    joined = [dict(one) for one in described]
+    named: dict[int, str] = {}
+    for item, places in sorted(items, key=lambda one: not _is_for_all(one[0])):
+        label_of = next(str(item[key]) for key in ("address", *_NAMES) if item.get(key) is not None)
+        options = {key: one for key, one in item.items() if key not in ("address", *_NAMES)}
+        for place in places:
+            if not _is_for_all(item) and named.setdefault(place, label_of) != label_of:
+                raise BadInput(f"{named[place]} and {label_of} are the same {noun} of the {label}: name it once.", item=label_of)
+            joined[place] = _deep(joined[place], options, f"{noun.capitalize()} {label_of} of the {label}")
+    return joined
 
 
 def _plain_address(address: str) -> str:

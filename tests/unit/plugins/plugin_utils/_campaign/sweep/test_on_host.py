@@ -114,6 +114,24 @@ def test_controllers_and_volumes_are_found_by_number_and_name():
     assert planned.restore["raid_cache_controllers"] == DESCRIBED["raid_cache_controllers"]
 
 
+def test_an_entry_of_one_volume_is_over_that_of_all_setting_by_setting():
+    one = {"name": "ssd", "read": "none"}
+    for volumes in ([{"id": "all", "write": "writeback"}, one], [one, {"id": "all", "write": "writeback", "read": "adaptive"}]):
+        planned = sweep({"raid_cache_controllers": [{"id": 1, "volumes": volumes}]})
+        assert planned.variables["v1"]["raid_cache_controllers"][0]["volumes"] == [{"wwn": "0x9", "write": "writeback", "read": "none"}]
+
+
+@pytest.mark.parametrize(
+    ("items", "message"),
+    [
+        ({"volumes": [{"name": "ssd", "write": "writeback"}, {"wwn": "0x9", "read": "none"}]}, "ssd and 0x9 are the same volume of the controller 8C1"),
+        ({"drives": [{"address": "0,5", "write_cache": "disabled"}, {"address": "0, 5"}]}, "0,5 and 0, 5 are the same drive of the controller 8C1"),
+    ],
+)
+def test_an_item_of_a_controller_that_is_named_in_two_ways_is_refused(items, message):
+    assert sweep({"raid_cache_controllers": [{"id": 1, **items}]}).refused == {"v1": f"{message}: name it once."}
+
+
 def test_a_profile_sets_what_the_queue_has_and_leaves_the_rest_as_found():
     planned = sweep(
         {"block_queue_devices": [{"device": WWN, "profile": "flash_array"}]}, {"block_queue_devices": [{"device": ATA, "scheduler": "mq-deadline"}]}

@@ -169,6 +169,9 @@ class _Devices:
             if before is None:
                 what = "write cache" if self.name == DRIVES else "queue"
                 raise Refused(f"The {what} of {entry['device']} could not be described, so it could not be restored.", item=entry["device"])
+            if self.name == QUEUES and entry.get("profile") is not None and str(entry["profile"]) not in PROFILES:
+                # It would set nothing, and the variant would be measured as what was found.
+                raise BadInput(f"{entry['device']}: there is no profile {entry['profile']}; profiles are {', '.join(PROFILES)}.", item=entry["device"])
             require_described(self._options(entry), before, str(entry["device"]))
         self.touched.update(dict.fromkeys(seen))
 

@@ -154,6 +154,7 @@ def test_a_controller_without_a_name_is_not_named():
         ({"drive_write_cache_drives": [{"device": ATA, "write_cache": "enabled"}, {"device": WWN, "write_cache": "enabled"}]}, "are the same device"),
         ({"block_queue_devices": [{"device": SSD, "scheduler": "none"}]}, "The queue of .* could not be described"),
         ({"block_queue_devices": [{"device": ATA, "wbt_lat_usec": 0}]}, "the present value of wbt_lat_usec could not be described"),
+        ({"block_queue_devices": [{"device": ATA, "profile": "flash_aray"}]}, "there is no profile flash_aray; profiles are flash_array, hdd"),
         (caches({"name": "images", "mode": "writeback"}), "The cache images has no type"),
         ({"raid_cache_controllers": [{"id": 2}]}, "controller 2 is not on this host; controllers of this host: 1"),
         ({"raid_cache_controllers": [{"volumes": [{"name": "x", "write": "writeback"}]}]}, "no volume with name x; its volumes: ssd"),

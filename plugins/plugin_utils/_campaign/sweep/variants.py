@@ -59,6 +59,8 @@ def read_variants(variants: t.Any, axes: t.Any = None, exclude: t.Any = None, *,
     :param baseline: the name that is reserved for the configuration that was found.
     :raises BadInput: in one sentence.
     """
+    if baseline:
+        component(baseline, "variant (sweep_baseline)")
     found = [*_listed(variants or []), *_product(axes or {}, exclude or [])]
     if not found:
         raise BadInput("There is no variant: set sweep_variants or sweep_axes.")

@@ -110,3 +110,9 @@ def test_options_of_another_kind_are_rejected_in_one_sentence(variables, message
 def test_invalid_variants_are_rejected_in_one_sentence(variants, axes, exclude, message):
     with pytest.raises(BadInput, match=message):
         read_variants(variants, axes, exclude, baseline="baseline")
+
+
+@pytest.mark.parametrize("name", ["a b", "../x", "x" * 129, "tables", "größe"])
+def test_the_name_of_what_was_found_is_checked_before_the_host_is_described(name):
+    with pytest.raises(BadInput, match=r"cannot be the name of a variant \(sweep_baseline\): use letters"):
+        read_variants([{"name": "a", **drive("enabled")}], baseline=name)

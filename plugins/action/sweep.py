@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import functools
+import math
 import textwrap
 import typing as t
 from pathlib import Path
@@ -37,6 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
     TARGETS,
     Variant,
     read_variants,
+    require_options,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
@@ -111,6 +113,10 @@ class ActionModule(ActionBase):
         if known is not None:
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             _require_unchanged(known, description, planned)
+        for name, given, unit in (("sweep_budget", options["budget"], "hours"), ("sweep_settle", options["settle"], "seconds")):
+            # A negative budget is no wish for a sweep without a limit.
+            if not 0 <= given < math.inf:
+                raise BadInput(f"{name} must be a number of {unit}, at least 0.")
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             _require_same_looks(known, design)
@@ -286,14 +292,16 @@ class ActionModule(ActionBase):
     def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
         """The caches that the inventory defines, with their templates evaluated.
 
-        :raises BadInput: if a template fails.
+        :raises BadInput: if a template fails, or its result is no list of dictionaries.
         """
         if CACHES not in variables:
             return {}
         try:
-            return {CACHES: plain_of(self._templar.template(variables[CACHES]))}
+            caches = plain_of(self._templar.template(variables[CACHES]))
         except AnsibleError as error:
             raise BadInput(f"{CACHES} of the inventory could not be evaluated: {error}", item=CACHES) from None
+        require_options(CACHES, caches or [], f"{CACHES} of the inventory")
+        return {CACHES: caches}
 
 
 def _plain_axes(axes: t.Any) -> t.Any:
@@ -347,10 +355,10 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
             given["suites"],
             targets_of[name],
             file=str(given.get("file", "")),
-            runtime=int(given["runtime"]),
+            runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
             repeats=repeats,
             synchronise=False,
-            gap=float(given["gap"]),
+            gap=_seconds("gap of fio_benchmark_timing", given["gap"]),
             only=given["only"],
             repeat=number,
             refill=refill,
@@ -369,6 +377,17 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
         SweepStep(name, number, *cost(name, min(number, 2), refills), refills)
         for (name, number), refills in zip(passes, refilled(planned, passes), strict=True)
     ]
+
+
+def _seconds(name: str, value: t.Any) -> float:
+    """:raises BadInput: for what is no number of seconds; the role that checks it runs later."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise BadInput(f"{name} must be a number of seconds, at least 0.")
+    return seconds
 
 
 def _known(campaign: Path, host: str) -> states.HostState:

@@ -157,15 +157,21 @@ def checked_variables(variables: t.Any, where: str) -> dict[str, t.Any]:
     for name, entries in variables.items():
         if name not in VARIABLES:
             raise BadInput(f"{where}: {name} cannot be varied; a variant may set {', '.join(VARIABLES)}.", item=str(name))
-        _require_dictionaries(entries, f"{where}: {name}")
+        require_options(str(name), entries, f"{where}: {name}")
         if name in LAYER_VARIABLES:
             _check_entries(name, entries, f"{where}: {name}")
     return dict(variables)
 
 
-def _require_dictionaries(entries: t.Any, where: str) -> None:
+def require_options(kind: str, entries: t.Any, where: str) -> None:
+    """:raises BadInput: for what is no list of dictionaries, or has an option of another kind than is read here."""
     if not isinstance(entries, (list, tuple)) or not all(isinstance(entry, t.Mapping) for entry in entries):
         raise BadInput(f"{where} must be a list of dictionaries.")
+    for key, value in ((key, value) for entry in entries for key, value in entry.items()):
+        if key in _IDENTIFYING and isinstance(value, (t.Mapping, list, tuple)):
+            raise BadInput(f"{where}: {key} must be a text or a number.")
+        if key in _DICTIONARIES.get(kind, ()) and value is not None and not isinstance(value, t.Mapping):
+            raise BadInput(f"{where}: {key} must be a dictionary.")
 
 
 def _check_entries(kind: str, entries: t.Sequence[Values], where: str) -> None:
@@ -174,23 +180,14 @@ def _check_entries(kind: str, entries: t.Sequence[Values], where: str) -> None:
         if kind == QUEUES and "match" in entry:
             raise BadInput(f"{where}: an entry of a variant must name its device; match is not supported.")
         identity = identity_of(kind, entry)
-        _check_options(kind, entry, where)
         if identity is None and kind != CONTROLLERS:
             raise BadInput(f"{where}: an entry has no {' or '.join(IDENTITIES[kind])}.")
         if identity in seen:
             raise BadInput(f"{where}: {identity} is listed twice.", item=str(identity))
         seen.add(identity)
         for nested in ("volumes", "drives") if kind == CONTROLLERS else ():
-            _require_dictionaries(entry.get(nested) or [], f"{where}: {nested}")
+            require_options(nested, entry.get(nested) or [], f"{where}: {nested}")
             _check_entries(nested, entry.get(nested) or [], f"{where}: {nested}")
-
-
-def _check_options(kind: str, entry: Values, where: str) -> None:
-    for key, value in entry.items():
-        if key in _IDENTIFYING and isinstance(value, (t.Mapping, list, tuple)):
-            raise BadInput(f"{where}: {key} must be a text or a number.")
-        if key in _DICTIONARIES.get(kind, ()) and value is not None and not isinstance(value, t.Mapping):
-            raise BadInput(f"{where}: {key} must be a dictionary.")
 
 
 def identity_of(kind: str, entry: Values) -> str | None:

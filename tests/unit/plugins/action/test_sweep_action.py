@@ -39,7 +39,7 @@ class Campaign:
         self.printed = []
         self.columns = 0
 
-    def run(self, operation, *, check_mode=False, **args):
+    def run(self, operation, *, check_mode=False, task_vars=None, **args):
         action = object.__new__(sweep.ActionModule)
         vars(action).update(
             _display=types.SimpleNamespace(display=self.printed.append, warning=self.printed.append, columns=self.columns),
@@ -50,7 +50,7 @@ class Campaign:
             _templar=types.SimpleNamespace(template=lambda value: value),
             _cleanup_remote_tmp=False,
         )
-        return action.run(task_vars={"inventory_hostname": "node1", "ansible_play_hosts_all": ["node1"]})
+        return action.run(task_vars={"inventory_hostname": "node1", "ansible_play_hosts_all": ["node1"], **(task_vars or {})})
 
     def open(self, **changes):
         given = {"axes": AXES, "baseline": "baseline", "repeats": 2, "found": FOUND, "measurement": MEASUREMENT, **changes}
@@ -372,6 +372,29 @@ def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(camp
 @pytest.mark.parametrize(("changes", "message"), [({"repeats": 0}, "sweep_repeats must be at least 1."), ({"max_repeats": 51}, "must be at most 50.")])
 def test_invalid_repeats_are_refused(campaign, changes, message):
     assert message in campaign.open(**changes)["msg"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"budget": -24}, "sweep_budget must be a number of hours, at least 0."),
+        ({"budget": "nan"}, "sweep_budget must be a number of hours, at least 0."),
+        ({"budget": "inf"}, "sweep_budget must be a number of hours, at least 0."),
+        ({"settle": -5}, "sweep_settle must be a number of seconds, at least 0."),
+        ({"measurement": {**MEASUREMENT, "runtime": "1m"}}, "fio_benchmark_runtime must be a number of seconds, at least 0."),
+        ({"measurement": {**MEASUREMENT, "runtime": -5}}, "fio_benchmark_runtime must be a number of seconds, at least 0."),
+        ({"measurement": {**MEASUREMENT, "gap": "two"}}, "gap of fio_benchmark_timing must be a number of seconds, at least 0."),
+    ],
+)
+def test_invalid_times_are_refused_and_nothing_is_written(campaign, changes, message):
+    assert campaign.open(**changes)["msg"] == message
+    assert campaign.state is None
+
+
+@pytest.mark.parametrize(("caches", "end"), [("x", "must be a list of dictionaries."), ([{"name": "x", "settings": "y"}], "settings must be a dictionary.")])
+def test_caches_of_the_inventory_of_another_kind_are_refused(campaign, caches, end):
+    message = campaign.run("devices", task_vars={"block_cache_caches": caches}, axes=AXES)["msg"]
+    assert message.startswith("block_cache_caches of the inventory") and message.endswith(end)
 
 
 def test_the_decision_at_the_end_is_that_of_the_repeats_that_were_measured(campaign, monkeypatch):

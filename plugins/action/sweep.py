@@ -227,7 +227,12 @@ class ActionModule(ActionBase):
 
     def _restored(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         """Whether a host is as it was; a controller without the campaign has nothing to write it in."""
-        state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
+        try:
+            state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
+        except StorageError as error:
+            # The journal is removed by now, or is not because the host could not be restored: which of both matters more than this file.
+            self._display.warning(f"In the campaign it is not recorded that {host} is {'' if options['state'] == states.DONE else 'not '}restored: {error.message}")
+            return {}
         if state is None:
             return {}
         state.restored, state.problem = options["state"] == states.DONE, options["reason"]
@@ -236,10 +241,12 @@ class ActionModule(ActionBase):
 
     def _recall(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         found = options["found"]
+        if found.get("journal"):
+            return {"journal": found["journal"]}
         campaign = Path(options["path"]) if options["path"] else None
         state = states.load(campaign, host) if campaign and campaign.is_dir() else None
-        if found.get("journal") or state is None or state.restored:
-            return {"journal": found.get("journal") or {}}
+        if state is None or state.restored:
+            return {"journal": {}}
         states.require_same_host(state, str(found.get("machine_id") or ""), campaign)
         description = {"variables": [{"name": name, "entries": [], "value": value, "notes": []} for name, value in state.found.items()]}
         return {"journal": {"campaign": campaign.name, "host": host, "created": state.created, "description": description, "restore": state.restore}}

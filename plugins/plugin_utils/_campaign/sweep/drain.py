@@ -38,6 +38,14 @@ def read_drain(found: Values, waited: float) -> dict[str, t.Any]:
     }
 
 
+def is_drain(value: t.Any) -> bool:
+    """Whether it is what :func:`read_drain` returns."""
+    if not isinstance(value, dict) or not isinstance(value.get("outcome"), str) or not isinstance(value.get("seconds"), (int, float)):
+        return False
+    figures = [value.get(key) for key in ("dirty", "bytes_per_second")]
+    return all(one is None or isinstance(one, (int, float)) for one in figures) and (value["outcome"] != WRITING_BACK or figures[1] is not None)
+
+
 def drain_text(drain: Values) -> str:
     """A clause, for a step that was measured although its caches may have written back; empty for others."""
     if drain.get("outcome") == WRITING_BACK:

@@ -8,18 +8,22 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import is_drain
 
 SCHEMA = 1
 #: Of a step. ``measuring``: it was interrupted, or is under way.
 DONE, FAILED, REFUSED, MEASURING = "done", "failed", "refused", "measuring"
+
+_KEY = re.compile(r"[^/]+/[1-9][0-9]{0,3}\Z")
 
 
 @dataclass
@@ -103,19 +107,68 @@ def file_of(campaign: Path, host: str) -> Path:
 def load(campaign: Path, host: str) -> HostState | None:
     """What the campaign has of a host; ``None`` if it has nothing.
 
-    :raises ResultsError: if the file cannot be read.
-    :raises BadInput: if it is not what :func:`save` wrote.
+    :raises BadInput: if it cannot be read, or is not what :func:`save` wrote.
     """
     path = file_of(campaign, host)
     if not path.exists():
         return None
-    values = read_json(path)
+    try:
+        values = read_json(path)
+    except ResultsError as error:
+        raise BadInput(f"{error.message.rstrip('.')}: use another fio_benchmark_campaign.", item=host) from None
     if values.pop("schema", None) != SCHEMA or values.get("host") != host:
         raise BadInput(f"{path} is not the state of a sweep of {host}: use another fio_benchmark_campaign.", item=host)
     try:
-        return HostState(**values)
+        state = HostState(**values)
     except TypeError:
-        raise BadInput(f"{path} is damaged: use another fio_benchmark_campaign.", item=host) from None
+        state = None
+    if state is None or not _is_whole(state):
+        raise BadInput(f"{path} is damaged: use another fio_benchmark_campaign.", item=host)
+    return state
+
+
+def _is_whole(state: HostState) -> bool:
+    """Whether everything in it is of the kind that :func:`save` wrote: the file may have been edited."""
+    return (
+        all(isinstance(one, str) for one in (state.machine_id, state.created, state.problem))
+        and _is_dict(state.refused)
+        and all(isinstance(one, str) for one in state.refused.values())
+        and isinstance(state.restored, bool)
+        and all(type(one) is int and one >= 0 for one in (state.repeats, state.most_repeats))
+        and all(isinstance(keys, list) and all(map(_is_key, keys)) for keys in (state.order, state.left_out))
+        and _is_dict(state.found)
+        and _has_lists(state.restore)
+        and _is_dict(state.variables)
+        and all(map(_has_lists, state.variables.values()))
+        and _is_dict(state.steps)
+        and all(_is_key(key) and _is_step(one) for key, one in state.steps.items())
+        and _is_dict(state.closed)
+        and all(_is_dict(one) and type(one.get("after")) is int and isinstance(one.get("reason"), str) for one in state.closed.values())
+    )
+
+
+def _is_dict(value: t.Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_key(value: t.Any) -> bool:
+    """``variant/repeat``."""
+    return isinstance(value, str) and bool(_KEY.match(value))
+
+
+def _is_step(value: t.Any) -> bool:
+    return (
+        _is_dict(value)
+        and isinstance(value.get("state"), str)
+        and isinstance(value.get("reason"), str)
+        and isinstance(value.get("seconds"), (int, float))
+        and (value.get("drain") is None or is_drain(value["drain"]))
+    )
+
+
+def _has_lists(value: t.Any) -> bool:
+    """Whether it is variables of the layers."""
+    return _is_dict(value) and all(isinstance(entries, list) and all(map(_is_dict, entries)) for entries in value.values())
 
 
 def load_all(campaign: Path) -> list[HostState]:

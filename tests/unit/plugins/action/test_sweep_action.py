@@ -189,6 +189,37 @@ def test_the_state_of_another_host_is_refused(campaign):
     assert "is of another host (machine-id aaaa) than this one (bbbb)" in campaign.open(found={**FOUND, "machine_id": "bbbb"})["msg"]
 
 
+DAMAGES = {
+    "found": 5, "restore": {"block_cache_caches": ["x"]}, "variables": {"drive_off": 1}, "refused": [], "order": ["baseline"], "left_out": None,
+    "steps": {"baseline/1": {"state": "done"}}, "restored": "no", "problem": None, "repeats": "4", "most_repeats": None, "closed": {"drive_off": {}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("operation", ["open", "note", "decide", "finish"])
+@pytest.mark.parametrize("name", [*DAMAGES, "half"])
+def test_a_state_that_was_edited_or_cut_off_is_one_sentence(campaign, name, operation):
+    campaign.open()
+    file = states.file_of(campaign.path, "node1")
+    text = file.read_text()
+    damaged = text[: len(text) // 2] if name == "half" else json.dumps({**json.loads(text), name: DAMAGES[name]})
+    file.write_text(damaged)
+
+    result = campaign.open() if operation == "open" else campaign.run(operation)
+    assert result["failed"]
+    assert result["msg"].startswith(f"{file}") and result["msg"].endswith(": use another fio_benchmark_campaign.")
+    assert file.read_text() == damaged
+
+
+def test_a_host_is_restored_by_its_journal_whatever_the_controller_has_of_it(campaign):
+    journal = campaign.open()["journal"]
+    states.file_of(campaign.path, "node1").write_text("{")
+
+    assert campaign.run("recall", found={"journal": journal, "machine_id": "aaaa"})["journal"] == journal
+    assert "failed" not in campaign.run("restored", state="done")
+    assert "it is not recorded that node1 is restored" in campaign.printed[-1]
+    assert campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})["failed"]
+
+
 def test_a_host_that_was_changed_since_is_refused(campaign):
     campaign.open()
     campaign.note("baseline", 1, "failed")

@@ -41,15 +41,17 @@ def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
     """
     path = path_of(folder)
     text = read_file(path)
-    if not text:
+    # An empty file is a journal that was cut off: what is there now may be the configuration of a variant.
+    if not text and not path.exists():
         return None
     try:
         journal = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         journal = None
-    if not isinstance(journal, dict) or journal.get("schema") != SCHEMA or any(key not in journal for key in _KEYS):
+    if not _is_journal(journal):
         raise NotUnderstood(
-            f"{path} on this host is not a journal of a sweep: restore the configuration with the copy in the folder of the campaign, and remove the file.",
+            f"{path} on this host is not a journal of a sweep: remove the file, and restore the host from the copy in the folder of the campaign with"
+            " --tags restore -e fio_benchmark_campaign=NAME.",
             item=str(path),
         )
     if journal.get("machine_id") != machine_id(root):
@@ -59,6 +61,26 @@ def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
             item=str(path),
         )
     return journal
+
+
+def _is_journal(value: t.Any) -> bool:
+    """Whether it is what :func:`write` wrote: what is in it is used to restore the host."""
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA or any(key not in value for key in _KEYS):
+        return False
+    description, restore = value["description"], value["restore"]
+    return (
+        all(isinstance(value[key], str) for key in ("campaign", "host", "created"))
+        and isinstance(description, dict)
+        and _are_dictionaries(description.get("variables"))
+        and all(_are_dictionaries(one.get("entries")) for one in description["variables"])
+        and all(isinstance(entry.get("values"), dict) for one in description["variables"] for entry in one["entries"])
+        and isinstance(restore, dict)
+        and all(map(_are_dictionaries, restore.values()))
+    )
+
+
+def _are_dictionaries(value: t.Any) -> bool:
+    return isinstance(value, list) and all(isinstance(one, dict) for one in value)
 
 
 def recall(folder: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:

@@ -69,13 +69,41 @@ def test_a_journal_of_another_sweep_is_refused(folder, host, act):
         act(folder, host)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"schema": 2}), json.dumps({"schema": 1, "campaign": "x"})])
-def test_a_damaged_journal_is_refused(folder, host, text):
-    write(folder, host)
-    sweep_journal.path_of(folder).write_text(text)
+WHOLE = {**JOURNAL, "schema": 1, "machine_id": "aaaa"}
+ENTRY = {"name": "drive_write_cache_drives", "entries": [{"values": "x"}]}
 
-    with pytest.raises(NotUnderstood, match="is not a journal of a sweep"):
-        sweep_journal.read(folder, host)
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        json.dumps({"schema": 2}),
+        json.dumps({"schema": 1, "campaign": "x"}),
+        json.dumps({**WHOLE, "campaign": ["night"]}),
+        json.dumps({**WHOLE, "description": []}),
+        json.dumps({**WHOLE, "description": {"variables": [{"name": "block_cache_caches"}]}}),
+        json.dumps({**WHOLE, "description": {"variables": [ENTRY]}}),
+        json.dumps({**WHOLE, "restore": "x"}),
+        json.dumps({**WHOLE, "restore": {"block_cache_caches": ["x"]}}),
+    ],
+)
+def test_a_damaged_journal_is_refused(folder, host, text):
+    """Also an empty one: without it, the configuration of a variant would be described as what was found."""
+    write(folder, host)
+    path = sweep_journal.path_of(folder)
+    path.write_text(text)
+
+    for act in (
+        lambda: sweep_journal.survey(None, folder, [], spool="", campaign="night", root=host),
+        lambda: write(folder, host),
+        lambda: sweep_journal.remove(folder, "night", check_mode=False, root=host),
+    ):
+        with pytest.raises(NotUnderstood, match="is not a journal of a sweep: remove the file, and restore the host from the copy in the folder"):
+            act()
+    assert path.read_text() == text
 
 
 def test_a_journal_is_removed(folder, host):

@@ -90,8 +90,9 @@ class HostState:
         return float(self.steps[(own or done)[-1]]["seconds"]) if done else None
 
     def seconds_of_next(self, repeat: int | None = None) -> float | None:
-        """What the steps of a repeat take that are not decided, by what was measured; all that are left without one."""
-        keys = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and repeat in (None, int(key.rpartition("/")[2]))]
+        """What the steps of a repeat take that are not decided, by what was measured; all that are left without one. What a budget left out is not."""
+        due = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and key not in self.left_out]
+        keys = [key for key in due if repeat in (None, int(key.rpartition("/")[2]))]
         names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in self.closed and name not in self.refused]
         seconds = [self.seconds_of(name) for name in names]
         return None if None in seconds else sum(one for one in seconds if one is not None)

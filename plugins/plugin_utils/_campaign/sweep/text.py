@@ -95,12 +95,12 @@ def end_text(states: t.Sequence[HostState]) -> str:
     """The end of a sweep, host by host."""
     lines = []
     for state in states:
-        done = sum(state.state_of(key) == DONE for key in state.order)
-        due = sum(_is_due(state, key) for key in state.order)
-        words = "the host is restored and verified" if state.steps else "nothing was changed"
-        if not state.restored:
-            words = f"the host IS NOT RESTORED: {state.problem or 'run the playbook again with --tags restore'}"
-        lines.append(f"{state.host}: {done} of {_counted(due, 'step')} {'is' if due == 1 else 'are'} done, {words}")
+        due = [key for key in state.order if _is_due(state, key)]
+        done = sum(state.state_of(key) == DONE for key in due)
+        # A host all of whose variants are refused, or left out, was only described.
+        restored = "is restored and verified" if state.steps or set(state.order) - set(state.left_out) else "was not changed"
+        words = restored if state.restored else f"IS NOT RESTORED: {state.problem or 'run the playbook again with --tags restore'}"
+        lines.append(f"{state.host}: {done} of {_counted(len(due), 'step')} {'is' if len(due) == 1 else 'are'} done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
         lines += [f"  measured although {warning}: {key}" for key, one in state.steps.items() if (warning := drain_text(one.get("drain") or {}))]

@@ -479,6 +479,29 @@ def test_steps_whose_cache_was_made_anew_fill_again_and_cost_what_that_takes(cam
     assert (written["cached/1"], written["cached/2"], written["cached/3"], written["baseline/3"]) == (2**30, 0, 2**30, 0)
 
 
+def test_steps_of_a_variant_that_is_refused_later_are_not_counted(campaign):
+    campaign.open()
+    state = campaign.state
+    for key in ("baseline/1", "drive_off/1", "baseline/2"):
+        state.note(key, states.DONE)
+    state.note("drive_off/2", states.REFUSED, "the battery is gone")
+    states.save(campaign.path, state)
+    assert "node1: 2 of 2 steps are done" in campaign.run("finish")["text"]
+
+
+@pytest.mark.parametrize("changes", [{"budget": 1e-6}, {"baseline": "", "found": {**FOUND, "paths": {}}}])
+def test_a_host_of_which_nothing_is_measured_was_not_changed(campaign, changes):
+    assert campaign.open(**changes)["steps"] == []
+    assert "steps are done, the host was not changed" in campaign.run("finish")["text"]
+
+
+def test_the_time_left_is_without_what_the_budget_left_out(campaign):
+    campaign.open(budget=100 / 3600)
+    state = campaign.state
+    state.note("baseline/1", states.DONE, seconds=40)
+    assert (state.left_out, state.seconds_of_next()) == (["drive_off/2", "baseline/2"], 40)
+
+
 @pytest.fixture
 def measured(campaign, monkeypatch):
     """With the answer of measurements whose drives are of a known model."""

@@ -17,8 +17,7 @@ def host_of(name="node1", states=(), refused=None, **changes):
     """A host with one step for each state."""
     steps = {f"{variant}/1": {"state": state, "reason": "", "seconds": 1.0} for variant, state in states}
     refused = refused or {}
-    order = [*steps, *(f"{variant}/1" for variant in refused)]
-    return HostState(name, "", "", {}, {}, {}, refused=dict(refused), steps=steps, order=order, repeats=1, most_repeats=1, **{"restored": True, **changes})
+    return HostState(name, "", "", {}, {}, {}, refused=dict(refused), steps=steps, order=list(steps), repeats=1, most_repeats=1, **{"restored": True, **changes})
 
 
 NOTHING = "nothing was measured, because every variant is refused on every host"
@@ -44,7 +43,7 @@ def test_a_sweep_that_measured_nothing_is_not_complete(hosts, problems):
 @pytest.mark.parametrize(
     ("host", "text"),
     [
-        (host_of(refused={"a": "No such device."}), "node1: 0 of 0 steps are done, nothing was changed\n  refused: a: No such device."),
+        (host_of(refused={"a": "No such device."}), "node1: 0 of 0 steps are done, the host was not changed\n  refused: a: No such device."),
         (host_of(states=[("a", DONE)]), "node1: 1 of 1 step is done, the host is restored and verified"),
         (
             host_of(states=[("a", DONE)], restored=False, problem="sda is missing."),

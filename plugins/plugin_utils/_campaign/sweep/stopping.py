@@ -39,6 +39,9 @@ Side = t.Mapping[str, "list[Measurement]"]
 #: What settles a pair; what cannot be compared does not become comparable by repeats.
 _SETTLED = ("better", "worse", "same", "not_comparable")
 
+#: What is said of the variant that leads, where it is shown.
+_PROOFS = {"better": "shown", "same": "no difference that matters"}
+
 #: Of one variant. More show what needs no sweep, and their exact distribution takes long.
 MOST_REPEATS = 50
 
@@ -233,7 +236,10 @@ def _leading_sentence(workload: _Workload) -> str:
     name = leading(answer)
     result = answer.result(name)
     where = answer_text.workload_name(answer)
+    if answer.result(answer.baseline) is None:
+        return f"{where}: {answer.baseline} was not measured, so nothing is compared with it"
     if result is None or name == answer.baseline:
         return f"{where}: {name} leads"
-    proof = "shown" if result.verdict == "better" else "not shown yet"
-    return f"{where}: {name} leads, {figure(_gain(answer, result))} times as fast as {answer.baseline} ({proof})"
+    proof = _PROOFS.get(result.verdict, "not shown yet")
+    factor = figure(_gain(answer, result))
+    return f"{where}: {name} leads, {'' if factor == figure(1.0) else f'{factor} times '}as fast as {answer.baseline} ({proof})"

@@ -72,6 +72,18 @@ def test_nothing_is_closed_by_too_few_repeats():
     assert said.endswith(" times as fast as baseline (not shown yet)")
 
 
+def test_a_leading_variant_that_is_shown_to_be_no_faster_is_not_said_to_be_undecided():
+    [found] = progress_after(rows(12, slow=1.0, fast=1.0), DESIGN, 12)
+    assert found.leading == ("randwrite-4k: fast leads, as fast as baseline (no difference that matters)",)
+
+
+def test_no_variant_leads_where_the_baseline_was_not_measured():
+    both = rows(6)
+    both.measurements.extend(dataclasses.replace(one, kernel="6.12.0") for one in rows(6, hosts=("node2",)).measurements if one.variant != "baseline")
+    found = {one.hosts: one.leading for one in progress_after(both, DESIGN, 6, baseline="baseline")}
+    assert found[("node2",)] == ("randwrite-4k: baseline was not measured, so nothing is compared with it",)
+
+
 def test_later_repeats_do_not_change_a_decision():
     """A controller that was killed between a decision and its record makes it again, from the same results or from more."""
     more = rows(9, seed=5)

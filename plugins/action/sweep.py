@@ -197,7 +197,7 @@ class ActionModule(ActionBase):
         if design is None or not repeats:
             return {"closed": {}, "needed": {}, "text": ""}
         try:
-            classes = progress.read_progress(campaign, design, repeats, options["baseline"])
+            classes = progress.read_progress(campaign, design, repeats, options["baseline"] or states.baseline_of(found))
         except StorageError as error:
             self._display.warning(f"Which variants are decided is not known, so all are measured again: {error.message}")
             return {"closed": {}, "needed": {}, "text": ""}
@@ -274,6 +274,10 @@ class ActionModule(ActionBase):
         except StorageError as error:
             measured = any(state.state_of(key) == states.DONE for state in found for key in state.steps)
             return [], f"Nothing is recommended: {error.message if measured else 'no step was measured.'}"
+        expected = baseline or states.baseline_of(found)
+        if expected and answer.baseline != expected:
+            # What the others keep would be that of a variant, and not of the configuration that is there.
+            return [], f"Nothing is recommended: {expected} was not measured, so nothing is compared with it."
         known, note = [], ""
         if shared:
             try:

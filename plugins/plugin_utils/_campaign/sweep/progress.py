@@ -56,13 +56,20 @@ def read_progress(campaign: Path, design: Design, repeats: int, baseline: str) -
     )
 
 
-def with_design(options: Options, campaign: Path) -> Options:
-    """The options of a report: the variants of a sweep are compared as it was designed."""
+def with_design(options: Options, campaign: Path, variants: t.Container[str]) -> Options:
+    """The options of a report: the variants of a sweep are compared as it was designed.
+
+    :param variants: those that were measured.
+    """
     try:
-        design = design_of(states.load_all(campaign))
+        found = states.load_all(campaign)
     except StorageError:
         # A report needs no more than results.
         return options
+    design = design_of(found)
     if design is None:
         return options
-    return dataclasses.replace(options, levels=design.levels, repeats=Repeats("sweep_repeats", design.fewest))
+    # Not the first that was measured: the first step of the baseline may have failed.
+    first = states.baseline_of(found)
+    baseline = options.baseline or (first if first in variants else "")
+    return dataclasses.replace(options, baseline=baseline, levels=design.levels, repeats=Repeats("sweep_repeats", design.fewest))

@@ -179,6 +179,11 @@ def load_all(campaign: Path) -> list[HostState]:
     return [state for name in names for state in [load(campaign, name)] if state is not None]
 
 
+def baseline_of(states: t.Iterable[HostState]) -> str:
+    """The variant that the others of a sweep are compared with, whichever was measured first; empty if none was planned."""
+    return next((state.order[0].rpartition("/")[0] for state in states if state.order), "")
+
+
 def save(campaign: Path, state: HostState) -> None:
     """:raises ResultsError: if it cannot be written."""
     path = file_of(campaign, state.host)

@@ -12,6 +12,7 @@ import pytest
 for library in ("numpy", "scipy", "duckdb", "ruptures"):
     pytest.importorskip(library, reason="results need the libraries of requirements.txt")
 
+from ansible_collections.cachefleet.storage.plugins.action.sweep import ActionModule
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress
@@ -45,9 +46,22 @@ def test_the_report_of_a_sweep_compares_as_the_sweep_did(campaign):
     assert answer.levels.keys() == set(range(4, 13))
 
 
+def test_the_report_compares_with_the_baseline_of_the_sweep_whichever_was_measured_first(campaign):
+    assert write.analysed(campaign, Options(), fresh=True).answer.baseline == "writethrough"
+    sweep_of(campaign, repeats=4, most_repeats=12, order=["writeback/1", "writethrough/1"])
+    assert write.analysed(campaign, Options()).answer.baseline == "writeback"
+    assert write.analysed(campaign, Options(baseline="writethrough")).answer.baseline == "writethrough"
+
+
+def test_nothing_is_recommended_if_the_baseline_was_not_measured(campaign):
+    sweep_of(campaign, repeats=4, most_repeats=12, order=["baseline/1", "writeback/1", "writethrough/1"])
+    found = ActionModule._recommend(campaign, states.load_all(campaign), "", "", [])
+    assert found == ([], "Nothing is recommended: baseline was not measured, so nothing is compared with it.")
+
+
 def test_a_fixed_sweep_is_compared_like_a_benchmark(campaign):
     sweep_of(campaign, repeats=4, most_repeats=4)
-    assert progress.with_design(Options(), campaign).levels is None
+    assert progress.with_design(Options(), campaign, ()).levels is None
 
 
 @pytest.mark.parametrize(("is_sweep", "hint"), [(True, "-e sweep_repeats=4"), (False, "-e fio_benchmark_repeats=4")])
@@ -62,4 +76,4 @@ def test_the_hint_names_the_variable_of_the_play(tmp_path, monkeypatch, is_sweep
 def test_a_damaged_state_does_not_prevent_a_report(campaign):
     sweep_of(campaign)
     states.file_of(campaign, "host0000").write_text("{")
-    assert progress.with_design(Options(), campaign) == Options()
+    assert progress.with_design(Options(), campaign, ()) == Options()

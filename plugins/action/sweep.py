@@ -113,6 +113,7 @@ class ActionModule(ActionBase):
         if known is not None:
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             _require_unchanged(known, description, planned)
+            _require_same_variants(known, planned)
         for name, given, unit in (("sweep_budget", options["budget"], "hours"), ("sweep_settle", options["settle"], "seconds")):
             # A negative budget is no wish for a sweep without a limit.
             if not 0 <= given < math.inf:
@@ -425,6 +426,32 @@ def _require_unchanged(known: states.HostState, description: Description, planne
             f"{known.host} was changed since this campaign began: {', '.join(names)} differs from what was found then. Use another fio_benchmark_campaign.",
             item=known.host,
         )
+
+
+def _require_same_variants(known: states.HostState, planned: HostSweep) -> None:
+    """:raises BadInput: for a variant that has another configuration than the one that was measured under its name."""
+    measured = {key.rpartition("/")[0] for key in known.steps if known.state_of(key) == states.DONE}
+    for name, variables in planned.variables.items():
+        if name not in measured or name not in known.variables:
+            continue
+        before, now = _set_by(known.variables[name], known.restore), _set_by(variables, planned.restore)
+        # What other variants change was added to it; an item that is absent may be described more completely.
+        if any(not any(_is_same(entry, one) for one in now.get(kind, [])) for kind, entries in before.items() for entry in entries):
+            raise BadInput(f"The variant {name} was measured with another configuration in this campaign: give it another name, or start another campaign.")
+
+
+def _set_by(variables: t.Mapping[str, t.Any], restore: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """The variables of a variant, of queues without what is as it was found: some of that changes by itself."""
+    found = {entry["device"]: entry for entry in restore.get(QUEUES) or []}
+    queues = [
+        {key: value for key, value in entry.items() if key == "device" or value != found.get(entry["device"], {}).get(key)}
+        for entry in variables.get(QUEUES) or []
+    ]
+    return {**variables, QUEUES: queues}
+
+
+def _is_same(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool:
+    return one == other or (one.get("state") == other.get("state") == "absent" and all(one.get(key) == other.get(key) for key in ("type", "origin")))
 
 
 def _names(description: Description) -> list[tuple[str, str, str]]:

@@ -228,6 +228,28 @@ def test_a_host_that_was_changed_since_is_refused(campaign):
     assert "node1 was changed since this campaign began: drive_write_cache_drives differs" in campaign.open(found=changed)["msg"]
 
 
+def drive(word):
+    return {"drive_write_cache_drives": [{"device": DISK, "write_cache": word}]}
+
+
+def test_a_variant_that_was_measured_cannot_be_another_configuration(campaign):
+    campaign.open(axes={}, variants=[{"name": "x", **drive("disabled")}])
+    # Nothing was measured yet.
+    assert "failed" not in campaign.open(axes={}, variants=[{"name": "x", **drive("enabled")}])
+    state = campaign.state
+    state.note("x/1", states.DONE)
+    states.save(campaign.path, state)
+
+    assert campaign.open(axes={}, variants=[{"name": "x", **drive("disabled")}])["msg"] == (
+        "The variant x was measured with another configuration in this campaign: give it another name, or start another campaign."
+    )
+    assert campaign.state.variables["x"] == drive("enabled")
+    cache = {"name": "data", "type": "lvm_cache", "origin": "vg0/data", "cache_devices": ["/dev/sdb"], "mode": "writeback"}
+    # Another variant that changes something else adds to it what is as it was found.
+    assert "failed" not in campaign.open(axes={}, variants=[{"name": "x", **drive("enabled")}, {"name": "y", "block_cache_caches": [cache]}])
+    assert "failed" not in campaign.open(axes={}, variants=[{"name": "z", **drive("disabled")}])
+
+
 def test_the_journal_is_recalled_from_the_controller(campaign):
     opened = campaign.open()
     recalled = campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})["journal"]

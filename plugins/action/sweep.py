@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import datetime
 import functools
+import hashlib
+import json
 import math
 import textwrap
 import typing as t
@@ -23,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.modules.sweep import argumen
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
@@ -121,7 +123,9 @@ class ActionModule(ActionBase):
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             _require_same_looks(known, design)
-        steps = _steps(options, variants, planned, design.last)
+        steps, measures = _steps(options, variants, planned, design.last)
+        if known is not None:
+            _require_same_measurements(known, measures)
         if design.is_sequential:
             # Without its libraries nothing would ever be decided.
             progress.require_libraries()
@@ -137,6 +141,7 @@ class ActionModule(ActionBase):
         state.found, state.restore = description.contents(), planned.restore
         # What it was measured with stays, whatever a later run varies.
         state.variables = {**state.variables, **planned.variables}
+        state.measures = {**state.measures, **measures}
         state.refused, state.order, state.left_out = dict(planned.refused), [step.key for step in steps], [step.key for step in left_out]
         state.repeats, state.most_repeats = design.first, design.last
         # A host without a journal is in no sweep any more, whichever controller has restored it.
@@ -232,7 +237,8 @@ class ActionModule(ActionBase):
             state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
         except StorageError as error:
             # The journal is removed by now, or is not because the host could not be restored: which of both matters more than this file.
-            self._display.warning(f"In the campaign it is not recorded that {host} is {'' if options['state'] == states.DONE else 'not '}restored: {error.message}")
+            restored = "restored" if options["state"] == states.DONE else "not restored"
+            self._display.warning(f"In the campaign it is not recorded that {host} is {restored}: {error.message}")
             return {}
         if state is None:
             return {}
@@ -351,8 +357,8 @@ def _require_same_looks(known: states.HostState, design: Design) -> None:
         )
 
 
-def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> list[SweepStep]:
-    """All steps of a host, with their expected duration."""
+def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> tuple[list[SweepStep], dict[str, str]]:
+    """All steps of a host, with their expected duration, and a hash of what each variant measures."""
     if options["repeats"] < 1:
         raise BadInput("sweep_repeats must be at least 1.")
     if repeats > MOST_REPEATS:
@@ -360,9 +366,8 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
     given = options["measurement"]
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
 
-    @functools.cache
-    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
-        plan = make_plan(
+    def plan_of(name: str, number: int, refill: bool) -> Plan:
+        return make_plan(
             given["suite"],
             given["suites"],
             targets_of[name],
@@ -375,6 +380,10 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
             repeat=number,
             refill=refill,
         )
+
+    @functools.cache
+    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
+        plan = plan_of(name, number, refill)
         if not plan.runs and number == 1:
             raise BadInput("Nothing would be measured: set fio_benchmark_file or fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
         wears = wear_of(plan)
@@ -385,10 +394,17 @@ def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planne
         cost(name, 1, False)
     passes = in_order([one.name for one in variants if one.name in planned.variables], repeats)
     # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
-    return [
+    steps = [
         SweepStep(name, number, *cost(name, min(number, 2), refills), refills)
         for (name, number), refills in zip(passes, refilled(planned, passes), strict=True)
     ]
+    return steps, {name: _sha256_of(plan_of(name, 1, False)) for name in planned.variables}
+
+
+def _sha256_of(plan: Plan) -> str:
+    """Of the measurements of a repeat: the same for the same jobs on the same targets, whatever is permitted there or known of them."""
+    runs = [[run.name, dict(run.job), {key: run.target.given.get(key) for key in ("device", "file", "size")}] for run in plan.runs]
+    return hashlib.sha256(json.dumps(runs, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def _seconds(name: str, value: t.Any) -> float:
@@ -428,11 +444,20 @@ def _require_unchanged(known: states.HostState, description: Description, planne
         )
 
 
+def _require_same_measurements(known: states.HostState, measures: t.Mapping[str, str]) -> None:
+    """:raises BadInput: for another suite than that of the steps that are done: they would not be measured again."""
+    changed = [name for name in known.measured if measures.get(name, "") and known.measures.get(name, measures[name]) != measures[name]]
+    if changed:
+        raise BadInput(
+            f"This campaign has measured {changed[0]} with another suite, or other targets, times or cells of it: continue it with the variables of"
+            " fio_benchmark that it began with, or start another campaign."
+        )
+
+
 def _require_same_variants(known: states.HostState, planned: HostSweep) -> None:
     """:raises BadInput: for a variant that has another configuration than the one that was measured under its name."""
-    measured = {key.rpartition("/")[0] for key in known.steps if known.state_of(key) == states.DONE}
     for name, variables in planned.variables.items():
-        if name not in measured or name not in known.variables:
+        if name not in known.measured or name not in known.variables:
             continue
         before, now = _set_by(known.variables[name], known.restore), _set_by(variables, planned.restore)
         # What other variants change was added to it; an item that is absent may be described more completely.

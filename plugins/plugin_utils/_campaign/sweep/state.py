@@ -37,6 +37,7 @@ class HostState:
     :param refused: reason by variant.
     :param steps: ``state``, ``reason`` and ``seconds`` of each step that began, by ``variant/repeat``; with ``drain`` if it waited for caches.
     :param repeats: of each variant in any case; ``most_repeats``: at most, where nothing is decided.
+    :param measures: a hash of the measurements of each variant; that of a variant with finished steps stays.
     :param closed: ``after`` (repeats) and ``reason`` of each variant that is not measured again.
     :param restored: whether the host is as it was; empty if it is, else the reason.
     """
@@ -56,6 +57,7 @@ class HostState:
     repeats: int = 0
     most_repeats: int = 0
     closed: dict[str, dict[str, t.Any]] = field(default_factory=dict)
+    measures: dict[str, str] = field(default_factory=dict)
 
     def state_of(self, key: str) -> str:
         return str(self.steps.get(key, {}).get("state", ""))
@@ -77,6 +79,11 @@ class HostState:
     def spent(self) -> float:
         """Seconds of all steps."""
         return sum(float(one.get("seconds", 0)) for one in self.steps.values())
+
+    @property
+    def measured(self) -> list[str]:
+        """The variants with a finished step."""
+        return list(dict.fromkeys(key.rpartition("/")[0] for key in self.steps if self.state_of(key) == DONE))
 
     @property
     def repeats_done(self) -> int:
@@ -132,8 +139,7 @@ def _is_whole(state: HostState) -> bool:
     """Whether everything in it is of the kind that :func:`save` wrote: the file may have been edited."""
     return (
         all(isinstance(one, str) for one in (state.machine_id, state.created, state.problem))
-        and _is_dict(state.refused)
-        and all(isinstance(one, str) for one in state.refused.values())
+        and all(_is_dict(texts) and all(isinstance(one, str) for one in texts.values()) for texts in (state.refused, state.measures))
         and isinstance(state.restored, bool)
         and all(type(one) is int and one >= 0 for one in (state.repeats, state.most_repeats))
         and all(isinstance(keys, list) and all(map(_is_key, keys)) for keys in (state.order, state.left_out))

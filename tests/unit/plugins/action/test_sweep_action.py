@@ -191,7 +191,8 @@ def test_the_state_of_another_host_is_refused(campaign):
 
 DAMAGES = {
     "found": 5, "restore": {"block_cache_caches": ["x"]}, "variables": {"drive_off": 1}, "refused": [], "order": ["baseline"], "left_out": None,
-    "steps": {"baseline/1": {"state": "done"}}, "restored": "no", "problem": None, "repeats": "4", "most_repeats": None, "closed": {"drive_off": {}},
+    "steps": {"baseline/1": {"state": "done"}}, "restored": "no", "problem": None, "repeats": "4", "most_repeats": None, "measures": {"x": 1},
+    "closed": {"drive_off": {}},
 }  # fmt: skip
 
 
@@ -248,6 +249,28 @@ def test_a_variant_that_was_measured_cannot_be_another_configuration(campaign):
     # Another variant that changes something else adds to it what is as it was found.
     assert "failed" not in campaign.open(axes={}, variants=[{"name": "x", **drive("enabled")}, {"name": "y", "block_cache_caches": [cache]}])
     assert "failed" not in campaign.open(axes={}, variants=[{"name": "z", **drive("disabled")}])
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"suites": {"mine": {"cells": [{"name": "b", "job": {"rw": "read", "bs": "4k", "runtime": 20, "time_based": 1}}]}}},
+        {"targets": [{"device": "/dev/vg0/y", "write_rate": "1m"}]},
+        {"runtime": 5},
+    ],
+)
+def test_a_sweep_is_continued_with_the_measurements_that_it_began_with(campaign, changes):
+    campaign.open()
+    other = {**MEASUREMENT, **changes}
+    # Nothing was measured yet.
+    assert "failed" not in campaign.open(measurement=other)
+    state = campaign.state
+    state.note("drive_off/1", states.DONE)
+    states.save(campaign.path, state)
+
+    assert campaign.open()["msg"].startswith("This campaign has measured drive_off with another suite, or other targets, times or cells of it")
+    permitted = [{**one, "allow_data_loss": True, "identity": "vg0/x"} for one in other["targets"]]
+    assert "failed" not in campaign.open(measurement={**other, "gap": 5, "targets": permitted})
 
 
 def test_the_journal_is_recalled_from_the_controller(campaign):

@@ -300,12 +300,16 @@ class ActionModule(ActionBase):
         def elsewhere(one: WorkloadAnswer) -> list[str]:
             return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
 
-        files = recommend.recommendations(answer, found, campaign.name, elsewhere)
+        files = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere))
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:
-            knowledge.write_knowledge(Path(shared), knowledge.merged(known, entries))
-        return recommend.write(campaign, files), note
+            try:
+                knowledge.write_shared(Path(shared), knowledge.merged(known, entries))
+            except StorageError as error:
+                # What was measured and is recommended does not depend on it.
+                note = " ".join(filter(None, [note, error.message]))
+        return files, note
 
     def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
         """The caches that the inventory defines, with their templates evaluated.

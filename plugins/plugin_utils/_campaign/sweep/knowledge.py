@@ -119,11 +119,7 @@ def read_knowledge(path: Path) -> list[Entry]:
     except ResultsError as error:
         raise BadInput(f"{path} is no file of knowledge: {error.message} Nothing was written to it.") from None
     entries = raw.get("entries")
-    if (
-        raw.get("schema") != SCHEMA
-        or not isinstance(entries, list)
-        or not all(isinstance(one, dict) and isinstance(one.get("models"), list) for one in entries)
-    ):
+    if raw.get("schema") != SCHEMA or not isinstance(entries, list) or not all(map(_is_entry, entries)):
         raise BadInput(f"{path} is no file of knowledge of schema {SCHEMA}. Nothing was written to it.")
     return entries
 
@@ -133,9 +129,9 @@ def _is_entry(value: t.Any) -> bool:
 
 
 def merged(known: t.Sequence[Entry], new: t.Sequence[Entry]) -> list[Entry]:
-    """Both, each campaign, class and workload once; of a campaign that was continued the new ones."""
-    by_key = {_key(one): one for one in [*known, *new]}
-    return [by_key[key] for key in sorted(by_key)]
+    """Both; of a campaign that was continued the new ones only. Two of its classes may have the same models, and another kernel."""
+    campaigns = {str(one["campaign_id"]) for one in new}
+    return sorted([*(one for one in known if str(one.get("campaign_id")) not in campaigns), *new], key=_key)
 
 
 def _key(entry: Entry) -> tuple[str, ...]:
@@ -148,6 +144,15 @@ def write_knowledge(path: Path, entries: t.Sequence[Entry]) -> None:
     with explained(path.parent, f"writing {path.name}"):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_text(path, json.dumps({"schema": SCHEMA, "entries": list(entries)}, indent=2, sort_keys=True) + "\n")
+
+
+def write_shared(path: Path, entries: t.Sequence[Entry]) -> None:
+    """:raises BadInput: if the file cannot be written."""
+    try:
+        write_knowledge(path, entries)
+    except ResultsError as error:
+        reason = error.__cause__.strerror if isinstance(error.__cause__, OSError) else error.message
+        raise BadInput(f"sweep_knowledge: {path} could not be written ({reason}), so nothing was added to it.") from None
 
 
 def cited(known: t.Sequence[Entry], workload: WorkloadAnswer, campaign_id: str) -> list[str]:
@@ -164,8 +169,8 @@ def _citation(entry: Entry, *, higher_is_better: bool) -> str:
     where = f"The sweep {plain(entry.get('campaign'), 80)} of the same models ({counted(hosts if isinstance(hosts, int) else 0, 'host')})"
     best = entry.get("best")
     ratio = best.get("ratio") if isinstance(best, dict) else None
-    if not isinstance(best, dict) or not isinstance(ratio, (int, float)) or ratio <= 0:
+    gain = 0.0 if not isinstance(ratio, (int, float)) or ratio <= 0 else ratio if higher_is_better else 1 / ratio
+    if not isinstance(best, dict) or gain <= 1:
         return f"{where} has shown nothing to be better than its baseline in {workload}."
-    gain = figure(ratio if higher_is_better else 1 / ratio)
     settings = plain(json.dumps(best.get("settings", {}), sort_keys=True), 400)
-    return f"{where} has shown {plain(best.get('variant'), 80)} to be better than its baseline by a factor of {gain} in {workload}: {settings}."
+    return f"{where} has shown {plain(best.get('variant'), 80)} to be better than its baseline by a factor of {figure(gain)} in {workload}: {settings}."

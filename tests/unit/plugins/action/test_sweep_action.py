@@ -587,3 +587,11 @@ def test_a_model_that_lost_flushed_writes_is_named_in_the_recommendation(measure
 def test_a_missing_power_loss_test_does_not_lose_the_recommendation(measured, tmp_path):
     assert recommended(measured, power_loss=[str(tmp_path / "nowhere")]) != ""
     assert any("sweep_power_loss: " in str(line) for line in measured.printed)
+
+
+def test_a_file_of_knowledge_that_cannot_be_written_does_not_lose_the_recommendation(measured, tmp_path):
+    (tmp_path / "file").write_text("")
+    assert recommended(measured, knowledge=str(tmp_path / "file/knowledge.json")) != ""
+    assert "0 of 4 steps are done" in measured.printed[-1]
+    assert "file/knowledge.json could not be written (File exists), so nothing was added to it." in measured.printed[-1]
+    assert "fio_benchmark_results" not in measured.printed[-1]

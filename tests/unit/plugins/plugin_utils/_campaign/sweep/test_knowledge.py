@@ -74,6 +74,15 @@ def test_file_collects_campaigns_each_once(tmp_path):
     assert [(one["campaign"], one["best"] is None) for one in knowledge.read_knowledge(path)] == [("night", True), ("other", False)]
 
 
+def test_two_classes_of_a_campaign_with_the_same_models_are_both_kept():
+    """Their kernels may differ, which an entry does not have."""
+    both = [*entries(), *entries(fast=SLOW)]
+    assert knowledge.merged([], both) == both
+    assert knowledge.merged(both, both) == both
+    assert knowledge.merged([*both, *entries(THERE)], both) == [*both, *entries(THERE)]
+    assert len(knowledge.merged([{**both[0], "campaign_id": []}], both)) == 3
+
+
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": 2, "entries": []}', '{"schema": 1, "entries": [{}]}', '{"schema": 1}'])
 def test_another_file_is_refused_and_stays(tmp_path, text):
     path = tmp_path / "knowledge.json"
@@ -93,7 +102,7 @@ def test_other_sweeps_of_the_same_models_are_cited():
     )
 
 
-@pytest.mark.parametrize("best", [None, "x", {}, {"ratio": "9"}, {"ratio": 0}])
+@pytest.mark.parametrize("best", [None, "x", {}, {"ratio": "9"}, {"ratio": 0}, {"ratio": 0.5}, {"ratio": True}])
 def test_entry_without_a_gain_or_with_a_wrong_one_is_cited_as_nothing_shown(best):
     [workload] = answered().workloads
     [sentence] = knowledge.cited([{**entries(THERE)[0], "best": best}], workload, "aaa")

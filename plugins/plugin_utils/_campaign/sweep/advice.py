@@ -23,26 +23,27 @@ if t.TYPE_CHECKING:
 _ENABLED = "enabled"
 
 
-def advice_on(variant: str, swept: t.Mapping[str, Variables], models: t.Iterable[str]) -> list[str]:
+def advice_on(variant: str, swept: t.Mapping[str, Variables], models: t.Iterable[str], found: Variables) -> list[str]:
     """Sentences, none if nothing is known.
 
     :param variant: the one that is recommended.
     :param swept: the variables of all variants of one host, by variant.
     :param models: of its drives.
+    :param found: what the host was before; what no variant sets was measured so.
     """
-    found = []
+    sentences = []
     if variant in swept and any(_caches_behind_write_through(one) for one in _entries(swept[variant], CONTROLLERS)):
-        found.append(
+        sentences.append(
             f"{variant} enables the caches of drives behind a controller that writes through. Nothing reports whether such a controller passes flushes on: "
             "test it with the playbook power_loss, or disable these caches."
         )
     protected = sorted(model for model in models if documented_protection(model))
-    if protected and not any(_disables_a_drive_cache(variables) for variables in swept.values()):
-        found.append(
+    if protected and not any(_disables_a_drive_cache(variables) for variables in (*swept.values(), found)):
+        sentences.append(
             f"The vendor documents power-loss protection for {', '.join(protected)}: such SSDs are usually faster with their write cache disabled, "
             "which no variant of this sweep measured."
         )
-    return found
+    return sentences
 
 
 def _entries(variables: Variables, name: str) -> list[t.Mapping[str, t.Any]]:

@@ -75,7 +75,7 @@ def recommendations(
 
 def _advice(variant: str, swept: t.Sequence[HostState], models: t.Sequence[str]) -> list[str]:
     """What concerns any of the hosts, once."""
-    return list(dict.fromkeys(sentence for state in swept for sentence in advice_on(variant, state.variables, models)))
+    return list(dict.fromkeys(sentence for state in swept for sentence in advice_on(variant, state.variables, models, state.found)))
 
 
 def _asking(workloads: t.Sequence[WorkloadAnswer], variant: str) -> list[str]:

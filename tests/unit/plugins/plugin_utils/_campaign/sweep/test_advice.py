@@ -32,7 +32,7 @@ def controller(volume, **more):
     ],
 )
 def test_drive_cache_behind_a_controller_that_writes_through(variables, applies):
-    found = advice_on("v", {"v": variables, "other": {}}, ["ST4000NM0035"])
+    found = advice_on("v", {"v": variables, "other": {}}, ["ST4000NM0035"], {})
     assert found == (
         [
             "v enables the caches of drives behind a controller that writes through. Nothing reports whether such a controller passes flushes on: "
@@ -54,9 +54,14 @@ def test_drive_cache_behind_a_controller_that_writes_through(variables, applies)
     ],
 )
 def test_drives_with_capacitors_of_which_no_variant_disables_the_cache(swept, applies):
-    found = advice_on("v", swept, [SSD, "ST4000NM0035"])
+    found = advice_on("v", swept, [SSD, "ST4000NM0035"], {})
     assert bool(found) == applies
     assert not applies or found[0].startswith(
         f"The vendor documents power-loss protection for {SSD}: such SSDs are usually faster with their write cache disabled"
     )
-    assert advice_on("v", swept, ["ST4000NM0035", ""]) == []
+    assert advice_on("v", swept, ["ST4000NM0035", ""], {}) == []
+
+
+def test_caches_that_were_disabled_before_and_in_all_variants_are_not_said_to_be_unmeasured():
+    before = {"drive_write_cache_drives": [{"device": "/dev/x", "write_cache": "disabled"}]}
+    assert advice_on("v", {"baseline": {}, "v": {"block_cache_caches": []}}, [SSD], before) == []

@@ -132,7 +132,8 @@ class ActionModule(ActionBase):
         budget = options["budget"] * 3600 if options["budget"] > 0 else None
         spent = 0.0 if known is None else known.spent
         done = [step for step in steps if known is not None and known.state_of(step.key) == states.DONE]
-        open_steps = [step for step in steps if step not in done and step.variant not in planned.refused]
+        finished = set(done)
+        open_steps = [step for step in steps if step not in finished and step.variant not in planned.refused]
         kept, left_out = within([step for step in open_steps if step.repeat <= design.in_any_case], None if budget is None else budget - spent)
         # How many more there will be is decided by the results, and whether they fit by the time that is left then.
         kept += [step for step in open_steps if step.repeat > design.in_any_case and not left_out]
@@ -460,8 +461,9 @@ def _require_same_measurements(known: states.HostState, measures: t.Mapping[str,
 
 def _require_same_variants(known: states.HostState, planned: HostSweep) -> None:
     """:raises BadInput: for a variant that has another configuration than the one that was measured under its name."""
+    measured = set(known.measured)
     for name, variables in planned.variables.items():
-        if name not in known.measured or name not in known.variables:
+        if name not in measured or name not in known.variables:
             continue
         before, now = _set_by(known.variables[name], known.restore), _set_by(variables, planned.restore)
         # What other variants change was added to it; an item that is absent may be described more completely.

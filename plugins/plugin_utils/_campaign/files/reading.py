@@ -103,13 +103,13 @@ def _umask() -> int:
     return current
 
 
-def read_json(path: Path) -> dict[str, t.Any]:
+def read_json(path: Path, limits: json_text.Limits = json_text.SMALL) -> dict[str, t.Any]:
     """A JSON object from a file that a host or another controller may have written.
 
     :raises ResultsError: if it is none, or exceeds a limit of :mod:`json_text`.
     """
     try:
-        return parse_json(read_limited(path, LARGEST_JSON))
+        return parse_json(read_limited(path, limits.size), limits)
     except ResultsError as error:
         raise ResultsError(f"{path}: {error.message}") from None
 

@@ -69,4 +69,5 @@ def within(steps: t.Sequence[SweepStep], seconds: float | None) -> tuple[list[Sw
                 break
             kept.append(step)
             left -= step.seconds
-    return kept, [step for step in steps if step not in kept]
+    fitting = set(kept)
+    return kept, [step for step in steps if step not in fitting]

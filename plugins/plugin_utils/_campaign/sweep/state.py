@@ -13,6 +13,7 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, ResultsError, plain
@@ -90,19 +91,20 @@ class HostState:
         """The last repeat of which a step is done."""
         return max((int(key.rpartition("/")[2]) for key in self.steps if self.state_of(key) == DONE), default=0)
 
-    def seconds_of(self, variant: str) -> float | None:
-        """The duration of the last step of a variant that was measured, else of any; ``None`` before the first. A fill is not in all of them."""
-        done = [key for key in self.order if self.state_of(key) == DONE]
-        own = [key for key in done if key.rpartition("/")[0] == variant]
-        return float(self.steps[(own or done)[-1]]["seconds"]) if done else None
-
     def seconds_of_next(self, repeat: int | None = None) -> float | None:
-        """What the steps of a repeat take that are not decided, by what was measured; all that are left without one. What a budget left out is not."""
-        due = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and key not in self.left_out]
+        """What the steps of a repeat take that are not decided; all that are left without one. What a budget left out is not.
+
+        Each as long as the last step of its variant that was measured, else as the last of any: a fill is not in all of them.
+
+        :returns: ``None`` before anything was measured.
+        """
+        done = {key.rpartition("/")[0]: float(self.steps[key]["seconds"]) for key in self.order if self.state_of(key) == DONE}
+        last = next((float(self.steps[key]["seconds"]) for key in reversed(self.order) if self.state_of(key) == DONE), None)
+        left_out = set(self.left_out)
+        due = [key for key in self.order if self.state_of(key) not in (DONE, REFUSED) and key not in left_out]
         keys = [key for key in due if repeat in (None, int(key.rpartition("/")[2]))]
         names = [name for name in (key.rpartition("/")[0] for key in keys) if name not in self.closed and name not in self.refused]
-        seconds = [self.seconds_of(name) for name in names]
-        return None if None in seconds else sum(one for one in seconds if one is not None)
+        return None if names and last is None else sum(done.get(name, last or 0.0) for name in names)
 
 
 def file_of(campaign: Path, host: str) -> Path:
@@ -121,7 +123,8 @@ def load(campaign: Path, host: str) -> HostState | None:
     if not path.exists():
         return None
     try:
-        values = read_json(path)
+        # A thousand variants of many drives, repeated often, are more than the small files of a campaign may have.
+        values = read_json(path, json_text.FIO)
     except ResultsError as error:
         raise BadInput(f"{error.message.rstrip('.')}: use another fio_benchmark_campaign.", item=host) from None
     if values.pop("schema", None) != SCHEMA or values.get("host") != host:

@@ -99,6 +99,7 @@ class ActionModule(ActionBase):
 
     def _devices(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         variants = _variants(options)
+        _require_numbers(options)
         if any(TARGETS in variant.variables for variant in variants):
             self._require_precedence([TARGETS])
         return {"devices": devices_of(variants, self._inventory(variables))}
@@ -116,10 +117,7 @@ class ActionModule(ActionBase):
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             _require_unchanged(known, description, planned)
             _require_same_variants(known, planned)
-        for name, given, unit in (("sweep_budget", options["budget"], "hours"), ("sweep_settle", options["settle"], "seconds")):
-            # A negative budget is no wish for a sweep without a limit.
-            if not 0 <= given < math.inf:
-                raise BadInput(f"{name} must be a number of {unit}, at least 0.")
+        _require_numbers(options)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             _require_same_looks(known, design)
@@ -362,12 +360,20 @@ def _require_same_looks(known: states.HostState, design: Design) -> None:
         )
 
 
-def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> tuple[list[SweepStep], dict[str, str]]:
-    """All steps of a host, with their expected duration, and a hash of what each variant measures."""
+def _require_numbers(options: t.Mapping[str, t.Any]) -> None:
+    """:raises BadInput: for numbers that no sweep can have."""
     if options["repeats"] < 1:
         raise BadInput("sweep_repeats must be at least 1.")
-    if repeats > MOST_REPEATS:
+    if max(options["repeats"], options["max_repeats"]) > MOST_REPEATS:
         raise BadInput(f"sweep_repeats and sweep_max_repeats must be at most {MOST_REPEATS}.")
+    for name, given, unit in (("sweep_budget", options["budget"], "hours"), ("sweep_settle", options["settle"], "seconds")):
+        # A negative budget is no wish for a sweep without a limit.
+        if not 0 <= given < math.inf:
+            raise BadInput(f"{name} must be a number of {unit}, at least 0.")
+
+
+def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> tuple[list[SweepStep], dict[str, str]]:
+    """All steps of a host, with their expected duration, and a hash of what each variant measures."""
     given = options["measurement"]
     targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
 

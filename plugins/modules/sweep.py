@@ -22,7 +22,7 @@ extends_documentation_fragment:
 options:
   operation:
     description:
-      - V(devices) validates the variants and returns the devices that they name.
+      - V(devices) validates the variants and the numbers of the sweep, and returns the devices that the variants name.
       - V(open) determines the steps of the host and writes its state.
       - V(show) prints a plan.
       - V(note) records how a step ended.

@@ -449,6 +449,8 @@ def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(camp
 @pytest.mark.parametrize(("changes", "message"), [({"repeats": 0}, "sweep_repeats must be at least 1."), ({"max_repeats": 51}, "must be at most 50.")])
 def test_invalid_repeats_are_refused(campaign, changes, message):
     assert message in campaign.open(**changes)["msg"]
+    # Before there is a campaign.
+    assert message in campaign.run("devices", axes=AXES, **changes)["msg"]
 
 
 @pytest.mark.parametrize(

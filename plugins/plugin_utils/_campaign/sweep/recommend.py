@@ -19,6 +19,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, QUEUES
@@ -30,6 +31,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
 
 _WIDTH = 150
+
+#: With more hosts than these the command that applies a file does not name them.
+_MOST_LIMITED = 20
 
 
 def recommendations(
@@ -63,13 +67,13 @@ def recommendations(
         head += dict.fromkeys(sentence for one in workloads for sentence in elsewhere(one))
         files[f"{name}.yml"] = _text(head, {})
         for variant in chosen:
-            place = f"{name}-{variant}" if len(chosen) > 1 else name
+            place = _free(f"{name}-{variant}", files) if len(chosen) > 1 else name
             about = (
                 head
                 if len(chosen) == 1
                 else [f"{variant}, recommended for {', '.join(_asking(workloads, variant))} of {label}, by the sweep {campaign}.", *known[variant]]
             )
-            files.update(_files_of(variant, place, about, swept))
+            files.update(_files_of(variant, place, about, hosts, swept))
     return files
 
 
@@ -82,12 +86,19 @@ def _asking(workloads: t.Sequence[WorkloadAnswer], variant: str) -> list[str]:
     return [answer_text.workload_name(one) for one in workloads if (one.recommended or one.baseline) == variant]
 
 
-def _files_of(variant: str, place: str, head: t.Sequence[str], states: t.Sequence[HostState]) -> dict[str, str]:
-    variables = {state.host: lasting(state.variables[variant]) for state in states if variant in state.variables}
+def _files_of(variant: str, place: str, head: t.Sequence[str], hosts: t.Sequence[str], states: t.Sequence[HostState]) -> dict[str, str]:
+    possible = [state for state in states if variant in state.variables and variant not in state.refused]
+    variables = {state.host: lasting(state.variables[variant]) for state in possible}
     distinct = list({dump(one): one for one in variables.values()}.values())
-    if len(distinct) == 1:
-        return {f"{place}.yml": _text([*head, f"Variant {variant}. Apply it with: ansible-playbook cachefleet.storage.site -e @FILE"], distinct[0])}
-    more = [f"Variant {variant}. The devices differ, so there is a file for each host: copy them to host_vars, and run cachefleet.storage.site."]
+    without = [host for host in hosts if host not in variables]
+    if len(distinct) == 1 and not without:
+        # On the command line they are set for every host, also of another class.
+        only = ",".join(hosts) if len(hosts) <= _MOST_LIMITED else "HOSTS"
+        command = f"ansible-playbook cachefleet.storage.site -e @FILE --limit {only}"
+        return {f"{place}.yml": _text([*head, f"Variant {variant}. Apply it with: {command}"], distinct[0])}
+    more = [f"Variant {variant}. There is a file for each host: copy them to host_vars, and run cachefleet.storage.site."] if variables else []
+    if without:
+        more.append(f"There is no file for {listed(without)}: {variant} is refused there, or was not swept.")
     files = {f"{place}.yml": _text([*head, *more], {})}
     return {**files, **{f"{place}/host_vars/{host}.yml": _text([f"Variant {variant}."], one) for host, one in variables.items()}}
 

@@ -71,6 +71,31 @@ def test_hosts_with_different_devices_have_a_file_each():
     assert yaml.safe_load(found[of_hosts[1]])["drive_write_cache_drives"][0]["device"] == "/dev/disk/by-id/b"
 
 
+def comments(text):
+    return " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
+
+
+def test_a_file_is_applied_to_the_hosts_of_its_class_only():
+    measured = [one for host in ("node1", "node2") for one in (*repeats("baseline", *SLOW, host=host), *repeats("off", *FAST, host=host))]
+    [text] = files(measured, state("node1", "/dev/md0"), state("node2", "/dev/md0")).values()
+    assert "Apply it with: ansible-playbook cachefleet.storage.site -e @FILE --limit node1,node2" in comments(text)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_host_on_which_the_variant_is_refused_does_not_get_the_devices_of_another(known):
+    measured = [one for host in ("node1", "node2") for one in repeats("baseline", *SLOW, host=host)] + repeats("off", *FAST)
+    other = state("node2", "/dev/disk/by-id/b")
+    other.refused["off"] = "it has no cache"
+    if not known:
+        del other.variables["off"]
+    found = files(measured, state("node1", "/dev/disk/by-id/a"), other)
+
+    head, of_host = found
+    assert of_host.endswith("/host_vars/node1.yml")
+    assert yaml.safe_load(found[head]) == {}
+    assert "There is no file for node2: off is refused there, or was not swept." in comments(found[head])
+
+
 def test_what_is_known_of_the_field_is_in_the_file():
     measured = repeats("baseline", *SLOW) + repeats("off", *FAST)
     host = state("node1", "/dev/disk/by-id/a")

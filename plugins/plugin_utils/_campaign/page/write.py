@@ -82,4 +82,5 @@ def analysed(
     else:
         read, points = known.read, known.points
     charts, distributions = read.charts, distributions_of(read, host_classes(read, options.host_class))
-    return analysis.analyse(read, charts.series, charts.total, charts.bands, campaign, with_design(options, campaign, read.variants), now, points, distributions)
+    designed = with_design(options, campaign, read.variants)
+    return analysis.analyse(read, charts.series, charts.total, charts.bands, campaign, designed, now, points, distributions)

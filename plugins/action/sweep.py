@@ -21,6 +21,7 @@ from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
@@ -248,6 +249,8 @@ class ActionModule(ActionBase):
     def _recall(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         found = options["found"]
         if found.get("journal"):
+            # It becomes part of a path on the controller.
+            component(found["journal"].get("campaign"), "campaign")
             return {"journal": found["journal"]}
         campaign = Path(options["path"]) if options["path"] else None
         state = states.load(campaign, host) if campaign and campaign.is_dir() else None

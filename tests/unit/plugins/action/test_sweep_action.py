@@ -212,6 +212,11 @@ def test_a_state_that_was_edited_or_cut_off_is_one_sentence(campaign, name, oper
     assert file.read_text() == damaged
 
 
+def test_the_campaign_of_a_journal_is_no_path(campaign):
+    journal = campaign.open()["journal"]
+    assert "'../night' cannot be the name of a campaign" in campaign.run("recall", found={"journal": {**journal, "campaign": "../night"}})["msg"]
+
+
 def test_a_host_is_restored_by_its_journal_whatever_the_controller_has_of_it(campaign):
     journal = campaign.open()["journal"]
     states.file_of(campaign.path, "node1").write_text("{")

@@ -17,7 +17,9 @@ def host_of(name="node1", states=(), refused=None, **changes):
     """A host with one step for each state."""
     steps = {f"{variant}/1": {"state": state, "reason": "", "seconds": 1.0} for variant, state in states}
     refused = refused or {}
-    return HostState(name, "", "", {}, {}, {}, refused=dict(refused), steps=steps, order=list(steps), repeats=1, most_repeats=1, **{"restored": True, **changes})
+    return HostState(
+        name, "", "", {}, {}, {}, refused=dict(refused), steps=steps, order=list(steps), repeats=1, most_repeats=1, **{"restored": True, **changes}
+    )
 
 
 NOTHING = "nothing was measured, because every variant is refused on every host"

@@ -47,8 +47,14 @@ cleanup_node1() {
 }
 
 cleanup_node2() {
-    aoe-flush -a
-    rmmod aoe
+    # Linux 5.10 (Debian 11) has a bug in the code that both run: it oopsed in sbitmap_queue_wake_all, and ended aoe-flush.
+    case $(uname -r) in
+        5.10.*) ;;
+        *)
+            aoe-flush -a
+            rmmod aoe
+            ;;
+    esac
     rm -f /etc/modprobe.d/cachefleet-aoe.conf /etc/modules-load.d/cachefleet-aoe.conf /run/network/ifstate.eth1
     ln -sfn /dev/null /etc/systemd/system/aoe-discover.service
     systemctl daemon-reload

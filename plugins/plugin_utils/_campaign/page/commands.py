@@ -17,11 +17,12 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import text as checked_text
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis, Options
 
 #: The runner's own lines of the global section follow this one (``_fio/job.py``).
 _ADDED = "; added by cachefleet.storage"
@@ -89,10 +90,27 @@ def measuring_notes(a: Analysis) -> list[str]:
 
 
 def report_command(folder: str, a: Analysis) -> str:
-    """How to make this report again."""
+    """How to make this report again, with the options that it was made with."""
     more = f" -e report_baseline={shlex.quote(a.answer.baseline)}" if a.answer.baseline and a.answer.baseline != (a.variants or ("",))[0] else ""
-    files = shlex.quote('{"report_files": ["html", "markdown", "csv"]}')
-    return f"ansible-playbook cachefleet.storage.report -e report_campaign={shlex.quote(folder)}{more} -e {files}"
+    values = json.dumps({"report_files": ["html", "markdown", "csv"], **_report_variables(a.options)}, ensure_ascii=False)
+    return f"ansible-playbook cachefleet.storage.report -e report_campaign={shlex.quote(folder)}{more} -e {shlex.quote(values)}"
+
+
+def _report_variables(options: Options) -> dict[str, t.Any]:
+    """Those that are set, but for the baseline. The folders of power-loss tests are not known here."""
+    prices = [
+        {"host": one.host, "variant": one.variant, "price": one.price, **({} if one.capacity is None else {"capacity_tb": one.capacity / 1e12})}
+        for one in options.prices
+    ]
+    variables = {
+        "report_decide_by": list(options.decide_by),
+        "report_ignore": list(options.ignore),
+        "report_host_class": list(options.host_class) if options.host_class != USUAL_FACTS else [],
+        "report_latency_limit_ms": None if options.limit is None else options.limit / 1e6,
+        "report_prices": prices,
+        "report_currency": options.currency,
+    }
+    return {name: value for name, value in variables.items() if value}
 
 
 def _targets(a: Analysis) -> dict[str, set[str]]:

@@ -121,9 +121,12 @@ class CollectionLine:
 class Analysis:
     """One campaign. ``points`` is all of it that has numbers; the rest describes it.
 
-    :param not_ok: how many cells of each host are not ok in a repeat, also those without numbers."""
+    :param options: that it was made with.
+    :param not_ok: how many cells of each host are not ok in a repeat, also those without numbers.
+    """
 
     campaign: str
+    options: Options
     made: str
     hosts: tuple[str, ...]
     variants: tuple[str, ...]
@@ -203,6 +206,7 @@ def analyse(
     written = [one.bytes_written for one in _once(rows) if one.bytes_written is not None]
     return Analysis(
         campaign=rows.campaign,
+        options=options,
         made=(now or datetime.datetime.now(datetime.timezone.utc)).strftime("%Y-%m-%d %H:%M UTC"),
         hosts=tuple(rows.hosts),
         variants=tuple(variants),

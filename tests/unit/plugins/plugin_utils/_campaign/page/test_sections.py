@@ -11,6 +11,7 @@ import json
 import math
 import pathlib
 import re
+import shlex
 
 import pytest
 
@@ -406,6 +407,18 @@ def test_the_commands_repeat_the_measurement():
     assert (cell.name, read_job(cell.job, cell.name).workload_sha256, cell.repeats) == ("randwrite-4k", asked.workload_sha256, 4)
     assert [name for name, _command in commands.measuring_commands(found)] == ["none", "write back"]
     assert "-e fio_benchmark_campaign='c d-repeat' -e fio_benchmark_variant='write back'" in commands.measuring_commands(found)[1][1]
+
+
+def test_the_command_of_the_report_has_the_options_that_it_was_made_with():
+    rows = Rows("c d", repeated(100) + repeated(200, "write back"))
+    wanted = {"report_files": ["html", "markdown", "csv"], "report_decide_by": ["randwrite*"], "report_ignore": ["kernel"], "report_host_class": ["fio"]}
+    wanted |= {"report_latency_limit_ms": 1.5, "report_prices": [{"host": "*", "variant": "none", "price": 100.0, "capacity_tb": 4.0}], "report_currency": "€"}
+    options = {"decide_by": ("randwrite*",), "ignore": ("kernel",), "host_class": ("fio",), "limit": 1.5e6, "currency": "€"}
+    found = analysed(rows, prices=costs.read_prices(wanted["report_prices"]), **options)
+    words = shlex.split(commands.report_command("results/c d", found))
+    assert words[:4] == ["ansible-playbook", "cachefleet.storage.report", "-e", "report_campaign=results/c d"]
+    assert json.loads(words[-1]) == wanted
+    assert json.loads(shlex.split(commands.report_command("results/c d", analysed(rows)))[-1]) == {"report_files": wanted["report_files"]}
 
 
 @pytest.mark.parametrize("line", ["exec_prerun=reboot", "write_iolog=/etc/passwd", "buffer_pattern='/etc/shadow'", "ioengine=external:/tmp/x.so"])

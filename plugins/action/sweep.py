@@ -302,7 +302,8 @@ class ActionModule(ActionBase):
         def elsewhere(one: WorkloadAnswer) -> list[str]:
             return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
 
-        files = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere))
+        files, kept = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere))
+        note = " ".join(filter(None, [note, kept]))
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:

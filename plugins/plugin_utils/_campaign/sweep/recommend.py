@@ -11,13 +11,15 @@ Nothing is computed here: which variant, by how much, how sure and what the othe
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import textwrap
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, write_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, ResultsError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
@@ -31,6 +33,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
 
 _WIDTH = 150
+
+#: In the folder of the files: their hashes, which show whether a file was edited.
+_HASHES = ".written.json"
 
 #: With more hosts than these the command that applies a file does not name them.
 _MOST_LIMITED = 20
@@ -128,16 +133,52 @@ def _free(name: str, files: t.Container[str]) -> str:
     return next(one for one in numbers if f"{one}.yml" not in files)
 
 
-def write(campaign: Path, files: t.Mapping[str, str]) -> list[str]:
-    """Write the files into the folder of the campaign; their paths.
+def write(campaign: Path, files: t.Mapping[str, str]) -> tuple[list[str], str]:
+    """Write the files into the folder of the campaign, and remove those of an earlier end that are not recommended any more.
 
+    :returns: their paths, and a note on files that are not removed because they were edited.
     :raises ResultsError: if they cannot be written.
     """
+    folder = campaign / RECOMMENDED_FOLDER
     written = []
     for name, text in files.items():
-        path = campaign / RECOMMENDED_FOLDER / name
+        path = folder / name
         with explained(path.parent, f"writing {path.name}"):
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
         written.append(str(path))
-    return written
+    edited = _remove(folder, {name: value for name, value in _hashes(folder).items() if name not in files})
+    with explained(folder, f"writing {_HASHES}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / _HASHES, json.dumps({name: _sha256(text.encode()) for name, text in files.items()}, indent=2, sort_keys=True) + "\n")
+    note = f"Not recommended any more, and kept because {'it was' if len(edited) == 1 else 'they were'} edited: {listed(edited)}." if edited else ""
+    return written, note
+
+
+def _hashes(folder: Path) -> dict[str, str]:
+    """By name, of the files as the last end wrote them; empty if that is not known."""
+    try:
+        found = read_json(folder / _HASHES)
+    except ResultsError:
+        return {}
+    return {name: value for name, value in found.items() if isinstance(value, str) and ".." not in Path(name).parts and not Path(name).is_absolute()}
+
+
+def _remove(folder: Path, hashes: t.Mapping[str, str]) -> list[str]:
+    """Remove files that nobody has edited since; the paths of the others."""
+    edited = []
+    for name, value in hashes.items():
+        try:
+            if _sha256((folder / name).read_bytes()) == value:
+                (folder / name).unlink()
+            else:
+                edited.append(str(folder / name))
+        except FileNotFoundError:
+            continue
+        except OSError:
+            edited.append(str(folder / name))
+    return edited
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 import pytest
 import yaml
 
@@ -42,13 +44,37 @@ def files(measurements, *hosts):
 
 
 def test_the_recommended_variant_becomes_variables_with_its_proof(tmp_path):
-    [path] = write(tmp_path, files(repeats("baseline", *SLOW) + repeats("off", *FAST), state("node1", "/dev/disk/by-id/a")))
+    [path], note = write(tmp_path, files(repeats("baseline", *SLOW) + repeats("off", *FAST), state("node1", "/dev/disk/by-id/a")))
+    assert note == ""
 
     text = (tmp_path / "recommended/node1.yml").read_text()
     assert path == str(tmp_path / "recommended/node1.yml")
     # A boot rule is written, as by default.
     assert yaml.safe_load(text) == {"drive_write_cache_drives": [{"device": "/dev/disk/by-id/a", "write_cache": "disabled"}]}
     assert "# Use off: 1,420 durable random 4 KiB writes per second, 9.46 times as many as baseline (150) (ratio 9.27 to 9.66, at least 97 %" in text
+
+
+def test_what_an_earlier_end_recommended_is_removed_unless_it_was_edited(tmp_path):
+    folder = tmp_path / "recommended"
+    write(tmp_path, {"node1.yml": "a: 1\n", "rack.yml": "b: 1\n", "rack/host_vars/node1.yml": "c: 1\n"})
+    (folder / "rack.yml").write_text("b: 2\n")
+    (folder / "own.yml").write_text("of the user\n")
+    written, note = write(tmp_path, {"node1.yml": "a: 3\n"})
+    assert written == [str(folder / "node1.yml")]
+    assert note == f"Not recommended any more, and kept because it was edited: {folder / 'rack.yml'}."
+    assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.yml")) == ["node1.yml", "own.yml", "rack.yml"]
+    assert (folder / "node1.yml").read_text() == "a: 3\n"
+    assert write(tmp_path, {"node1.yml": "a: 3\n"})[1] == ""
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"../outside.yml": "HASH", "/etc/x": "HASH", "n.yml": 1}'])
+def test_hashes_that_were_edited_remove_nothing_outside(tmp_path, text):
+    outside = tmp_path / "outside.yml"
+    outside.write_text("keep\n")
+    (tmp_path / "recommended").mkdir()
+    (tmp_path / "recommended/.written.json").write_text(text.replace("HASH", hashlib.sha256(b"keep\n").hexdigest()))
+    assert write(tmp_path, {"node1.yml": "a: 1\n"})[1] == ""
+    assert outside.exists()
 
 
 def test_the_baseline_is_recommended_if_nothing_is_shown_to_be_better():

@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import rare_garbage_collection
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.write import FORM, write_form
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import read_tests
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
@@ -97,7 +98,8 @@ class ActionModule(ActionBase):
             return None
         try:
             made = ingest(path)
-            fleet = overview.overview_of_tables(path, made.campaign, wanted.baseline, made.problems, wanted.host_class, wanted.ignore)
+            baselines = wanted.baseline, _baseline_of_sweep(path)
+            fleet = overview.overview_of_tables(path, made.campaign, baselines, made.problems, wanted.host_class, wanted.ignore)
         except LibraryMissing:
             return None
         _require_variant(fleet.campaign, wanted.baseline)
@@ -160,6 +162,14 @@ def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
 def _under_both_names(aggregates: list[dict[str, t.Any]], failed_cells: list[str]) -> dict[str, t.Any]:
     """Until version 2.0.0 also under their former names."""
     return {"aggregates": aggregates, "together": aggregates, "failed_cells": failed_cells, "not_ok": failed_cells}
+
+
+def _baseline_of_sweep(path: Path) -> str:
+    """Empty if it is not known: a report needs no more than results."""
+    try:
+        return states.baseline_of(states.load_all(path))
+    except StorageError:
+        return ""
 
 
 def _require_variant(campaign: store.Campaign, baseline: str) -> None:

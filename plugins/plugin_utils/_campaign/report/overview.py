@@ -91,13 +91,14 @@ def _ordered(rows: t.Iterable[Row], variants: t.Sequence[str]) -> list[Row]:
 def overview_of_tables(
     folder: Path,
     name: str,
-    baseline: str = "",
+    baselines: t.Sequence[str] = (),
     problems: t.Sequence[str] = (),
     facts: t.Sequence[str] = USUAL_FACTS,
     ignore: t.Collection[str] = (),
 ) -> Overview:
     """All hosts together, from the tables of a campaign.
 
+    :param baselines: the first one that was measured counts, else the first variant.
     :param problems: what was left out when the tables were made.
     :param facts: what distinguishes classes of hosts.
     :param ignore: what may differ between variants.
@@ -113,7 +114,7 @@ def overview_of_tables(
     aggregates = [one for one in read.aggregates if not one.host]
     rows = [*aggregate.rows_of(aggregates), *_median_rows(points)]
     rows.sort(key=lambda row: (variants.index(row.variant), natural(row.cell), row.direction))
-    ratios = _ratios(points, baseline or (variants[0] if variants else ""), ignore)
+    ratios = _ratios(points, next((name for name in [*baselines, *variants] if name in variants), ""), ignore)
     campaign = Campaign(name, folder, tuple(variants), records, tuple(problems))
     sums = [one.to_brief_dict() for one in aggregates]
     return Overview(campaign, rows, rows, ratios, aggregates, sums, _notes(aggregates, read), [], read, every)

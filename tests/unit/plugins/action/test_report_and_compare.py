@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 
@@ -141,6 +142,15 @@ def test_many_hosts_are_printed_as_aggregates(tmp_path, monkeypatch):
     assert (many / "reports" / "report.csv").read_text().count("host0001") == 2
     assert "host0001" not in printed[0][printed[0].index("\nHOST") :], "the answer names classes of a few hosts"
     assert run(report_action, path=str(many), baseline="other")[0]["msg"].startswith("There is no variant 'other'")
+
+
+@pytest.mark.parametrize("many", [20, 1])
+def test_the_ratios_of_a_sweep_are_those_to_its_baseline(tmp_path, monkeypatch, many):
+    campaign = write_campaign(tmp_path / "night", 2, cells=4, seconds=12)
+    monkeypatch.setattr(overview, "MANY", many)
+    assert {ratio["variant"] for ratio in run(report_action, path=str(campaign), files=[])[0]["ratios"]} == {"writeback"}
+    states.save(campaign, states.HostState("host0000", "", "", {}, {}, {}, repeats=2, most_repeats=2, order=["writeback/1", "writethrough/1"]))
+    assert {ratio["variant"] for ratio in run(report_action, path=str(campaign), files=[])[0]["ratios"]} == {"writethrough"}
 
 
 @pytest.mark.parametrize("many", [20, 1])

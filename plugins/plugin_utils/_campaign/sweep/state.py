@@ -144,7 +144,7 @@ def _is_whole(state: HostState) -> bool:
         all(isinstance(one, str) for one in (state.machine_id, state.created, state.problem))
         and all(_is_dict(texts) and all(isinstance(one, str) for one in texts.values()) for texts in (state.refused, state.measures))
         and isinstance(state.restored, bool)
-        and all(type(one) is int and one >= 0 for one in (state.repeats, state.most_repeats))
+        and all(_is_count(one) for one in (state.repeats, state.most_repeats))
         and all(isinstance(keys, list) and all(map(_is_key, keys)) for keys in (state.order, state.left_out))
         and _is_dict(state.found)
         and _has_lists(state.restore)
@@ -153,12 +153,16 @@ def _is_whole(state: HostState) -> bool:
         and _is_dict(state.steps)
         and all(_is_key(key) and _is_step(one) for key, one in state.steps.items())
         and _is_dict(state.closed)
-        and all(_is_dict(one) and type(one.get("after")) is int and isinstance(one.get("reason"), str) for one in state.closed.values())
+        and all(_is_dict(one) and _is_count(one.get("after")) and isinstance(one.get("reason"), str) for one in state.closed.values())
     )
 
 
 def _is_dict(value: t.Any) -> bool:
     return isinstance(value, dict)
+
+
+def _is_count(value: t.Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_key(value: t.Any) -> bool:

@@ -95,6 +95,8 @@ def _run(tmp_path, *arguments, **variables):
         "ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json",
         "ANSIBLE_LOCAL_TEMP": str(tmp_path),
         "ANSIBLE_CONFIG": str(TOP / "ansible.cfg"),
+        # With ansible-core 2.21 results do not have it by themselves.
+        "ANSIBLE_INJECT_INVOCATION": "1",
     }
     command = [str(pathlib.Path(sys.executable).with_name("ansible-playbook")), "-i", "here,", "-c", "local", str(SITE), "--check", "-vvv"]
     extra = {"ansible_become": False, "ansible_python_interpreter": sys.executable, **variables}

@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import progress, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import continuation, progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep, refilled
@@ -116,15 +116,15 @@ class ActionModule(ActionBase):
         known = states.load(campaign, host) if campaign else None
         if known is not None:
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
-            _require_unchanged(known, description, planned)
-            _require_same_variants(known, planned)
+            continuation.require_unchanged(known, description, planned)
+            continuation.require_same_variants(known, planned)
         _require_numbers(options)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
-            _require_same_looks(known, design)
+            continuation.require_same_looks(known, design)
         steps, measures = _steps(options, variants, planned, design.last)
         if known is not None:
-            _require_same_measurements(known, measures)
+            continuation.require_same_measurements(known, measures)
         if design.is_sequential:
             # Without its libraries nothing would ever be decided.
             progress.require_libraries()
@@ -236,7 +236,7 @@ class ActionModule(ActionBase):
         try:
             state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
         except StorageError as error:
-            # The journal is removed by now, or is not because the host could not be restored: which of both matters more than this file.
+            # The play goes on to report whether the host is restored, which matters more than this file.
             restored = "restored" if options["state"] == states.DONE else "not restored"
             self._display.warning(f"In the campaign it is not recorded that {host} is {restored}: {error.message}")
             return {}
@@ -287,23 +287,24 @@ class ActionModule(ActionBase):
         if expected and answer.baseline != expected:
             # What the others keep would be that of a variant, and not of the configuration that is there.
             return [], f"Nothing is recommended: {expected} was not measured, so nothing is compared with it."
-        known, note = [], ""
+        known, notes = [], []
         if shared:
             try:
                 known = knowledge.read_knowledge(Path(shared))
             except StorageError as error:
-                shared, note = "", error.message
+                shared, notes = "", [error.message]
         try:
             tests = read_tests(tested, "sweep_power_loss")
         except StorageError as error:
-            tests, note = (), " ".join(filter(None, [note, error.message]))
+            tests = ()
+            notes.append(error.message)
         source = knowledge.source_of(campaign, [state.host for state in found])
 
         def elsewhere(one: WorkloadAnswer) -> list[str]:
             return [*losses_of(tests, one.host_class.facts.get("drives", "").split(", ")), *knowledge.cited(known, one, source.campaign_id)]
 
         files, kept = recommend.write(campaign, recommend.recommendations(answer, found, campaign.name, elsewhere))
-        note = " ".join(filter(None, [note, kept]))
+        notes += [kept] if kept else []
         entries = knowledge.entries_of(answer, found, source)
         knowledge.write_knowledge(campaign / RECOMMENDED_FOLDER / knowledge.KNOWLEDGE_FILE, entries)
         if shared:
@@ -311,8 +312,8 @@ class ActionModule(ActionBase):
                 knowledge.write_shared(Path(shared), knowledge.merged(known, entries))
             except StorageError as error:
                 # What was measured and is recommended does not depend on it.
-                note = " ".join(filter(None, [note, error.message]))
-        return files, note
+                notes.append(error.message)
+        return files, " ".join(notes)
 
     def _inventory(self, variables: t.Mapping[str, t.Any]) -> Results:
         """The caches that the inventory defines, with their templates evaluated.
@@ -353,15 +354,6 @@ def _variants(options: t.Mapping[str, t.Any]) -> list[Variant]:
     baseline = options["baseline"]
     given = read_variants(options["variants"], options["axes"], options["exclude"], baseline=baseline)
     return [*([Variant(baseline, {})] if baseline else []), *given]
-
-
-def _require_same_looks(known: states.HostState, design: Design) -> None:
-    """:raises BadInput: if results were looked at already that the correction of other numbers of repeats does not know of."""
-    if known.most_repeats > known.repeats and known.repeats_done and (design.first, design.last) != (known.repeats, known.most_repeats):
-        raise BadInput(
-            f"This sweep compares its variants from {known.repeats} to {known.most_repeats} repeats: continue it with sweep_repeats={known.repeats} and "
-            f"sweep_max_repeats={known.most_repeats}, or start another campaign."
-        )
 
 
 def _require_numbers(options: t.Mapping[str, t.Any]) -> None:
@@ -447,52 +439,6 @@ def _unmeasured(campaign: Path, host: str, variant: str, repeat: int) -> str:
     if not records:
         return "nothing was measured"
     return f"{len(missing)} of {len(records)} cells were not measured, the first is {missing[0].key.cell}: {missing[0].reason}" if missing else ""
-
-
-def _require_unchanged(known: states.HostState, description: Description, planned: HostSweep) -> None:
-    """:raises Refused: if the host was changed since the sweep began, so that its baseline is another one."""
-    names = [name for name in drift.drift(known.found, description) if name in planned.restore and name != QUEUES]
-    if names and known.steps:
-        raise Refused(
-            f"{known.host} was changed since this campaign began: {', '.join(names)} differs from what was found then. Use another fio_benchmark_campaign.",
-            item=known.host,
-        )
-
-
-def _require_same_measurements(known: states.HostState, measures: t.Mapping[str, str]) -> None:
-    """:raises BadInput: for another suite than that of the steps that are done: they would not be measured again."""
-    changed = [name for name in known.measured if measures.get(name, "") and known.measures.get(name, measures[name]) != measures[name]]
-    if changed:
-        raise BadInput(
-            f"This campaign has measured {changed[0]} with another suite, or other targets, times or cells of it: continue it with the variables of"
-            " fio_benchmark that it began with, or start another campaign."
-        )
-
-
-def _require_same_variants(known: states.HostState, planned: HostSweep) -> None:
-    """:raises BadInput: for a variant that has another configuration than the one that was measured under its name."""
-    measured = set(known.measured)
-    for name, variables in planned.variables.items():
-        if name not in measured or name not in known.variables:
-            continue
-        before, now = _set_by(known.variables[name], known.restore), _set_by(variables, planned.restore)
-        # What other variants change was added to it; an item that is absent may be described more completely.
-        if any(not any(_is_same(entry, one) for one in now.get(kind, [])) for kind, entries in before.items() for entry in entries):
-            raise BadInput(f"The variant {name} was measured with another configuration in this campaign: give it another name, or start another campaign.")
-
-
-def _set_by(variables: t.Mapping[str, t.Any], restore: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables of a variant, of queues without what is as it was found: some of that changes by itself."""
-    found = {entry["device"]: entry for entry in restore.get(QUEUES) or []}
-    queues = [
-        {key: value for key, value in entry.items() if key == "device" or value != found.get(entry["device"], {}).get(key)}
-        for entry in variables.get(QUEUES) or []
-    ]
-    return {**variables, QUEUES: queues}
-
-
-def _is_same(one: t.Mapping[str, t.Any], other: t.Mapping[str, t.Any]) -> bool:
-    return one == other or (one.get("state") == other.get("state") == "absent" and all(one.get(key) == other.get(key) for key in ("type", "origin")))
 
 
 def _names(description: Description) -> list[tuple[str, str, str]]:

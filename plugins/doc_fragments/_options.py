@@ -17,7 +17,8 @@ options:
     description:
       - Serial numbers, WWNs or models of drives whose write cache is known to survive a power failure (power-loss protection), or patterns of models
         or serial numbers, such as V(*SSDSC2BB*). A model must be complete, with the name of the vendor if the drive reports it, such as
-        V(INTEL SSDSC2BB080G4).
+        V(INTEL SSDSC2BB080G4). The first 16 characters, which sysfs has of the model of a SATA drive, are accepted too, but other models may have the
+        same.
       - There is no standard way to detect this protection, so it must be declared. Otherwise every volatile cache is considered unprotected.
     type: list
     elements: str

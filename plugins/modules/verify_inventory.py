@@ -16,6 +16,8 @@ description:
   - Fails if the value of a variable has another type than the role takes, or a key that is not known, unless it contains a template.
   - Fails if the play has no host except the controller, and O(hosts) does not select the controller.
   - Fails if the variable C(storage_hosts) contains an undefined variable, because the playbooks of this collection would then take all hosts.
+  - Fails if a pattern in O(hosts) cannot be read, because of a bracket that does not end or an invalid regular expression. Ansible would leave it out,
+    and take all hosts if nothing else is left.
   - Variables of all hosts of the play are verified by one task. They are not templated.
   - Runs on the controller only and needs no connection to a host.
 extends_documentation_fragment:

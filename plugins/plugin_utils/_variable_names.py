@@ -45,7 +45,7 @@ _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
 
 _MOST_HOSTS = 3
 
-#: As the validator of Ansible says it.
+#: The message of Ansible's validator.
 _CONVERSION = re.compile(r"(?:argument|Elements value for option) '(?P<key>\w+)' is of type .*unable to convert to (?P<kind>\w+)", re.DOTALL)
 
 _KINDS = {"int": "a whole number", "float": "a number", "bool": "true or false", "list": "a list", "dict": "a dictionary", "str": "text"}

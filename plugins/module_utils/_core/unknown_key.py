@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A key that is not known, as a sentence with the one that was probably meant. Pure."""
+"""A key that is not supported, as a sentence with the most similar one that is. Pure."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-#: As the validator of Ansible says it: the paths of the keys, and the keys that there are, with aliases in brackets.
+#: The message of Ansible's validator: the paths of the keys, and the supported ones, with aliases in brackets.
 _UNKNOWN_KEY = re.compile(r"(?P<path>[^()]+)\. Supported parameters include: (?P<known>[^()]*?)(?: \([^)]*\))?\.?")
 
 

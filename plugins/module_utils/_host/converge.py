@@ -188,7 +188,7 @@ class HostConvergence:
 
     @property
     def _changed_only_drives(self) -> bool:
-        """Their settings move no device, and everything was read after them: that reading is as good as a new one."""
+        """Whether what was read after the last step is valid for all layers: settings of drives change neither names nor topology."""
         return bool(self.outcome.steps) and all(step.layer == DRIVES for step in self.outcome.steps)
 
     def _converge(self, one: StagePlan) -> None:

@@ -55,7 +55,7 @@ _LV_FIELDS = (
 )
 _PV_FIELDS = ("pv_name", "pv_uuid", "vg_name", "pv_attr", "pv_size", "pv_free", "vg_extent_size", "pe_start")
 
-#: Fields that an LVM may not have yet: ``writecache_block_size`` is not in 2.03.11, and the others are not in 2.02.
+#: Fields of dm-writecache, which an older LVM does not have, or not all of them: 2.03.11 lacks ``writecache_block_size``.
 NEWER_FIELDS = ("writecache_total_blocks", "writecache_free_blocks", "writecache_error", "writecache_block_size")
 _UNRECOGNISED = re.compile(r"Unrecognised field: (\w+)")
 
@@ -83,7 +83,7 @@ REPORT = report_command()
 
 
 def fields_not_recognised(text: str) -> frozenset[str]:
-    """The fields that LVM does not have, as its messages name them: it lists all that it has, and then the first one that it has not."""
+    """The fields that LVM does not have, as its messages name them: a list of all that it has, and then the first one that it does not have."""
     return frozenset(_UNRECOGNISED.findall(text))
 
 

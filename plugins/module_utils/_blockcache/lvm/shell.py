@@ -226,7 +226,7 @@ class LvmRunner(Runner):
             raise
         rc = 0 if answer.code == _SUCCESS else answer.code or -1
         if is_report and rc:
-            # As a process of its own it says why, for example that it does not have a field.
+            # The messages of a process of its own have the reason, for example a field that this LVM does not have.
             return None
         return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), answer.err.encode(), started)
 

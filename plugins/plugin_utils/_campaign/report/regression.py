@@ -207,7 +207,7 @@ def _sides(
             sides[host] = values
         else:
             without = listed([name for name, known in zip(("baseline", "candidate"), values) if not known])
-            left_out.append(f"{host}: no repeat of {without} has a value, or samples enough for one")
+            left_out.append(f"{host}: no repeat of {without} has a value, or enough samples for one")
     return sides, left_out
 
 

@@ -66,14 +66,10 @@ def with_design(options: Options, campaign: Path, variants: t.Container[str]) ->
     except StorageError:
         # A report needs no more than results.
         return options
-    baseline = options.baseline or measured_baseline(found, variants)
+    # Not the first variant that was measured: the first step of the baseline may have failed.
+    first = states.baseline_of(found)
+    baseline = options.baseline or (first if first in variants else "")
     design = design_of(found)
     if design is None:
         return dataclasses.replace(options, baseline=baseline)
     return dataclasses.replace(options, baseline=baseline, levels=design.levels, repeats=Repeats("sweep_repeats", design.fewest))
-
-
-def measured_baseline(found: t.Iterable[states.HostState], variants: t.Container[str]) -> str:
-    """The baseline of a sweep, if it was measured, else empty. It is not the first variant that was: its first step may have failed."""
-    first = states.baseline_of(found)
-    return first if first in variants else ""

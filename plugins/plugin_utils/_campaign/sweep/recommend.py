@@ -140,6 +140,9 @@ def write(campaign: Path, files: t.Mapping[str, str]) -> tuple[list[str], str]:
     :raises ResultsError: if they cannot be written.
     """
     folder = campaign / RECOMMENDED_FOLDER
+    earlier, now = _hashes(folder), {name: _sha256(text.encode()) for name, text in files.items()}
+    # Before the files: those of an end that is interrupted are known to the next one.
+    _write_hashes(folder, {**earlier, **now})
     written = []
     for name, text in files.items():
         path = folder / name
@@ -147,12 +150,16 @@ def write(campaign: Path, files: t.Mapping[str, str]) -> tuple[list[str], str]:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
         written.append(str(path))
-    edited = _remove(folder, {name: value for name, value in _hashes(folder).items() if name not in files})
-    with explained(folder, f"writing {_HASHES}"):
-        folder.mkdir(parents=True, exist_ok=True)
-        write_text(folder / _HASHES, json.dumps({name: _sha256(text.encode()) for name, text in files.items()}, indent=2, sort_keys=True) + "\n")
+    edited = _remove(folder, {name: value for name, value in earlier.items() if name not in now})
+    _write_hashes(folder, now)
     note = f"Not recommended any more, and kept because {'it was' if len(edited) == 1 else 'they were'} edited: {listed(edited)}." if edited else ""
     return written, note
+
+
+def _write_hashes(folder: Path, hashes: t.Mapping[str, str]) -> None:
+    with explained(folder, f"writing {_HASHES}"):
+        folder.mkdir(parents=True, exist_ok=True)
+        write_text(folder / _HASHES, json.dumps(hashes, indent=2, sort_keys=True) + "\n")
 
 
 def _hashes(folder: Path) -> dict[str, str]:
@@ -165,7 +172,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _remove(folder: Path, hashes: t.Mapping[str, str]) -> list[str]:
-    """Remove files that nobody has edited since; the paths of the others."""
+    """Remove the files that were not edited; the paths of the others."""
     edited = []
     for name, value in hashes.items():
         try:

@@ -39,7 +39,7 @@ Side = t.Mapping[str, "list[Measurement]"]
 #: What settles a pair; what cannot be compared does not become comparable by repeats.
 _SETTLED = ("better", "worse", "same", "not_comparable")
 
-#: What is said of the variant that leads, where it is shown.
+#: How the lead of a variant is reported, by verdict, where it is shown.
 _PROOFS = {"better": "shown", "same": "no difference that matters"}
 
 #: Of one variant. More show what needs no sweep, and their exact distribution takes long.

@@ -99,7 +99,7 @@ def test_host_without_a_value_on_one_side_is_not_left_out_silently(old, new, who
     sides = [runs() + [dataclasses.replace(one, p99_ns=value) for one in runs(host="b")] for value in (old, new)]
     found = compared(*sides, {"p99": 10})
     assert (found.rc, found.lines[0].verdict) == (2, "same")
-    assert found.lines[0].left_out == (f"b: no repeat of {who} has a value, or samples enough for one",)
+    assert found.lines[0].left_out == (f"b: no repeat of {who} has a value, or enough samples for one",)
 
 
 def test_repeat_that_measured_0_is_not_left_out():

@@ -14,9 +14,11 @@ import yaml
 
 pytest.importorskip("numpy", reason="statistics need numpy: pip install -r requirements.txt")
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import recommend
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.recommend import recommendations, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
@@ -65,6 +67,24 @@ def test_what_an_earlier_end_recommended_is_removed_unless_it_was_edited(tmp_pat
     assert sorted(str(path.relative_to(folder)) for path in folder.rglob("*.yml")) == ["node1.yml", "own.yml", "rack.yml"]
     assert (folder / "node1.yml").read_text() == "a: 3\n"
     assert write(tmp_path, {"node1.yml": "a: 3\n"})[1] == ""
+
+
+def test_files_of_an_end_that_was_interrupted_are_removed_by_the_next_one(tmp_path, monkeypatch):
+    folder = tmp_path / "recommended"
+    write(tmp_path, {"first.yml": "a: 1\n"})
+    real = recommend.write_text
+
+    def full(path, text):
+        if path.name == "third.yml":
+            raise OSError(28, "No space left on device")
+        real(path, text)
+
+    monkeypatch.setattr(recommend, "write_text", full)
+    with pytest.raises(ResultsError, match="became full while writing third.yml"):
+        write(tmp_path, {"second.yml": "b: 1\n", "third.yml": "c: 1\n"})
+    monkeypatch.undo()
+    assert write(tmp_path, {"fourth.yml": "d: 1\n"}) == ([str(folder / "fourth.yml")], "")
+    assert [path.name for path in folder.glob("*.yml")] == ["fourth.yml"]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"../outside.yml": "HASH", "/etc/x": "HASH", "n.yml": 1}'])

@@ -61,6 +61,15 @@ def test_a_converged_host_runs_every_reading_command_once(rig):
     assert collections.Counter(words[0] for words in rig.calls) == {"udevadm": 1, "lvm": 1, "dmsetup": 1, "hdparm": 1}
 
 
+def test_a_cache_is_planned_with_readings_from_after_the_change_of_a_drive_below_it(rig):
+    rig.converge(drives=DRIVES, caches=CACHES)
+    changed = rig.calls.index(("hdparm", "-W0", "/dev/sda"))
+    before_the_cache = rig.calls[changed + 1 : rig.calls.index(("pvcreate", SSD))]
+    readings = collections.Counter(words[:2] for words in before_the_cache)
+    # Devices and drives are read back by the layer of the drives, and the others for the plan; wipefs once more right before pvcreate.
+    assert readings == {("udevadm", "control"): 1, ("udevadm", "info"): 1, ("hdparm", "-W"): 1, ("lvm", "fullreport"): 1, ("wipefs", "--no-act"): 2}
+
+
 def test_single_layers_read_block_devices_once_each(rig):
     """What sharing saves: the same host by the layers alone."""
     rig.converge(**ALL)

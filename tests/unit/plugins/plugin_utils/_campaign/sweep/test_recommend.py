@@ -80,7 +80,7 @@ def test_files_of_an_end_that_was_interrupted_are_removed_by_the_next_one(tmp_pa
         real(path, text)
 
     monkeypatch.setattr(recommend, "write_text", full)
-    with pytest.raises(ResultsError, match="became full while writing third.yml"):
+    with pytest.raises(ResultsError, match="became full while writing third"):
         write(tmp_path, {"second.yml": "b: 1\n", "third.yml": "c: 1\n"})
     monkeypatch.undo()
     assert write(tmp_path, {"fourth.yml": "d: 1\n"}) == ([str(folder / "fourth.yml")], "")

@@ -118,6 +118,9 @@ def kernel_command_line(machine: Machine, rack: str, public_key: str) -> str:
     words = [
         # no_timer_check: on a busy host the emulated timer is late, and the kernel would take it for broken and wait for ever.
         "root=/dev/vda rw console=ttyS0 quiet mitigations=off net.ifnames=0 no5lvl no_timer_check",
+        # norandmaps: QEMU finds translated code by its virtual address, so a program that starts at another address is translated again
+        # (measured: starting a program takes a quarter, fio and LVM less than half, of the time). The other two: clearing and checking memory.
+        "norandmaps init_on_alloc=0 hardened_usercopy=off",
         f"systemd.hostname={machine.name}",
         f"systemd.machine_id={identity}",
         f"rack.key={kind}:{blob}",

@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places im
     require_free,
     write_json,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.kernel import uncompressed
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import ESSENTIAL_SCRIPT, Recipe, customise_script
 
 #: Debian and Ubuntu packages that carry the commands of the rack.
@@ -250,7 +251,7 @@ class ImageLayer(Layer[ImageState, ImageSpec]):
                 timeout=600,
             )
             self.runner.run(["qemu-img", "convert", "-O", "qcow2", str(work / "root.img"), str(result / IMAGE_FILES["base"])], timeout=600)
-            shutil.copy(tree / "boot/rack-kernel", result / IMAGE_FILES["kernel"])
+            (result / IMAGE_FILES["kernel"]).write_bytes(uncompressed((tree / "boot/rack-kernel").read_bytes()))
             shutil.copy(tree / "boot/rack-initrd", result / IMAGE_FILES["initrd"])
             shutil.copy(tree / "etc/ssh/ssh_host_ed25519_key.pub", result / IMAGE_FILES["host_key"])
             note = {

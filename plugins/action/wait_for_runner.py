@@ -28,6 +28,8 @@ Results = t.Dict[str, t.Any]
 
 #: Seconds for which a runner may report nothing at all, as before its first status.
 _SPEECHLESS = 60.0
+#: Seconds between two polls when the runner should have ended, or has just begun.
+_SHORTEST = 0.5
 #: Seconds without a new status after which the existence of the process is checked.
 _QUIET = 20.0
 
@@ -81,15 +83,15 @@ class _Follower:
 
     def _pause(self) -> float:
         """Seconds until the next poll: short at the start, and when all cells should be done."""
-        pause = min(max((time.monotonic() - self.began) / 2, 1.0), max(self.options["interval"], 1.0))
+        pause = min(max((time.monotonic() - self.began) / 2, _SHORTEST), max(self.options["interval"], 1.0))
         if self.status is None or self.is_away:
             return pause
         if self.status.left is not None:
             # A step of unknown length, a fill for example, may take hours.
-            pause = min(pause, max(self.status.left + 0.5, self.status.overdue / 4, 1.0))
+            pause = min(pause, max(self.status.left + 0.2, self.status.overdue / 4, _SHORTEST))
         if self.options["segment"] is not None and self.status.cell_left is not None:
             # The others may wait at the barrier already. Not every cell or pause is the last one before it, though.
-            pause = min(pause, max(self.status.cell_left + 0.5, pause / 4, 1.0))
+            pause = min(pause, max(self.status.cell_left + 0.2, pause / 4, _SHORTEST))
         return pause
 
     def _poll(self) -> Results | None:

@@ -263,7 +263,7 @@ def main() -> None:
         signal.signal(number, signal.default_int_handler)
     try:
         runner = Runner()
-        host = MeasuredHost(runner, lambda: read_stack(runner, protected=options["protected_drives"]))
+        host = MeasuredHost(runner, lambda devices: read_stack(runner, protected=options["protected_drives"], devices=devices))
         result = measure(order_of(options), spool_of(options["spool"], options["campaign"]), host, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.to_dict())

@@ -310,7 +310,7 @@ def main() -> None:
             result = control.start(
                 read_order(options),
                 spool,
-                MeasuredHost(runner, lambda: read_stack(runner, protected=options["protected_drives"])),
+                MeasuredHost(runner, lambda devices: read_stack(runner, protected=options["protected_drives"], devices=devices)),
                 check_mode=module.check_mode,
             )
         else:

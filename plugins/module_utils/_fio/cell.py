@@ -39,7 +39,7 @@ _LAYOUT_RATE = 4 * 1024**2
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\]")
 _LONGEST_PATH = 2048
 
-StackReader = t.Callable[[], t.Any]
+StackReader = t.Callable[["Devices | None"], t.Any]
 
 
 @frozen
@@ -55,7 +55,8 @@ class Cell:
 class MeasuredHost:
     """What a measurement needs of the host; tests put something else in its place.
 
-    :param read_stack: gives an object whose ``describe(kernel name)`` is plain data: the layers with their effective state.
+    :param read_stack: gives an object whose ``describe(kernel name)`` is plain data: the layers with their effective state. It is called with the block
+        devices if they were read just now, otherwise with ``None``.
     """
 
     runner: Runner

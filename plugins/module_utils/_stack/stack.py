@@ -106,14 +106,15 @@ READERS: tuple[Reader, ...] = (
 )
 
 
-def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = ()) -> Stack:
+def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = (), devices: Devices | None = None) -> Stack:
     """Every block device of the host, and every ZFS pool, with all its layers.
 
     :param protected: serials, WWNs, models or patterns of drives whose cache is known to survive a power cut (PLP).
+    :param devices: the block devices, if they were read just now.
     :raises BadInput: for a pattern that fits nearly every drive.
     """
     checked_declarations(protected)
-    devices = read_devices(runner, root)
+    devices = read_devices(runner, root) if devices is None else devices
     pools = zfs.read_pools(devices, runner, root)
     devices, facts = zfs.with_pools(devices, pools, root)
     problems = [*(describe_suspended(device) for device in devices if device.suspended), *pools.problems]

@@ -56,7 +56,7 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
     runner = Runner()
     try:
         place = control.spool_of(str(spool), campaign)
-        control.start(read_order(raw), place, MeasuredHost(runner, _Stack), check_mode=check_mode)
+        control.start(read_order(raw), place, MeasuredHost(runner, lambda _devices: _Stack()), check_mode=check_mode)
         if check_mode:
             return Outcome(False, (), "accepted")
         rows = _finished(control, place)

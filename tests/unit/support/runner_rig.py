@@ -66,7 +66,7 @@ class RunnerRig:
 
     @property
     def host(self) -> MeasuredHost:
-        return MeasuredHost(Runner(), lambda: Stack(self.mode), self.root, lambda runner, root: Devices(self.disks, root))
+        return MeasuredHost(Runner(), lambda _devices: Stack(self.mode), self.root, lambda runner, root: Devices(self.disks, root))
 
     def behave(self, **how: t.Any) -> None:
         """What the fake fio does from its next run on."""

@@ -80,7 +80,8 @@ class Snapshots:
     def read(self) -> Snapshot:
         """A new snapshot. A layer that cannot be read is reported in it, and stops nothing."""
         try:
-            stack = self.host.read_stack()
+            # The first snapshot follows the checks of the targets, for which the devices were read.
+            stack = self.host.read_stack(self.devices if self._last is None else None)
             stacks = {name: stack.describe(name) for name in self.tops}
         except StorageError as error:
             stacks = {name: {"error": error.message} for name in self.tops}

@@ -152,7 +152,7 @@ def test_polling_interval_increases_up_to_the_requested_interval(monkeypatch):
     monkeypatch.setattr(host.clock, "sleep", lambda seconds: (pauses.append(seconds), setattr(host.clock, "now", host.clock.now + seconds)))
     host.looks += [status("finished")]
     host.run(interval=15)
-    assert pauses[0] == 1.0
+    assert pauses[0] == 0.5
     assert max(pauses) == 15.0
     assert pauses == sorted(pauses)
 

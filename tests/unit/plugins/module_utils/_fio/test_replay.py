@@ -245,7 +245,7 @@ def test_suite_and_estimate_of_a_replay():
 def run_order(tmp_path, target, job):
     row = {"name": "oltp", "repeat": 1, "target": target, "job": job}
     order = order_of({"campaign": "c1", "variant": "v", "host": "here", "cells": [row], "series": False})
-    (found,) = measure(order, Spool(tmp_path / "spool", "c1"), MeasuredHost(Runner(), lambda: Stack("writeback")), check_mode=False)["cells"]
+    (found,) = measure(order, Spool(tmp_path / "spool", "c1"), MeasuredHost(Runner(), lambda _devices: Stack("writeback")), check_mode=False)["cells"]
     return found, tmp_path / "spool/c1/v/oltp/1"
 
 

@@ -40,7 +40,7 @@ class Rig(RunnerRig):
 
     @property
     def host(self):
-        return dataclasses.replace(super().host, read_stack=lambda: self.stacks())  # pylint: disable=unnecessary-lambda # a test replaces it later
+        return dataclasses.replace(super().host, read_stack=lambda _devices: self.stacks())  # pylint: disable=unnecessary-lambda # a test replaces it later
 
     def measure(self, *rows, check_mode=False, campaign="c1", **settings):
         order = order_of({"campaign": campaign, "variant": "as_found", "host": "node1", "cells": list(rows), **settings})
@@ -443,7 +443,7 @@ def test_cell_listed_twice_is_rejected():
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
 def test_real_file_with_real_fio(tmp_path):
-    host = MeasuredHost(Runner(), lambda: Stack("writeback"))
+    host = MeasuredHost(Runner(), lambda _devices: Stack("writeback"))
     row = cell(target={"file": str(tmp_path / "f"), "size": 2**20}, job={"rw": "randrw", "bs": "4k", "number_ios": 200})
     order = order_of({"campaign": "c1", "variant": "as_found", "host": "here", "cells": [row], "series": True})
     result = measure(order, Spool(tmp_path / "spool", "c1"), host, check_mode=False)

@@ -32,7 +32,7 @@ def host(tmp_path):
             ("setpriv",): Reply(),
         }
     )
-    return MeasuredHost(runner, lambda: None, tmp_path, lambda runner, root: Devices([BlockDevice("sdb", "/dev/sdb", "8:16", size=2**30)], root))
+    return MeasuredHost(runner, lambda _devices: None, tmp_path, lambda runner, root: Devices([BlockDevice("sdb", "/dev/sdb", "8:16", size=2**30)], root))
 
 
 def order(*jobs, **settings):

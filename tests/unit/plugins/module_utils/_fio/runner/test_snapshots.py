@@ -34,6 +34,7 @@ class Rig:
         self.root = root
         self.now = 1000.0
         self.reads = 0
+        self.given = []
         self.mode = "writeback"
         self.devices = Devices(
             [
@@ -53,8 +54,9 @@ class Rig:
         (root / "sys/class/block/dm-0/dm").mkdir(parents=True)
         (root / "sys/class/block/dm-0/dm/name").write_text("vg0-lv\n")
 
-    def stack(self):
+    def stack(self, devices):
         self.reads += 1
+        self.given.append(devices)
         return Stack(self.mode)
 
     def looks(self):
@@ -78,10 +80,11 @@ def test_snapshot_is_valid_until_expired_or_settings_changed(rig):
     rig.mode = "writethrough"
     again = found.refreshed()
     assert rig.reads == 3 and again.sha256("dm-0") != first.sha256("dm-0")
+    assert rig.given == [rig.devices, None, None], "only the first snapshot follows the reading of the devices"
 
 
 def test_unreadable_stack_is_reported(rig):
-    def broken():
+    def broken(_devices):
         raise StorageError("The tool said nothing.")
 
     rig.stack = broken

@@ -44,7 +44,7 @@ def takes(root, largest, name="sdb"):
 def look(root, *jobs, target=None):
     disks = [BlockDevice("sdb", "/dev/sdb", "8:16", size=2**30), BlockDevice("sdb1", "/dev/sdb1", "8:17", size=2**29, parent="sdb", kind="partition")]
     runner = ScriptedRunner({("wipefs",): Reply(json.dumps({"signatures": []}))})
-    host = MeasuredHost(runner, lambda: None, root, lambda runner, root: Devices(disks, root))
+    host = MeasuredHost(runner, lambda _devices: None, root, lambda runner, root: Devices(disks, root))
     cells = [read_cell("v", {"name": f"c{number}", "target": target or {"device": "/dev/sdb"}, "job": job}) for number, job in enumerate(jobs)]
     return guard_all(cells, host, host.devices())
 

@@ -24,13 +24,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import GIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.build_folder import make_build_folder, namespace_root, require_protected
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.kernel import uncompressed
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import (
     exclusive,
     read_json,
     require_free,
     write_json,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.kernel import uncompressed
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.recipe import ESSENTIAL_SCRIPT, Recipe, customise_script
 
 #: Debian and Ubuntu packages that carry the commands of the rack.

@@ -103,7 +103,7 @@ def _umask() -> int:
     return current
 
 
-def read_json(path: Path, limits: json_text.Limits = json_text.SMALL) -> dict[str, t.Any]:
+def read_json(path: Path | str, limits: json_text.Limits = json_text.SMALL) -> dict[str, t.Any]:
     """A JSON object from a file that a host or another controller may have written.
 
     :raises ResultsError: if it is none, or exceeds a limit of :mod:`json_text`.

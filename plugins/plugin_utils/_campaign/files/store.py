@@ -371,7 +371,7 @@ def _checked_cell(host: str, key: CellKey, folder: Path, *, contents: bool, stac
 
 def _load_cell(host: str, key: CellKey, folder: Path, stacks: bool) -> CellRecord:
     try:
-        meta = read_json(folder / META_FILE)
+        meta = read_json(f"{folder}/{META_FILE}")
     except ResultsError as error:
         return CellRecord(host, key, "failed", error.message, folder, problems=(error.message,))
     problems = file_problems(folder, meta)
@@ -392,7 +392,7 @@ def _load_cell(host: str, key: CellKey, folder: Path, stacks: bool) -> CellRecor
 def _job_options(folder: Path) -> dict[str, str]:
     """The options of a ``job.fio``: ini sections of ``option=value`` or bare ``option`` (fio HOWTO, job file format)."""
     try:
-        text = read_limited(folder / JOB_FILE, _LARGEST_JOB).decode(errors="replace")
+        text = read_limited(f"{folder}/{JOB_FILE}", _LARGEST_JOB).decode(errors="replace")
     except ResultsError:
         return {}
     options: dict[str, str] = {}
@@ -406,7 +406,7 @@ def _job_options(folder: Path) -> dict[str, str]:
 
 def _stack(folder: Path) -> dict[str, t.Any] | None:
     try:
-        return read_json(folder / STACK_FILE)
+        return read_json(f"{folder}/{STACK_FILE}")
     except ResultsError:
         return None
 

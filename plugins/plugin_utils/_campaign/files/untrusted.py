@@ -34,7 +34,7 @@ _BLOCK = MIB
 _LARGEST = {OUTPUT_FILE: json_text.FIO.size, ".stderr.gz": 4 * MIB, ".log.gz": 128 * MIB}
 
 
-def read_limited(path: Path, largest: int) -> bytes:
+def read_limited(path: Path | str, largest: int) -> bytes:
     """A plain file; links are not followed, and a device or a pipe is not waited for.
 
     :raises ResultsError: if it cannot be read or is larger.
@@ -47,13 +47,13 @@ def read_limited(path: Path, largest: int) -> bytes:
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise ResultsError(f"{path.name} could not be read ({error.strerror})") from None
+        raise ResultsError(f"{os.path.basename(path)} could not be read ({error.strerror})") from None
     if len(content) > largest:
-        raise ResultsError(f"{path.name} is larger than {format_size(largest)}")
+        raise ResultsError(f"{os.path.basename(path)} is larger than {format_size(largest)}")
     return content
 
 
-def unpacked(path: Path) -> str:
+def unpacked(path: Path | str) -> str:
     """The text of a packed file of a cell, UTF-8 with U+FFFD for what is not.
 
     :raises ResultsError: if it cannot be read, is damaged, or unpacks to more than its kind may have.
@@ -63,12 +63,13 @@ def unpacked(path: Path) -> str:
     return content.decode(errors="replace") if len(content) <= 4 * MIB or content.isascii() else content.decode("ascii", "replace")
 
 
-def _blocks(path: Path) -> t.Iterator[bytes]:
+def _blocks(path: Path | str) -> t.Iterator[bytes]:
     """A packed file of a cell as it is unpacked, block by block: never more than the limit of its kind.
 
     :raises ResultsError: as :func:`unpacked`.
     """
-    largest = largest_unpacked(path.name)
+    name = os.path.basename(path)
+    largest = largest_unpacked(name)
     content = read_limited(path, largest)
     # Without the layers of the module gzip, which take longer than the work.
     unpacking = zlib.decompressobj(wbits=31)
@@ -79,17 +80,17 @@ def _blocks(path: Path) -> t.Iterator[bytes]:
             found += len(block)
             lines += block.count(b"\n")
             if found > largest:
-                raise ResultsError(f"{path.name} unpacks to more than {format_size(largest)}")
+                raise ResultsError(f"{name} unpacks to more than {format_size(largest)}")
             if lines > MOST_LINES:
-                raise ResultsError(f"{path.name} has more than {MOST_LINES:,} lines")
+                raise ResultsError(f"{name} has more than {MOST_LINES:,} lines")
             yield block
     except zlib.error:
-        raise ResultsError(f"{path.name} is not a gzip file") from None
+        raise ResultsError(f"{name} is not a gzip file") from None
     if not unpacking.eof or unpacking.unused_data:
-        raise ResultsError(f"{path.name} is not one whole gzip file")
+        raise ResultsError(f"{name} is not one whole gzip file")
 
 
-def logs(paths: t.Iterable[Path]) -> t.Iterator[str]:
+def logs(paths: t.Iterable[Path | str]) -> t.Iterator[str]:
     """The texts of the logs of one cell, one after the other.
 
     :raises ResultsError: as :func:`unpacked`, and if they have too many lines together.
@@ -148,7 +149,7 @@ def fio_result(folder: Path) -> fio_output.Output:
 
     :raises ResultsError: if it cannot be read, exceeds a limit, or is not the output of fio.
     """
-    text = unpacked(folder / OUTPUT_FILE)
+    text = unpacked(f"{folder}/{OUTPUT_FILE}")
     try:
         return fio_output.parse(text, faster=faster_json.same_value)
     except StorageError as error:

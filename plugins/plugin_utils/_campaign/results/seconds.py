@@ -73,7 +73,7 @@ def series_of(
     chosen = {what: _log_names(names, what) for what in ("iops", "bw", *(["lat"] if latency else []))}
     if latency and not chosen["lat"]:
         chosen["lat"] = _log_names(names, "clat")
-    texts = logs(folder / name for some in chosen.values() for name in some)
+    texts = logs(f"{folder}/{name}" for some in chosen.values() for name in some)
     return seconds_of({what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}, start, end, directions)
 
 

@@ -63,7 +63,7 @@ def host_digest(host: Path) -> str:
     for name in _described(host):
         # As it is read later: what is a link, a pipe or too large is none of its files.
         with contextlib.suppress(ResultsError):
-            content = read_limited(host / name, LARGEST_JSON)
+            content = read_limited(f"{host}/{name}", LARGEST_JSON)
             found.update(f"{name}\n".encode(errors="replace"))
             found.update(hashlib.sha256(content).digest())
     return found.hexdigest()
@@ -154,8 +154,8 @@ class HostWriter:
         draft = path.with_name(f".{path.stem}.{os.getpid()}{_DRAFT}")
         try:
             words = ", ".join(f"{key}: {literal(value)}" for key, value in metadata.items())
-            # A file is of one host, and read whole or not at all: an eighth of it would be Bloom filters.
-            options = f"FORMAT parquet, COMPRESSION zstd, WRITE_BLOOM_FILTER false, KV_METADATA {{{words}}}"
+            # Snappy takes an eighth less time for all tables than zstd, and a fifth more space. A file is of one host, and read whole or not at all: an eighth of it would be Bloom filters.
+            options = f"FORMAT parquet, COMPRESSION snappy, WRITE_BLOOM_FILTER false, KV_METADATA {{{words}}}"
             batch.copy_to(draft, options)
             os.replace(draft, path)
         except duckdb.Error as error:
@@ -188,7 +188,7 @@ def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Ite
             stacks.add(name, cell.stack.get(side))
         rows["devices"] = list(device_rows(key, cell.stack, record.meta.get("drives")))
         if _DEVICE_SERIES in cell.files:
-            rows["device_intervals"] = device_interval_rows(key, unpacked(record.path / _DEVICE_SERIES), cell.measurements[0].io_start)
+            rows["device_intervals"] = device_interval_rows(key, unpacked(f"{record.path}/{_DEVICE_SERIES}"), cell.measurements[0].io_start)
     return rows
 
 

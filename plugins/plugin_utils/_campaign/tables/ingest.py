@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_FOLDER, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import quoted_glob
 
-#: With fewer hosts than this another process costs more than it saves.
+#: One process more than there are CPUs: now and then one waits for a file that is not in memory. With fewer hosts than this another process costs more than it saves.
 _HOSTS_PER_WORKER = 8
 
 _MOST_WORKERS = 16
@@ -71,7 +71,7 @@ def ingest(campaign: Path, tables: Path | None = None, *, force: bool = False, w
     :param tables: where they should lie; ``tables`` in the folder of the campaign by default. Several campaigns, and several
         controllers, may write into one.
     :param force: write hosts again that have not changed.
-    :param workers: processes; by default one for each CPU, if there are hosts enough.
+    :param workers: processes; by default one more than CPUs, if there are hosts enough.
     :param dry_run: change nothing.
     :raises ResultsError: if it is not the folder of a campaign, or the tables cannot be written.
     :raises LibraryMissing: without duckdb.
@@ -176,7 +176,7 @@ def write_hosts(campaign: Path, name: str, root: Path, writer: str, due: t.Seque
 
 
 def _write(campaign: Path, name: str, root: Path, writer: str, due: t.Sequence[str], workers: int | None) -> list[Written]:
-    count = workers if workers is not None else min(len(os.sched_getaffinity(0)), len(due) // _HOSTS_PER_WORKER, _MOST_WORKERS)
+    count = workers if workers is not None else min(len(os.sched_getaffinity(0)) + 1, len(due) // _HOSTS_PER_WORKER, _MOST_WORKERS)
     if count <= 1 or len(due) <= 1:
         return list(write_hosts(campaign, name, root, writer, due)) if due else []
     # Processes of their own, not forks: this may run in a process of Ansible, with threads and locks that a fork would inherit.

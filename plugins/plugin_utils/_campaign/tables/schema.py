@@ -13,6 +13,7 @@ text: a reader that takes nothing from paths misses nothing, and no reader takes
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,11 @@ class Table:
 
     def row(self, values: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
         """Exactly the columns of this table; what is not there is NULL."""
-        return {column.name: values.get(column.name) for column in self.columns}
+        return dict(values) if values.keys() == self._names else {name: values.get(name) for name in self._names}
+
+    @functools.cached_property
+    def _names(self) -> t.KeysView[str]:
+        return dict.fromkeys(column.name for column in self.columns).keys()
 
 
 def _columns(*rows: tuple[str, str, str]) -> tuple[Column, ...]:

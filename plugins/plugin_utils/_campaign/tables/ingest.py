@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_FOLDER, part_path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import quoted_glob
 
-#: One process more than there are CPUs: now and then one waits for a file that is not in memory. With fewer hosts than this another process costs more than it saves.
+#: With fewer hosts than this another process costs more than it saves.
 _HOSTS_PER_WORKER = 8
 
 _MOST_WORKERS = 16
@@ -176,6 +176,7 @@ def write_hosts(campaign: Path, name: str, root: Path, writer: str, due: t.Seque
 
 
 def _write(campaign: Path, name: str, root: Path, writer: str, due: t.Sequence[str], workers: int | None) -> list[Written]:
+    # One process more than there are CPUs: now and then one waits for a file that is not in memory.
     count = workers if workers is not None else min(len(os.sched_getaffinity(0)) + 1, len(due) // _HOSTS_PER_WORKER, _MOST_WORKERS)
     if count <= 1 or len(due) <= 1:
         return list(write_hosts(campaign, name, root, writer, due)) if due else []

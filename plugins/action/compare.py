@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 FILES = {"markdown": "comparison.md", "json": "comparison.json", "junit": "comparison.junit.xml"}
 
@@ -72,11 +72,7 @@ class ActionModule(ActionBase):
 
 def _measurements(folder: Path) -> list[Measurement]:
     ingest(folder)
-    database = open_tables(folder)
-    try:
-        return read_measurements(database)
-    finally:
-        database.close()
+    return read_tables(folder, read_measurements)
 
 
 def _worst(found: regression.Compared) -> list[str]:

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import Ingested, ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.integrity import Trouble, check
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 _SUFFIXES = {"ndjson": "ndjson", "openmetrics": "prom", "influx": "lp"}
 
@@ -96,11 +96,9 @@ class ActionModule(ActionBase):
             with explained(file.parent, "making the folder of reports"):
                 file.parent.mkdir(exist_ok=True)
         # Of a folder of tables that several campaigns share, only this one.
-        database = open_tables(written.folder, campaign=written.campaign)
-        try:
-            changed, lines = export(database, options["format"], file, options["export_tables"])
-        finally:
-            database.close()
+        changed, lines = read_tables(
+            written.folder, lambda database: export(database, options["format"], file, options["export_tables"]), campaign=written.campaign
+        )
         return {**_to_result(written), "changed": changed or written.changed, "file": str(file), "lines": lines}
 
 

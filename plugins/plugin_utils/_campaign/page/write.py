@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.progress import with_design
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import identity_of, ingest
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 if t.TYPE_CHECKING:
     import datetime
@@ -77,8 +77,8 @@ def analysed(
     if fresh:
         ingest(campaign)
     if known is None or known.read is None:
-        with open_tables(campaign) as database:
-            read, points = rows.read_rows(database, identity_of(campaign)[0], options.host_class), None
+        name = identity_of(campaign)[0]
+        read, points = read_tables(campaign, lambda database: rows.read_rows(database, name, options.host_class)), None
     else:
         read, points = known.read, known.points
     charts, distributions = read.charts, distributions_of(read, host_classes(read, options.host_class))

@@ -33,7 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import gate_of, pooled_noise
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -104,8 +104,7 @@ def overview_of_tables(
     :param ignore: what may differ between variants.
     :raises ResultsError: if there are no tables.
     """
-    with open_tables(folder) as database:
-        read = read_rows(database, name, facts)
+    read = read_tables(folder, lambda database: read_rows(database, name, facts))
     every = read.points()
     points = [one for one in every if one.direction != "sync"]
     variants = read.variants

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, tested
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import Form, Line, Table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 #: The format, as a user names it.
 FORM = "snia"
@@ -43,8 +43,7 @@ def write_form(campaign: Path) -> dict[str, str]:
     :raises ResultsError: if there are no tables, or a file cannot be written.
     :raises LibraryMissing: without duckdb or numpy.
     """
-    with open_tables(campaign) as database:
-        devices = tested.read_tested(database, campaign)
+    devices = read_tables(campaign, lambda database: tested.read_tested(database, campaign))
     pages = [form.form_of(one, campaign.name) for one in devices[:_MOST_PAGES]]
     left_out = len(devices) - len(pages)
     files = write_files(campaign, {"snia.html": lambda: render(pages, campaign.name, left_out), "snia.md": lambda: markdown(pages, campaign.name, left_out)})

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import design_of, progress_after
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -40,12 +40,7 @@ def read_progress(campaign: Path, design: Design, repeats: int, baseline: str) -
     :raises StorageError: if the results cannot be read, or a library is missing.
     """
     ingest(campaign)
-    database = open_tables(campaign)
-    try:
-        rows = read_compared(database, campaign.name)
-        series, _total = read_series(database, MOST_SERIES)
-    finally:
-        database.close()
+    rows, (series, _total) = read_tables(campaign, lambda database: (read_compared(database, campaign.name), read_series(database, MOST_SERIES)))
     named = named_series(series)
     return progress_after(
         rows,

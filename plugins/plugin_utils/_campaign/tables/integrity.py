@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES_FOLDER
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 
 
 @dataclass(frozen=True)
@@ -80,10 +80,7 @@ def _of_tables(campaign: Path, tables: Path | None) -> tuple[tuple[str, ...], tu
     if stale:
         # What has to be written anew need not be read.
         return stale, ()
-    database = open_tables(root, campaign=now.campaign)
-    try:
-        twice = "SELECT host FROM cells GROUP BY campaign, host, variant, cell, repeat, direction HAVING count(*) > 1"
-        rows = database.execute(f"SELECT DISTINCT host FROM ({twice}) ORDER BY host").fetchall()
-    finally:
-        database.close()
+    twice = "SELECT host FROM cells GROUP BY campaign, host, variant, cell, repeat, direction HAVING count(*) > 1"
+    query = f"SELECT DISTINCT host FROM ({twice}) ORDER BY host"
+    rows = read_tables(root, lambda database: database.execute(query).fetchall(), campaign=now.campaign)
     return (), tuple(plain(host) for (host,) in rows)

@@ -9,6 +9,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
 import secrets
 import tempfile
@@ -27,24 +29,45 @@ if t.TYPE_CHECKING:
 _LEAST_MEMORY, _MEMORY_OF_A_HOST = 128, 0.128
 
 
-def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None = None) -> DuckDBPyConnection:
+#: More of them need more memory, and reading is not what takes the time.
+_MOST_THREADS = 8
+
+_Value = t.TypeVar("_Value")
+
+
+def read_tables(folder: Path | str, read: t.Callable[[DuckDBPyConnection], _Value], *, campaign: str = "") -> _Value:
+    """What a function reads of tables: with little memory if that suffices, because DuckDB keeps as much of the files as it may, otherwise with all it can get.
+
+    :param read: called with the connection; a second time if the memory did not suffice.
+    :raises ResultsError: as :func:`open_tables`, and if the controller has too little memory.
+    """
+    for sparing in (True, False):
+        with open_tables(folder, campaign=campaign, sparing=sparing) as database, contextlib.suppress(duckdb.OutOfMemoryException):
+            return read(database)
+    raise ResultsError(f"The controller has too little free memory to read the tables in {folder}: read them on a machine with more.")
+
+
+def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None = None, sparing: bool = True) -> DuckDBPyConnection:
     """A connection to a database in memory with a view for each table, and ``stacks``.
 
     :param folder: of a campaign or of tables, or a pattern for several of either (``results/*``).
     :param campaign: only this one of a folder that several share.
+    :param threads: at most 8 by default.
+    :param sparing: whether DuckDB has only the memory that usual results need; see :func:`read_tables`.
     :raises ResultsError: if there are no tables.
     :raises LibraryMissing: without duckdb.
     """
     pattern = _tables_pattern(folder)
     # Nothing is fetched from anywhere: what DuckDB needs here is in its package. What does not fit waits on disk, and not in the current folder.
     waiting = Path(tempfile.gettempdir()) / f"cachefleet-{secrets.token_hex(16)}"
-    config: dict[str, t.Any] = {"autoinstall_known_extensions": False, "temp_directory": str(waiting), **({"threads": threads} if threads else {})}
+    threads = threads or min(len(os.sched_getaffinity(0)), _MOST_THREADS)
+    config: dict[str, t.Any] = {"autoinstall_known_extensions": False, "temp_directory": str(waiting), "threads": threads}
     database = duckdb.connect(config=config)
     # Many small files: their footers are read once. Results are ordered where the order matters.
     database.execute("SET parquet_metadata_cache = true")
     database.execute("SET preserve_insertion_order = false")
-    hosts = database.execute("SELECT count(*) FROM glob(?)", [f"{pattern}/cells/campaign=*/host=*/part-*.parquet"]).fetchall()[0][0]
-    database.execute(f"SET memory_limit = '{max(_LEAST_MEMORY, int(hosts * _MEMORY_OF_A_HOST))}MB'")
+    if sparing:
+        _spare_memory(database, pattern, threads)
     for table in TABLES:
         files = f"{pattern}/{table.name}/campaign={quoted_glob(campaign) or '*'}/host=*/part-*.parquet"
         there = database.execute("SELECT 1 FROM glob(?) LIMIT 1", [files]).fetchall()
@@ -59,6 +82,12 @@ def open_tables(folder: Path | str, *, campaign: str = "", threads: int | None =
             database.execute(f"CREATE VIEW {table.name} AS SELECT {nothing} WHERE false")
     database.execute(f"CREATE VIEW stacks AS {STACKS}")
     return database
+
+
+def _spare_memory(database: DuckDBPyConnection, pattern: str, threads: int) -> None:
+    hosts = database.execute("SELECT count(*) FROM glob(?)", [f"{pattern}/cells/campaign=*/host=*/part-*.parquet"]).fetchall()[0][0]
+    megabytes = max(_LEAST_MEMORY, hosts * _MEMORY_OF_A_HOST) * max(1.0, threads / 2)
+    database.execute(f"SET memory_limit = '{int(megabytes)}MB'")
 
 
 def _tables_pattern(folder: Path | str) -> str:

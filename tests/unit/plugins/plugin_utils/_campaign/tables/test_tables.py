@@ -23,11 +23,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sum
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import seconds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import views
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import host_digest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, Table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables, read_tables
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
 LAST = "host0001/writeback/randread-64k-qd1/1"
@@ -474,3 +475,38 @@ def test_missing_tables_are_reported_with_the_command(tmp_path):
     (tmp_path / "empty").mkdir()
     with pytest.raises(ResultsError, match="is not the folder of a campaign"):
         ingest(tmp_path / "empty")
+
+
+def test_reading_that_needs_more_memory_gets_it(campaign, monkeypatch):
+    """A controller with many CPUs could not report on a thousand hosts: each thread needs memory of its own."""
+    limits = []
+
+    def read(database):
+        limits.append(database.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+        # Sixteen million numbers in one value: nothing of it can wait on disk.
+        return database.execute("SELECT len(list(range)) FROM range(16000000)").fetchall()
+
+    monkeypatch.setattr(views, "_LEAST_MEMORY", 32)
+    assert read_tables(campaign, read) == [(16_000_000,)]
+    assert len(limits) == 2 and limits[0] != limits[1]
+
+
+def test_too_little_memory_is_one_sentence(campaign):
+    tries = []
+
+    def read(_database):
+        tries.append(1)
+        raise duckdb.OutOfMemoryException("failed to allocate data of size 32 bytes")
+
+    with pytest.raises(ResultsError, match=r"too little free memory to read the tables in .*synthetic: read them on a machine with more\.$"):
+        read_tables(campaign, read)
+    assert len(tries) == 2
+
+
+@pytest.mark.parametrize(("cpus", "threads"), [(1, 1), (2, 2), (96, 8)])
+def test_number_of_threads_is_limited(campaign, monkeypatch, cpus, threads):
+    monkeypatch.setattr(views.os, "sched_getaffinity", lambda _process: set(range(cpus)))
+    query = "SELECT current_setting('threads'), current_setting('memory_limit')"
+    ((found, limit),) = read_tables(campaign, lambda database: database.execute(query).fetchall())
+    assert found == threads
+    assert float(limit.split()[0]) == pytest.approx(128e6 * max(1, threads / 2) / 2**20, abs=1)

@@ -226,7 +226,8 @@ def opened_otherwise(proof: Proof, undo: contextlib.ExitStack) -> None:
     device = proof.loop(undo)
     file = sparse_file(proof.folder, 8)
     undo.callback(file.unlink)
-    node = proof.folder / "second-node"
+    # Not among the other files: Debian 13 mounts /tmp without devices.
+    node = Path("/dev") / f"{proof.folder.name}-second-node"
     os.mknod(node, 0o600 | 0o060000, os.stat(device).st_rdev)
     undo.callback(node.unlink)
     permission = {"allow_data_loss": True, "identity": backing_file(device)}

@@ -25,11 +25,10 @@ if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
-#: Memory of DuckDB in 10^6 bytes: at least, and for each host.
+#: Memory of DuckDB in 10^6 bytes for two threads: at least, and for each host.
 _LEAST_MEMORY, _MEMORY_OF_A_HOST = 128, 0.128
 
-
-#: More of them need more memory, and reading is not what takes the time.
+#: More of them need more memory: each has buffers of its own.
 _MOST_THREADS = 8
 
 _Value = t.TypeVar("_Value")

@@ -183,15 +183,17 @@ steps:
   version_added: 1.0.0
 pending:
   description:
-    - The roles whose tasks have to be run for this host before this module is called again, V(block_cache) for a cache that
-      replaces one of another type, and V(storage_network).
+    - The roles whose tasks have to be run for this host, V(block_cache) for a cache that replaces one of another type, and
+      V(storage_network). This module is called again after them for the layers of RV(waiting).
     - Always empty for a host that is configured as described.
   type: list
   elements: str
   returned: success, or failure because of O(allow_pending)
   sample: [storage_network]
 waiting:
-  description: The layers that come after those of RV(pending) and were not changed, by the names of their roles.
+  description:
+    - The layers that depend on those of RV(pending) and were not changed, by the names of their roles.
+    - On C(storage_network) depend layers of a device that is not there yet, or is attached by a network, and what comes after them.
   type: list
   elements: str
   returned: success

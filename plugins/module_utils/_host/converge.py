@@ -17,8 +17,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, Host, Stage, stages_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan, depends
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, HostRequest, read_request
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import risks_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
@@ -100,6 +101,7 @@ class HostConvergence:
         self.outcome = HostOutcome()
         self._finished: list[Stage] = []
         self._left: list[str] = []
+        self._devices = Devices(())
 
     def run(self) -> HostOutcome:
         """Read, plan, apply and read back.
@@ -111,7 +113,8 @@ class HostConvergence:
         plans = self.planner.make(self.stages)
         with self._locks(plans):
             try:
-                plans = self.planner.plan(plans).stages
+                whole = self.planner.plan(plans)
+                plans, self._devices = whole.stages, whole.devices
                 for one in plans:
                     self._take_turn(one)
                 if self.verify and not self.check_mode:
@@ -136,7 +139,7 @@ class HostConvergence:
     def _take_turn(self, one: StagePlan) -> None:
         if one.left_out is not None:
             self.outcome.left_out[one.stage.layer] = one.left_out
-        elif one.waits_for == BLOCK_CACHE or (NETWORK in self.outcome.pending and not self.check_mode):
+        elif one.waits_for == BLOCK_CACHE or (one.waits_for == NETWORK and NETWORK in self.outcome.pending):
             self._wait(one)
         elif one.deferred is not None and self.check_mode:
             self._report_undetermined(one, one.deferred)
@@ -178,7 +181,7 @@ class HostConvergence:
 
     def _plan_again(self, one: StagePlan) -> None:
         """What layers before it have changed may matter to its plan."""
-        if self.check_mode or not (self.outcome.steps or one.deferred):
+        if self.check_mode or not (self.outcome.steps or one.deferred) or self._is_unaffected(one):
             return
         self.host.runner.shared.expected.clear()
         if not self._changed_only_drives:
@@ -190,6 +193,12 @@ class HostConvergence:
     def _changed_only_drives(self) -> bool:
         """Whether what was read after the last step is valid for all layers: settings of drives change neither names nor topology."""
         return bool(self.outcome.steps) and all(step.layer == DRIVES for step in self.outcome.steps)
+
+    def _is_unaffected(self, one: StagePlan) -> bool:
+        """Whether the tools of RAID controllers, which take seconds, would report the same as before: they know nothing of the drives that have changed."""
+        drives = [stage for stage in self._finished if stage.layer == DRIVES]
+        alone = one.stage.touches_raid and one.deferred is None and self._changed_only_drives
+        return alone and not any(depends(self._devices, one.stage, stage) for stage in drives)
 
     def _converge(self, one: StagePlan) -> None:
         self._plan_again(one)

@@ -58,6 +58,7 @@ class Stage:
     :param paths: the devices that its parameters name.
     :param touches_raid: whether it changes volumes of RAID controllers, which are not named by paths.
     :param needs_only_presence: whether it depends on other layers only for devices that they create.
+    :param takes_any_device: whether it is also about devices that no path names, but what they are.
     """
 
     layer: str
@@ -66,6 +67,7 @@ class Stage:
     paths: tuple[str, ...] = ()
     touches_raid: bool = False
     needs_only_presence: bool = False
+    takes_any_device: bool = False
 
     def layer_on(self, host: Host) -> AnyLayer:
         """The layer over a host, made anew.
@@ -187,4 +189,5 @@ def _queue_stages(request: HostRequest) -> list[Stage]:
     if queues is None:
         return []
     paths = tuple(entry["device"] for entry in queues["devices"] if entry.get("device"))
-    return [Stage("block_queue", "block_queue", make, paths, needs_only_presence=True)]
+    matches = any(not entry.get("device") for entry in queues["devices"])
+    return [Stage("block_queue", "block_queue", make, paths, needs_only_presence=True, takes_any_device=matches)]

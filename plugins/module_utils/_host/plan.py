@@ -21,6 +21,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host import co
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, AnyLayer, Host, Stage, transaction_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
+#: Drivers whose drives are reported by tools of RAID controllers.
+_DRIVERS_OF_TOOLS = RAID_DRIVERS | {"mpt2sas", "mpt3sas"}
+#: How devices are attached that depend on the network of the host.
+_NETWORK_TRANSPORTS = ("aoe", "iscsi", "nbd", "nvme_fabrics", "rbd")
 #: Errors at planning that steps of other layers, which come before, can resolve: a device that appears, a risk that they remove.
 _RESOLVABLE = (DeviceMissing, Refused)
 
@@ -108,7 +112,7 @@ class Planner:
             one.left_out = type(missing.left_out)(text, item=missing.left_out.item)
         if one.left_out is not None:
             return
-        one.waits_for = self._waits_for(one.stage, before, migrating=migrating)
+        one.waits_for = self._waits_for(plan.devices, one.stage, before, migrating=migrating)
         self._read_and_plan(plan, one, before)
 
     def _read_and_plan(self, plan: HostPlan, one: StagePlan, before: t.Sequence[StagePlan]) -> None:
@@ -148,15 +152,23 @@ class Planner:
         planned = {step.item: step.after for step in one.steps if step.attribute == "write_cache"}
         self.host.runner.shared.expected[DRIVES] = {path: planned[drive.item] for drive in one.state if drive.item in planned for path in drive.paths}
 
-    def _waits_for(self, stage: Stage, before: t.Sequence[StagePlan], *, migrating: bool) -> str:
+    def _waits_for(self, devices: Devices, stage: Stage, before: t.Sequence[StagePlan], *, migrating: bool) -> str:
         """What of the play has to come first. Check mode waits for the migration only, which it cannot foresee."""
         if migrating and stage.group == BLOCK_CACHE:
             return BLOCK_CACHE
         if self.check_mode:
             return ""
-        if any(other.waits_for == BLOCK_CACHE for other in before):
+        waiting = {other.waits_for for other in before}
+        if BLOCK_CACHE in waiting:
             return BLOCK_CACHE
-        return NETWORK if any(other.stage.layer == NETWORK and other.changes for other in before) else ""
+        network = any(other.stage.layer == NETWORK and other.changes for other in before)
+        return NETWORK if network and (NETWORK in waiting or self._needs_network(devices, stage)) else ""
+
+    def _needs_network(self, devices: Devices, stage: Stage) -> bool:
+        """Whether devices of a layer are attached by the network, or may be once it is configured."""
+        related = _related(devices, stage)
+        attached = any(device.name in related and device.transport in _NETWORK_TRANSPORTS for device in devices)
+        return None in related or attached or (stage.takes_any_device and self.request.attaches)
 
     def _migrating(self, devices: Devices) -> bool:
         """Whether a cache of another type is where one should be that may replace it."""
@@ -187,7 +199,7 @@ def depends(devices: Devices, later: Stage, earlier: Stage) -> bool:
 def _related(devices: Devices, stage: Stage) -> set[str | None]:
     """Kernel names of the devices of a layer, of all below and above them; ``None`` stands for one that is not there."""
     found: set[str | None] = set()
-    named = [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in RAID_DRIVERS)]
+    named = [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in _DRIVERS_OF_TOOLS)]
     for path in stage.paths:
         try:
             named.append(devices.resolve(path))

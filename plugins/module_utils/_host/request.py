@@ -64,6 +64,11 @@ class HostRequest:
         """Whether the host is an AoE target: its caches then come before its network."""
         return bool(self.network and self.network["aoe_targets"])
 
+    @property
+    def attaches(self) -> bool:
+        """Whether the host may get devices from its network."""
+        return bool(self.network and self.network["aoe_initiator"])
+
     def all_caches(self) -> t.Iterator[tuple[str, Entry]]:
         """Every cache with its type."""
         for kind, lists in self.caches.items():

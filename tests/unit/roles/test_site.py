@@ -46,6 +46,12 @@ def test_a_converged_host_has_one_call_in_at_most_six_tasks():
     assert "cachefleet.storage.summary" in last and last["run_once"] is True
 
 
+def test_the_second_call_is_made_only_for_what_the_first_has_left_and_never_replaces_its_result_by_a_skipped_task():
+    last = tasks_of("pending")[0]["block"][-1]
+    assert last["ansible.builtin.include_tasks"] == "call.yml"
+    assert "__cache_layers_result.waiting" in last["when"][1] and "'block_cache' in __cache_layers_pending" in last["when"][1]
+
+
 def test_failures_outside_of_the_call_replace_its_result_for_the_summary():
     for block in (tasks_of("main")[0], *tasks_of("pending")):
         (failure,) = block["rescue"]

@@ -19,6 +19,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import SharedReading
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import converge as host_converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import plan as host_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence
@@ -146,7 +147,7 @@ class Prediction:
 def play(monkeypatch, tmp_path):
     world: dict[str, list[str]] = {"set": [], "reads": []}
 
-    def converge(*names, refusals=None, check_mode=False, migrating=False, **options):
+    def converge(*names, refusals=None, check_mode=False, migrating=False, devices=(), lists=None, **options):
         refusals = refusals or {}
         groups = {"lvm_cache": "block_cache", "bcache": "block_cache"}
 
@@ -154,14 +155,23 @@ def play(monkeypatch, tmp_path):
             kind = Network if name == "storage_network" else Played
             return lambda host: kind(name, world, refusals.get(name))
 
-        stages = [Stage(name, groups.get(name, name), make(name), (HDD,)) for name in names]
+        stages = [
+            Stage(name, groups.get(name, name), make(name), () if raid else (HDD,), raid, takes_any_device=name == "block_queue")
+            for name, raid in ((name, name == "raid_cache") for name in names)
+        ]
+        if devices:
+            node, link = (tmp_path / path.lstrip("/") for path in (devices[-1].path, HDD))
+            link.parent.mkdir(parents=True, exist_ok=True)
+            node.touch()
+            link.symlink_to(node)
+            monkeypatch.setattr(host_plan, "read_devices", lambda runner, root: Devices(devices, tmp_path))
         monkeypatch.setattr(host_converge, "stages_of", lambda request: stages)
         monkeypatch.setattr(host_plan, "transaction_of", lambda layer, host, revert_after: Prediction(layer))
         monkeypatch.setattr(host_plan, "_without_removed", lambda drives, before: drives)
         monkeypatch.setattr(host_plan.Planner, "_expect_drives", lambda self, one: None)
         monkeypatch.setattr(host_plan.Planner, "_migrating", lambda self, devices: migrating)
         host = Host(HostRunner(t.cast("t.Any", ScriptedRunner({("udevadm", "info"): Reply()}))), tmp_path)
-        return HostConvergence(host, request_of(), check_mode=check_mode, **options).run()
+        return HostConvergence(host, request_of(**lists or {}), check_mode=check_mode, **options).run()
 
     converge.world = world
     return converge
@@ -179,6 +189,49 @@ def test_a_network_that_changes_is_left_to_the_play_and_what_comes_after_it_wait
     assert (outcome.pending, outcome.waiting) == ([], [])
     assert play.world["set"] == [*ALL[:2], "storage_network", "lvm_cache", "block_queue"]
     assert play(*ALL).steps == []
+
+
+def disk(**fields):
+    return BlockDevice(**{"name": "sda", "path": "/dev/sda", "number": "8:0", "by_id": (HDD,), "transport": "sata", "driver": "ahci", **fields})
+
+
+def test_layers_of_local_devices_do_not_wait_for_the_network(play):
+    outcome = play(*ALL, devices=[disk()])
+    assert play.world["set"] == ["bcache", "drive_write_cache", "lvm_cache", "block_queue"]
+    assert (outcome.pending, outcome.waiting) == (["storage_network"], [])
+
+
+@pytest.mark.parametrize("transport", ["aoe", "iscsi", "nbd", "nvme_fabrics", "rbd"])
+def test_layers_of_devices_of_the_network_wait_for_it_and_so_do_those_after_them(play, transport):
+    below = disk(name="etherd!e1.1", path="/dev/etherd/e1.1", by_id=(), transport=transport, holders=("dm-0",))
+    above = disk(name="dm-0", path="/dev/dm-0", number="253:0", transport="virtual", slaves=(below.name,))
+    outcome = play(*ALL, devices=[below, above])
+    assert play.world["set"] == ["bcache", "drive_write_cache"]
+    assert (outcome.pending, outcome.waiting) == (["storage_network"], ["block_cache", "block_queue"])
+
+
+def test_queues_of_whatever_matches_wait_for_a_network_that_may_attach_more(play):
+    network = {"aoe_initiator": {"interfaces": ["eth1"]}}
+    outcome = play(*ALL, devices=[disk()], lists={"network": network})
+    assert play.world["set"] == ["bcache", "drive_write_cache", "lvm_cache"]
+    assert (outcome.pending, outcome.waiting) == (["storage_network"], ["block_queue"])
+
+
+@pytest.mark.parametrize(("driver", "reads"), [("ahci", 2), ("megaraid_sas", 3), ("mpt3sas", 3)])
+def test_controllers_are_read_again_after_a_change_of_drives_that_their_tools_report(play, driver, reads):
+    play("drive_write_cache", "raid_cache", devices=[disk(driver=driver)])
+    assert play.world["reads"].count("raid_cache") == reads
+    assert play.world["set"] == ["drive_write_cache", "raid_cache"]
+
+
+def test_which_queues_are_of_devices_that_no_path_names():
+    def queues(entry):
+        return next(stage for stage in stages_of(request_of(queues=[{**entry, "scheduler": "none"}])) if stage.layer == "block_queue")
+
+    assert queues({"match": {"rotational": True}}).takes_any_device
+    assert not queues({"device": HDD}).takes_any_device
+    assert not request_of(network={"links": [{"interface": "eth1", "mtu": 9000}]}).attaches
+    assert request_of(network={"aoe_initiator": {"interfaces": ["eth1"]}}).attaches
 
 
 @pytest.mark.parametrize(

@@ -57,6 +57,12 @@ def read_shared(runner: t.Any, key: t.Hashable, read: t.Callable[[], Value]) -> 
     return shared.recall(key, read) if isinstance(shared, SharedReading) else read()
 
 
+def was_read(runner: t.Any, key: t.Hashable) -> bool:
+    """Whether a runner shares what was read under this key."""
+    shared = getattr(runner, "shared", None)
+    return isinstance(shared, SharedReading) and shared.knows(key)
+
+
 def expected_of(runner: t.Any, kind: str) -> Mapping:
     """What planned steps will have changed, by name; empty for a runner that shares nothing."""
     shared = getattr(runner, "shared", None)

@@ -21,7 +21,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import read_shared
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import read_shared, was_read
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import IDENTIFYING, BlockDevice, Devices, Signature, node_of
@@ -61,7 +61,15 @@ def read_devices(runner: Runner, root: Path = Path("/"), *, dm_targets: bool = T
 
     :param dm_targets: whether to run ``dmsetup``; without it nothing shows what kind of mapping a device is.
     """
+    if not dm_targets and was_read(runner, ("devices", root, True)):
+        return _without_dm_targets(read_devices(runner, root))
     return read_shared(runner, ("devices", root, dm_targets), lambda: _read_devices(runner, root, dm_targets=dm_targets))
+
+
+def _without_dm_targets(devices: Devices) -> Devices:
+    """As if ``dmsetup`` had not been run: a plan is the same, whatever was read for other layers before."""
+    mapped = [device for device in devices if device.dm_targets]
+    return devices.with_changed(dataclasses.replace(device, kind=_kind(device.name, device.dm_uuid, ()), dm_targets=()) for device in mapped)
 
 
 def _read_devices(runner: Runner, root: Path, *, dm_targets: bool) -> Devices:

@@ -18,7 +18,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 def read_attribute(path: Path) -> str | None:
     """The text of an attribute without the blanks around it and its line end; ``None`` if it is not there or cannot be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip("\n\0 ")
+        # Without the buffers of a text file: this is called some dozen times for each device of a host.
+        with open(path, "rb", buffering=0) as stream:
+            return stream.read().decode("utf-8", "replace").strip("\n\0 ")
     except (OSError, ValueError):  # ValueError: a name from elsewhere with a zero byte
         return None
 

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+import typing as t
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices, suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -110,6 +112,21 @@ def test_flashcache_target_has_its_own_kind(host):
     host.disk("dm-0", "virtual", dm_name="cachedev", dm_uuid="")
     table = "cachedev: 0 2097152 flashcache conf:\n\tssd dev (/dev/sdb), disk dev (/dev/sda) cache mode(WRITE_BACK)\n"
     assert _read(host, table)[0].get("dm-0").kind == "flashcache"
+
+
+def test_what_was_read_with_targets_serves_whoever_reads_without_them_as_if_dmsetup_had_not_run(host):
+    host.disk("sda", "sata")
+    host.disk("dm-0", "virtual", dm_name="fc0", dm_uuid="")
+    inner = ScriptedRunner({("udevadm", "info"): host.udev_reply, ("dmsetup", "table"): Reply("fc0: 0 100 flashcache conf:\n")})
+    runner = HostRunner(t.cast("t.Any", inner))
+    assert read_devices(runner, host.root).get("dm-0").kind == "flashcache"
+    asked = list(inner.calls)
+    devices = read_devices(runner, host.root, dm_targets=False)
+    alone = read_devices(ScriptedRunner({("udevadm", "info"): host.udev_reply}), host.root, dm_targets=False)
+    assert (list(devices), inner.calls) == (list(alone), asked)
+    runner.shared.forget()
+    assert list(read_devices(runner, host.root, dm_targets=False)) == list(alone)
+    assert [call for call in inner.calls if call not in asked] == []
 
 
 def test_multi_line_dm_tables():

@@ -166,10 +166,7 @@ def _under_both_names(aggregates: list[dict[str, t.Any]], failed_cells: list[str
 
 def _baseline_of_sweep(path: Path) -> str:
     """Empty if it is not known: a report needs no more than results."""
-    try:
-        return states.baseline_of(states.load_all(path))
-    except StorageError:
-        return ""
+    return states.baseline_of(states.load_all(path)[0])
 
 
 def _require_variant(campaign: store.Campaign, baseline: str) -> None:

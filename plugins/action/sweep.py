@@ -197,7 +197,9 @@ class ActionModule(ActionBase):
     def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         """Which variants are measured again, from all results of the campaign: the same whenever it is asked after so many repeats."""
         campaign, repeats = Path(options["path"]), options["repeat"]
-        found = states.load_all(campaign)
+        found, damaged = states.load_all(campaign)
+        for message in damaged:
+            self._display.warning(f"{message} What is decided of this host is not recorded.")
         design = design_of(found)
         repeats = min(repeats, max((state.repeats_done for state in found), default=0))
         if design is None or not repeats:
@@ -263,13 +265,14 @@ class ActionModule(ActionBase):
     def _finish(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         campaign = Path(options["path"])
         hosts = [str(name) for name in variables.get("ansible_play_hosts_all") or []]
-        found = states.load_all(campaign)
+        found, messages = states.load_all(campaign)
+        damaged = [message.rstrip(".") for message in messages]
         if not found:
-            return {"problems": [], "text": "", "recommended": []}
+            return {"problems": damaged, "text": "", "recommended": []}
         shown = text.end_text(found)
         files, note = self._recommend(campaign, found, options["baseline"], options["knowledge"], options["power_loss"])
         self._print("\n".join(["", shown, *(f"Recommended: {file}" for file in files), *([note] if note else []), ""]))
-        return {"problems": text.problems_of(found, hosts), "text": shown, "recommended": files, "changed": bool(files)}
+        return {"problems": [*text.problems_of(found, hosts), *damaged], "text": shown, "recommended": files, "changed": bool(files)}
 
     @staticmethod
     def _recommend(campaign: Path, found: t.Sequence[states.HostState], baseline: str, shared: str, tested: t.Sequence[str]) -> tuple[list[str], str]:

@@ -56,11 +56,8 @@ def with_design(options: Options, campaign: Path, variants: t.Container[str]) ->
 
     :param variants: those that were measured.
     """
-    try:
-        found = states.load_all(campaign)
-    except StorageError:
-        # A report needs no more than results.
-        return options
+    # A report needs no more than results.
+    found, _damaged = states.load_all(campaign)
     # Not the first variant that was measured: the first step of the baseline may have failed.
     first = states.baseline_of(found)
     baseline = options.baseline or (first if first in variants else "")

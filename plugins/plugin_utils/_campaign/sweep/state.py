@@ -185,11 +185,18 @@ def _has_lists(value: t.Any) -> bool:
     return _is_dict(value) and all(isinstance(entries, list) and all(map(_is_dict, entries)) for entries in value.values())
 
 
-def load_all(campaign: Path) -> list[HostState]:
-    """Every host of the sweep, by name."""
+def load_all(campaign: Path) -> tuple[list[HostState], list[str]]:
+    """Every host of the sweep, by name, and one sentence for each whose state cannot be read: the other hosts do not depend on it."""
     folder = campaign / SWEEP_FOLDER
-    names = sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []
-    return [state for name in names for state in [load(campaign, name)] if state is not None]
+    found, damaged = [], []
+    for name in sorted(path.stem for path in folder.glob("*.json")) if folder.is_dir() else []:
+        try:
+            state = load(campaign, name)
+        except BadInput as error:
+            damaged.append(error.message)
+        else:
+            found += [state] if state is not None else []
+    return found, damaged
 
 
 def baseline_of(states: t.Iterable[HostState]) -> str:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import types
 
@@ -196,19 +197,48 @@ DAMAGES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("operation", ["open", "note", "decide", "finish"])
+def damage(campaign, host, name):
+    """:returns: the file and what is in it."""
+    file = states.file_of(campaign.path, host)
+    text = file.read_text()
+    file.write_text(text[: len(text) // 2] if name == "half" else json.dumps({**json.loads(text), name: DAMAGES[name]}))
+    return file, file.read_text()
+
+
+@pytest.mark.parametrize("operation", ["open", "note"])
 @pytest.mark.parametrize("name", [*DAMAGES, "half"])
 def test_a_state_that_was_edited_or_cut_off_is_one_sentence(campaign, name, operation):
     campaign.open()
-    file = states.file_of(campaign.path, "node1")
-    text = file.read_text()
-    damaged = text[: len(text) // 2] if name == "half" else json.dumps({**json.loads(text), name: DAMAGES[name]})
-    file.write_text(damaged)
-
+    file, damaged = damage(campaign, "node1", name)
     result = campaign.open() if operation == "open" else campaign.run(operation)
     assert result["failed"]
     assert result["msg"].startswith(f"{file}") and result["msg"].endswith(": use another fio_benchmark_campaign.")
     assert file.read_text() == damaged
+
+
+@pytest.mark.parametrize("name", [*DAMAGES, "half"])
+def test_a_damaged_state_is_a_problem_of_its_host_and_no_other(campaign, monkeypatch, name):
+    sequential(campaign, monkeypatch)
+    states.save(campaign.path, dataclasses.replace(campaign.state, host="node2"))
+    file, damaged = damage(campaign, "node2", name)
+    both = {"ansible_play_hosts_all": ["node1", "node2"]}
+
+    decided = campaign.run("decide", repeat=5, baseline="baseline", task_vars=both)
+    assert decided["closed"] == {"node1": ["baseline", "drive_off"]}
+    assert any(f"{file}" in line and line.endswith("What is decided of this host is not recorded.") for line in campaign.printed)
+    finished = campaign.run("finish", task_vars=both)
+    assert "node1" in finished["text"] and not finished.get("failed")
+    (problem,) = [one for one in finished["problems"] if f"{file}" in one]
+    assert problem.endswith(": use another fio_benchmark_campaign")
+    assert file.read_text() == damaged
+
+
+def test_a_sweep_without_any_state_that_can_be_read_decides_nothing_and_is_not_complete(campaign):
+    campaign.open()
+    file, _text = damage(campaign, "node1", "half")
+    assert campaign.run("decide", repeat=2)["closed"] == {}
+    (problem,) = campaign.run("finish")["problems"]
+    assert problem.startswith(f"{file}")
 
 
 def test_the_campaign_of_a_journal_is_no_path(campaign):

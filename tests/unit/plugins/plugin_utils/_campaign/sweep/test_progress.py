@@ -56,7 +56,7 @@ def test_the_report_compares_with_the_baseline_of_the_sweep_whichever_was_measur
 
 def test_nothing_is_recommended_if_the_baseline_was_not_measured(campaign):
     sweep_of(campaign, repeats=4, most_repeats=12, order=["baseline/1", "writeback/1", "writethrough/1"])
-    found = ActionModule._recommend(campaign, states.load_all(campaign), "", "", [])
+    found = ActionModule._recommend(campaign, states.load_all(campaign)[0], "", "", [])
     assert found == ([], "Nothing is recommended: baseline was not measured, so nothing is compared with it.")
 
 

@@ -52,7 +52,7 @@ def sweep_of(rack, folder, name="night"):
 @pytest.mark.parametrize("rack", RACKS, ids=lambda rack: rack["name"])
 def test_the_advice_is_right(rack, tmp_path):
     campaign = sweep_of(rack, tmp_path)
-    [path], note = ActionModule._recommend(campaign, states.load_all(campaign), "baseline", "", [])
+    [path], note = ActionModule._recommend(campaign, states.load_all(campaign)[0], "baseline", "", [])
     text = pathlib.Path(path).read_text()
     said = " ".join(line.removeprefix("#").strip() for line in text.splitlines() if line.startswith("#"))
 
@@ -64,7 +64,7 @@ def test_the_advice_is_right(rack, tmp_path):
 
 
 def text_of(campaign, knowledge):
-    [path], note = ActionModule._recommend(campaign, states.load_all(campaign), "baseline", str(knowledge), [])
+    [path], note = ActionModule._recommend(campaign, states.load_all(campaign)[0], "baseline", str(knowledge), [])
     assert not note
     return " ".join(line.removeprefix("#").strip() for line in pathlib.Path(path).read_text().splitlines() if line.startswith("#"))
 

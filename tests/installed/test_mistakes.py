@@ -85,6 +85,12 @@ MISTAKES = {
         {"storage_network_aoe_interfaces": ["eth9"], "storage_network_aoe_options": "max_sectors"},
         "argument 'aoe_initiator' is of type",
     ),
+    "undefined variable in an option": (
+        "site",
+        _LOCALHOST,
+        {"drive_write_cache_drives": [{"device": "/dev/x", "write_cache": "disabled"}], "storage_protected_drives": "{{ my_protected_drives }}"},
+        "'my_protected_drives' is undefined",
+    ),
     "undefined variable": ("site", _LOCALHOST, {"drive_write_cache_drives": "{{ my_drives }}"}, "'my_drives' is undefined"),
     "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
     "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),

@@ -76,9 +76,8 @@ def test_every_variable_that_has_a_default_is_evaluated_without_it_first():
     """``default()`` takes a variable with an undefined one in its template as not set."""
     variables = yaml.safe_load((ROLE / "vars/main.yml").read_text())
     used = (ROLE / "tasks/call.yml").read_text() + json.dumps(variables["__cache_layers_network"]) + variables["__cache_layers_is_target"]
-    assert set(re.findall(r"(\w+) \| default\(", used)) - {"__cache_layers_is_last", "__cache_layers_verifies"} == {
-        name for name in (*variables["__cache_layers_lists"], *variables["__cache_layers_options"])
-    }
+    found = set(re.findall(r"(\w+) \| default\(", used)) - {"__cache_layers_is_last", "__cache_layers_verifies"}
+    assert found == {*variables["__cache_layers_lists"], *variables["__cache_layers_options"]}
 
 
 def test_every_option_of_the_module_is_set():

@@ -31,12 +31,14 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
     span,
     times,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import differing_keys
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import spread_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import LoadValue
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 _MOST_LINES = 100
 
@@ -312,15 +314,14 @@ def csv_text(a: Analysis) -> str:
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(_COLUMNS)
     out = {one.host for one in a.outliers}
-    baseline = {(one.host, one.cell, one.direction): one.iops for one in a.points if one.variant == a.answer.baseline}
+    baseline = {(one.host, one.cell, one.direction): one for one in a.points if one.variant == a.answer.baseline}
     safety = {one.name: one.safety for one in a.answer.variants}
     for one in a.points:
         first = one.first
         plain = [a.campaign, one.host, one.variant, one.cell, one.direction, one.state, one.verdict, first.model, first.firmware, first.rw, first.bs]
         numbers = [first.iodepth, first.numjobs, len(one.runs), one.iops, one.bandwidth, *(one.latency[rank.name] for rank in SHOWN), one.samples]
         iops = [run.iops for run in one.runs if run.iops is not None]
-        first_iops = baseline.get((one.host, one.cell, one.direction))
-        ratio = one.iops / first_iops if one.iops is not None and first_iops else None
+        ratio = _ratio_of(one, baseline.get((one.host, one.cell, one.direction)), a.answer.keys)
         more = [min(iops, default=None), max(iops, default=None), spread_of(iops), ratio]
         kept = safety[one.variant]
         needs_no_flush = one.direction in ("write", "mixed", "trim") and not first.synced
@@ -336,6 +337,13 @@ def csv_text(a: Analysis) -> str:
             ]
         )
     return file.getvalue()
+
+
+def _ratio_of(one: Point, first: Point | None, keys: t.Sequence[str]) -> float | None:
+    """:returns: ``None`` if there is nothing to compare with, or what is not comparable."""
+    if one.iops is None or first is None or not first.iops or differing_keys(first.runs, one.runs, keys):
+        return None
+    return one.iops / first.iops
 
 
 @functools.lru_cache(maxsize=65_536)

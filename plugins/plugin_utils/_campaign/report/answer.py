@@ -134,7 +134,8 @@ class Answer:
     """:param sentences: one for each workload of each class, those that recommend something first.
     :param excluded: what has numbers and does not decide.
     :param incomparable: what could not be compared between variants, one sentence each.
-    :param levels: of :func:`pairing.pair`."""
+    :param levels: of :func:`pairing.pair`.
+    :param keys: what must be equal in two variants that are compared."""
 
     baseline: str
     variants: tuple[Variant, ...]
@@ -143,6 +144,7 @@ class Answer:
     excluded: tuple[Excluded, ...]
     incomparable: tuple[str, ...]
     levels: t.Mapping[int, float] | None = None
+    keys: tuple[str, ...] = ()
 
     @property
     def deciding(self) -> tuple[Question, ...]:
@@ -192,7 +194,7 @@ def answer_of(
     variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, NOTHING_KNOWN)) for name in names)
     incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
     sentences = answer_text.sentences(workloads, len(classes), repeats) if questions or not decide_by else (answer_text.NOTHING_NAMED,)
-    return Answer(base, variants, tuple(workloads), sentences, tuple(excluded), incomparable, levels)
+    return Answer(base, variants, tuple(workloads), sentences, tuple(excluded), incomparable, levels, tuple(keys))
 
 
 def _with_pairs(classes: list[HostClass], names: t.Sequence[str], points: t.Sequence[Point]) -> list[HostClass]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb, numpy, ruptures, scipy_stats
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Options
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import Repeats

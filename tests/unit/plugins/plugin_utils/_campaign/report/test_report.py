@@ -376,6 +376,13 @@ def test_csv_has_a_line_per_point_and_no_zero_for_missing_values(six):
     assert (row["p99.9_ns"], row["host"], row["campaign"]) == ("", "'@x", "'=c")
 
 
+@pytest.mark.parametrize(("ignore", "ratio"), [((), ""), (("kernel",), "2.0")])
+def test_the_csv_has_no_ratio_of_what_is_not_comparable(ignore, ratio):
+    measured = one_variant(100, 100, kernel="6.1.0") + one_variant(200, 200, variant="other", kernel="6.12.0")
+    lines = list(csv.DictReader(io.StringIO(twins.csv_text(analysed(Rows("c", measured), ignore=ignore)))))
+    assert [(line["variant"], line["iops_ratio"]) for line in lines] == [("none", "1.0"), ("other", ratio)]
+
+
 def test_verdict_of_every_repeat_is_in_the_csv_and_in_the_list_of_hosts():
     measured = one_variant(100, 101, 99, 100) + one_variant(100, 101, host="node2", verdict_before=None)
     measured[2] = dataclasses.replace(measured[2], verdict_after="at_risk")

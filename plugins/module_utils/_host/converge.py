@@ -114,7 +114,7 @@ class HostConvergence:
         with self._locks(plans):
             try:
                 whole = self.planner.plan(plans)
-                plans, self._devices = whole.stages, whole.devices
+                plans, self._devices = whole.in_order, whole.devices
                 for one in plans:
                     self._take_turn(one)
                 if self.verify and not self.check_mode:

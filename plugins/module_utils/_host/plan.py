@@ -34,6 +34,7 @@ class StagePlan:
     """One layer of a host with what was read and planned.
 
     :param left_out: why nothing of it is done; ``deferred``: why its steps can be planned only after those of layers before it.
+    :param follows_network: whether its devices need a network that changes, or it comes after a layer whose devices do.
     :param waits_for: what the play does before its turn comes: ``block_cache`` or ``storage_network``.
     """
 
@@ -43,6 +44,7 @@ class StagePlan:
     steps: tuple[Step, ...] = ()
     left_out: StorageError | None = None
     deferred: StorageError | None = None
+    follows_network: bool = False
     waits_for: str = ""
 
     @property
@@ -60,6 +62,14 @@ class HostPlan:
 
     stages: list[StagePlan]
     devices: Devices = field(default_factory=lambda: Devices(()))
+
+    @property
+    def in_order(self) -> list[StagePlan]:
+        """As they are carried out: the play configures the network when all is done that does not need it."""
+        network = next((one for one in self.stages if one.stage.layer == NETWORK), None)
+        if network is None or not network.changes:
+            return self.stages
+        return sorted(self.stages, key=lambda one: 2 if one.follows_network else int(one is network))
 
     @property
     def left_out(self) -> list[StagePlan]:
@@ -112,7 +122,8 @@ class Planner:
             one.left_out = type(missing.left_out)(text, item=missing.left_out.item)
         if one.left_out is not None:
             return
-        one.waits_for = self._waits_for(plan.devices, one.stage, before, migrating=migrating)
+        one.follows_network = self._follows_network(plan.devices, one.stage, before)
+        one.waits_for = self._waits_for(one, before, migrating=migrating)
         self._read_and_plan(plan, one, before)
 
     def _read_and_plan(self, plan: HostPlan, one: StagePlan, before: t.Sequence[StagePlan]) -> None:
@@ -152,23 +163,23 @@ class Planner:
         planned = {step.item: step.after for step in one.steps if step.attribute == "write_cache"}
         self.host.runner.shared.expected[DRIVES] = {path: planned[drive.item] for drive in one.state if drive.item in planned for path in drive.paths}
 
-    def _waits_for(self, devices: Devices, stage: Stage, before: t.Sequence[StagePlan], *, migrating: bool) -> str:
+    def _waits_for(self, one: StagePlan, before: t.Sequence[StagePlan], *, migrating: bool) -> str:
         """What of the play has to come first. Check mode waits for the migration only, which it cannot foresee."""
-        if migrating and stage.group == BLOCK_CACHE:
+        if migrating and one.stage.group == BLOCK_CACHE:
             return BLOCK_CACHE
         if self.check_mode:
             return ""
-        waiting = {other.waits_for for other in before}
-        if BLOCK_CACHE in waiting:
+        if any(other.waits_for == BLOCK_CACHE for other in before):
             return BLOCK_CACHE
-        network = any(other.stage.layer == NETWORK and other.changes for other in before)
-        return NETWORK if network and (NETWORK in waiting or self._needs_network(devices, stage)) else ""
+        return NETWORK if one.follows_network else ""
 
-    def _needs_network(self, devices: Devices, stage: Stage) -> bool:
-        """Whether devices of a layer are attached by the network, or may be once it is configured."""
+    def _follows_network(self, devices: Devices, stage: Stage, before: t.Sequence[StagePlan]) -> bool:
+        """Whether devices of a layer are attached by a network that changes, or may be once it is configured."""
+        if not any(other.stage.layer == NETWORK and other.changes for other in before):
+            return False
         related = _related(devices, stage)
         attached = any(device.name in related and device.transport in _NETWORK_TRANSPORTS for device in devices)
-        return None in related or attached or (stage.takes_any_device and self.request.attaches)
+        return any(other.follows_network for other in before) or None in related or attached or (stage.takes_any_device and self.request.attaches)
 
     def _migrating(self, devices: Devices) -> bool:
         """Whether a cache of another type is where one should be that may replace it."""

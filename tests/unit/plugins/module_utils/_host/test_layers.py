@@ -163,6 +163,7 @@ def play(monkeypatch, tmp_path):
             node, link = (tmp_path / path.lstrip("/") for path in (devices[-1].path, HDD))
             link.parent.mkdir(parents=True, exist_ok=True)
             node.touch()
+            link.unlink(missing_ok=True)
             link.symlink_to(node)
             monkeypatch.setattr(host_plan, "read_devices", lambda runner, root: Devices(devices, tmp_path))
         monkeypatch.setattr(host_converge, "stages_of", lambda request: stages)
@@ -199,6 +200,10 @@ def test_layers_of_local_devices_do_not_wait_for_the_network(play):
     outcome = play(*ALL, devices=[disk()])
     assert play.world["set"] == ["bcache", "drive_write_cache", "lvm_cache", "block_queue"]
     assert (outcome.pending, outcome.waiting) == (["storage_network"], [])
+    # Check mode has the steps in the same order.
+    play.world["set"].clear()
+    predicted = play(*ALL, devices=[disk()], check_mode=True)
+    assert [step.layer for step in predicted.steps] == ["bcache", "drive_write_cache", "lvm_cache", "block_queue", "storage_network"]
 
 
 @pytest.mark.parametrize("transport", ["aoe", "iscsi", "nbd", "nvme_fabrics", "rbd"])
@@ -215,6 +220,9 @@ def test_queues_of_whatever_matches_wait_for_a_network_that_may_attach_more(play
     outcome = play(*ALL, devices=[disk()], lists={"network": network})
     assert play.world["set"] == ["bcache", "drive_write_cache", "lvm_cache"]
     assert (outcome.pending, outcome.waiting) == (["storage_network"], ["block_queue"])
+    play.world["set"].clear()
+    predicted = play(*ALL, devices=[disk()], lists={"network": network}, check_mode=True)
+    assert [step.layer for step in predicted.steps] == ["bcache", "drive_write_cache", "lvm_cache", "storage_network", "block_queue"]
 
 
 @pytest.mark.parametrize(("driver", "reads"), [("ahci", 2), ("megaraid_sas", 3), ("mpt3sas", 3)])

@@ -177,7 +177,10 @@ def added_histograms(
     names: dict[int, tuple[t.Any, ...]] = {}
     members: dict[int, set[tuple[str, str]]] = {}
     kinds: dict[int, set[str]] = {}
-    query = f"SELECT DISTINCT hash({columns}) AS id, {columns}, host, cell AS its_cell, latency_kind FROM {histograms}"
+    # Distinct by a number too: the names of each are taken from any of its rows.
+    wanted = (*key, "host", *(["cell"] if "cell" not in key else []), "latency_kind")
+    any_of = ", ".join(f"any_value({name}) AS {name}" for name in wanted)
+    query = f"SELECT hash({columns}), {columns}, host, cell, latency_kind FROM (SELECT {any_of} FROM {histograms} GROUP BY hash({', '.join(wanted)}))"
     for number, *of, host, cell, kind in database.execute(query, list(parameters)).fetchall():
         names[number] = tuple(of)
         members.setdefault(number, set()).add((host, cell))

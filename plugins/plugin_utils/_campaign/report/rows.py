@@ -24,6 +24,8 @@ if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
 
+_Value = t.TypeVar("_Value")
+
 #: Series that are analysed one by one: those that vary most.
 MOST_SERIES = 1500
 
@@ -128,10 +130,10 @@ def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str
 
     :param facts: what distinguishes classes of hosts.
     """
-    read = Rows(campaign, read_measurements(database), _drives(database), settings=_settings(database))
-    # DuckDB works outside of Python's lock: what follows is half DuckDB and half Python.
+    # DuckDB works outside of Python's lock, and half of what is read here is made in Python.
     with ThreadPoolExecutor(1) as beside:
-        charts = beside.submit(read_charts, database.cursor(), MOST_SERIES)
+        drives, settings, charts = (beside.submit(_in_cursor, one, database.cursor()) for one in (_drives, _settings, _read_charts))
+        read = Rows(campaign, read_measurements(database), drives.result(), settings=settings.result())
         read.classes = tuple(one.hosts for one in host_classes(read, facts))
         tables = CampaignTables(database, read.measurements, read.classes)
         read.merged, read.added, read.aggregates = tables.merged, tables.added, aggregates_of(tables)
@@ -139,10 +141,14 @@ def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str
     return read
 
 
-def read_charts(database: DuckDBPyConnection, most_series: int) -> Charts:
-    """What is drawn over time; ``database`` is closed."""
-    with database:
-        return Charts(*read_series(database, most_series), read_bands(database))
+def _in_cursor(read: t.Callable[[DuckDBPyConnection], _Value], cursor: DuckDBPyConnection) -> _Value:
+    with cursor:
+        return read(cursor)
+
+
+def _read_charts(database: DuckDBPyConnection) -> Charts:
+    """What is drawn over time."""
+    return Charts(*read_series(database, MOST_SERIES), read_bands(database))
 
 
 def read_compared(database: DuckDBPyConnection, campaign: str) -> Rows:

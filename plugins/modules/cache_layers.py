@@ -13,14 +13,16 @@ version_added: 1.0.0
 description:
   - Reads a host once, plans the steps of all its cache layers together, applies them in the order of the layers, reads each layer back, and
     returns one diff and one list of actions.
-  - The order is from the media up. Caches that are removed precede everything else. An AoE target has its caches configured before its
-    storage network is planned, every other host after it. Block queues are last.
+  - The order is from the media up. Caches that are removed precede everything else. Block queues come after the caches. The storage
+    network follows them, and precedes only the layers of devices that are missing or attached by a network; an AoE target has all
+    of its caches configured before its network.
   - Lists that contradict each other are an error before anything is changed, such as a device that two caches use, or an entry for the
     queue of a device that is removed.
   - The plan of a layer takes into account what the layers before it will have changed, such as write caches of drives below a cache
     that ignores flushes. A layer is read and planned again if a layer before it was changed.
   - The storage network is only planned, because its steps have an order over several hosts. If it has to be changed, RV(pending) names it,
-    and the layers after it are configured by a second call. The playbook C(cachefleet.storage.site) does this.
+    and the layers that depend on it, which RV(waiting) names, are configured by a second call. The playbook
+    C(cachefleet.storage.site) does this.
   - If a tool of a layer is missing, the layers that do not depend on that layer are configured, and the module fails with a message that names
     both.
   - The entries of all lists have the options of the module of their layer. The modules of the layers produce the same steps.

@@ -84,7 +84,8 @@ def stages_of(request: HostRequest) -> list[Stage]:
     """The layers of a host in their order.
 
     What is removed comes first. Then from the media up: a cache is created after the drives below it are configured. A target
-    serves its caches, so they precede its network; an initiator has its devices only after its network is configured.
+    serves its caches, so they precede its network; every other host may have its devices only after its network is configured.
+    ``HostPlan.in_order`` has what does not depend on the network before it.
     """
     removed = [_cache_stage(request, kind, removed=True) for kind in TYPES if kind in request.caches and request.caches[kind].removed]
     created = [_cache_stage(request, kind, removed=False) for kind in TYPES if kind in request.caches and request.caches[kind].rest]

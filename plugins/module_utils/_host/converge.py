@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock impo
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, Host, Stage, stages_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan, depends
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan, are_reported_by_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, HostRequest, read_request
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import risks_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
@@ -198,7 +198,7 @@ class HostConvergence:
         """Whether the tools of RAID controllers, which take seconds, would report the same as before: they know nothing of the drives that have changed."""
         drives = [stage for stage in self._finished if stage.layer == DRIVES]
         alone = one.stage.touches_raid and one.deferred is None and self._changed_only_drives
-        return alone and not any(depends(self._devices, one.stage, stage) for stage in drives)
+        return alone and not any(are_reported_by_tools(self._devices, stage) for stage in drives)
 
     def _converge(self, one: StagePlan) -> None:
         self._plan_again(one)

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host import co
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, AnyLayer, Host, Stage, transaction_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
-#: Drivers whose drives are reported by tools of RAID controllers.
+#: Drivers whose drives tools of RAID controllers report: storcli also knows plain adapters.
 _DRIVERS_OF_TOOLS = RAID_DRIVERS | {"mpt2sas", "mpt3sas"}
 #: How devices are attached that depend on the network of the host.
 _NETWORK_TRANSPORTS = ("aoe", "iscsi", "nbd", "nvme_fabrics", "rbd")
@@ -207,10 +207,16 @@ def depends(devices: Devices, later: Stage, earlier: Stage) -> bool:
     return bool((mine - {None}) & _related(devices, earlier)) or (later.touches_raid and earlier.touches_raid)
 
 
+def are_reported_by_tools(devices: Devices, stage: Stage) -> bool:
+    """Whether tools of RAID controllers report settings of the devices of a layer."""
+    related = _related(devices, stage)
+    return None in related or any(device.name in related and (device.transport == "raid" or device.driver in _DRIVERS_OF_TOOLS) for device in devices)
+
+
 def _related(devices: Devices, stage: Stage) -> set[str | None]:
     """Kernel names of the devices of a layer, of all below and above them; ``None`` stands for one that is not there."""
     found: set[str | None] = set()
-    named = [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in _DRIVERS_OF_TOOLS)]
+    named = [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in RAID_DRIVERS)]
     for path in stage.paths:
         try:
             named.append(devices.resolve(path))

@@ -14,6 +14,7 @@ before suites could, are answered by every cell that is no fill, discard, probe 
 from __future__ import annotations
 
 import fnmatch
+import functools
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
@@ -95,6 +96,7 @@ def _is_fill(here: t.Sequence[Point], is_repeated: bool) -> bool:
     return first.cell.partition(".")[0].partition("-")[0] == "fill" or (is_repeated and all(len(one.runs) == 1 for one in here))
 
 
+@functools.lru_cache(maxsize=4096)
 def is_probe(cell: str) -> bool:
     """A probe of a search or a round: what it belongs to has a cell of its own."""
     start, dot, end = cell.rpartition(".")

@@ -371,7 +371,8 @@ def main() -> int:
         cases = [empty_and_used, partitions, process_holding_it, loops_over_it, held_mapping, lvm, raid, bcache]
     cases += [case for case in (*in_use.CASES, *contents.CASES, *room.CASES) if not arguments.short or case in SHORT]
     cases += [scratch_disk(arguments.scratch)] if arguments.scratch else []
-    with tempfile.TemporaryDirectory(prefix="guard") as folder:
+    # Debian 13 mounts /tmp in memory, where no file can be swap space.
+    with tempfile.TemporaryDirectory(prefix="guard", dir="/var/tmp") as folder:
         proof = Proof(Path(folder))
         for case in cases:
             if not arguments.only or case.__name__ in arguments.only:

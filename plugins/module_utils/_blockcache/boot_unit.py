@@ -181,3 +181,14 @@ def mark_started(runner: Runner, name: str) -> None:
     :raises CommandFailed: if the unit fails.
     """
     runner.run(["systemctl", "start", name], item=name)
+
+
+def start_again(runner: Runner, name: str) -> None:
+    """Have the commands of a unit carried out, also if systemd takes the cache for up.
+
+    It does so of a cache that was taken down by others, with dmsetup for example, and of one that was made anew under a name that
+    was started before: to start such a unit does nothing, and succeeds.
+
+    :raises CommandFailed: if the unit fails.
+    """
+    runner.run(["systemctl", "restart", name], item=name)

@@ -75,6 +75,8 @@ class FakeDm:
         self.lies: dict[str, int] = {}
         self.arrays: dict[str, dict[str, t.Any]] = {}
         self.raid_members: dict[str, dict[str, t.Any]] = {}
+        #: Units that systemd takes for started, whatever has become of what they started.
+        self.active: set[str] = set()
         self.calls: list[tuple[str, ...]] = []
         self.changes: list[str] = []
         #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
@@ -230,6 +232,7 @@ class FakeDm:
 
     def boot(self) -> None:
         """What udev and systemd do: arrays are assembled, enabled units are started; then what fstab names is mounted."""
+        self.active.clear()
         for uuid in {member["uuid"] for name, member in self.raid_members.items() if name not in self.gone}:
             self._assemble(uuid)
         for link in (self.root / "etc/systemd/system/sysinit.target.wants").glob("*.service"):
@@ -241,6 +244,7 @@ class FakeDm:
         for line in text.splitlines():
             key, _equals, value = line.partition("=")
             if key == "ConditionPathExists" and self._node(value.lstrip("!")).is_symlink():
+                # Not taken for started: the unit was skipped.
                 return True
             if key in ("ExecStartPre", "ExecStart"):
                 argv = shlex.split(value.lstrip("-"))
@@ -248,6 +252,7 @@ class FakeDm:
                 rc, _out, _err = self._carry_out(tuple(argv))
                 if rc and not value.startswith("-"):
                     return False
+        self.active.add(name)
         return True
 
     # -- reports
@@ -478,6 +483,11 @@ class FakeDm:
 
     def stop_unit(self) -> None:
         """What is mounted goes, and with it everything under it."""
+        self.active.clear()
+        self.take_down()
+
+    def take_down(self) -> None:
+        """The same with dmsetup, of which systemd learns nothing."""
         self.mounted.clear()
         for name in sorted(self.mapped, key=lambda name: name.startswith("cachefleet-")):
             self._dm_remove([name])
@@ -505,7 +515,10 @@ class FakeDm:
             (wants / words[1]).symlink_to(folder / words[1])
         elif words[0] == "disable":
             (folder / "sysinit.target.wants" / words[1]).unlink()
-        elif words[0] == "start" and not self.start_unit(words[1]):
+        elif words[0] == "restart":
+            self.active.discard(words[1])
+        # To start what is taken for started does nothing.
+        if words[0] in ("start", "restart") and words[1] not in self.active and not self.start_unit(words[1]):
             raise OSError("Job failed")
 
     # -- MD

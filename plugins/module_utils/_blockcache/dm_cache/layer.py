@@ -20,7 +20,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import mark_started, unit_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import start_again, unit_name
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import facts as dm_cache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import plan as dm_cache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
@@ -278,7 +278,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
         self.runner.run(["systemctl", "reset-failed", unit], ok=None, item=step.item)
         try:
-            mark_started(self.runner, unit)
+            start_again(self.runner, unit)
         except CommandFailed as error:
             raise CommandFailed(
                 f"{step.item}: the cache could not be started, and nothing was changed on its devices: check journalctl -u {unit};"

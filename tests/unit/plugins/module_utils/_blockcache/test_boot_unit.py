@@ -150,3 +150,8 @@ def test_plus_sign_in_unit_name_is_escaped(tmp_path, systemd):
 def test_unit_is_started(systemd):
     boot_unit.mark_started(systemd, NAME)
     assert systemd.calls == [("systemctl", "start", NAME)]
+
+
+def test_unit_is_started_also_if_systemd_takes_it_for_started(systemd):
+    boot_unit.start_again(systemd, NAME)
+    assert systemd.calls == [("systemctl", "restart", NAME)]

@@ -153,6 +153,21 @@ def crashed(tmp_path, **fields):
     return host
 
 
+@pytest.mark.parametrize("fields", [{}, WRITEBACK])
+@pytest.mark.parametrize("anew", [False, True])
+def test_a_cache_that_was_taken_down_by_others_is_started_although_systemd_takes_it_for_started(tmp_path, fields, anew):
+    host = crashed(tmp_path, **fields)
+    if anew:
+        host.mounted.clear()
+        run(host, **fields, state="absent")
+        run(host, **fields)
+    assert "cachefleet-dm_cache-images.service" in host.active
+    host.take_down()
+    assert run(host, **fields).changed
+    assert "images" in host.mapped
+    assert not run(host, **fields).changed
+
+
 def test_passthrough_is_entered_clean(tmp_path):
     host = made(tmp_path)
     host.work()

@@ -201,13 +201,20 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
 
     def _attach_to(self, origin: str, cset: str, step: Step) -> None:
         folder = self._backing(origin)
+        was_running = self.sysfs.read(f"{folder}/running") == "1"
         if self._set_of(folder) != cset:
             # The kernel attaches by itself what waited for a set, and returns an error for a later request.
             self._write(step, f"{folder}/attach", cset, lambda: self._set_of(folder) == cset)
             self._await(step, lambda: self._set_of(folder) == cset, f"the kernel did not attach {origin} to the cache set {cset}")
         uuid = self._uuid(origin, step)
         bcache_journal.note_between(uuid, None, self.root)
-        self._await_link(origin, uuid, step)
+        try:
+            self._await_link(origin, uuid, step)
+        except NotEffective:
+            if not was_running:
+                raise
+            # bcache-tools 1.0.8 knows the name only from the event with which a device starts to run, and loses it at the next one.
+            self.warn(f"{step.item}: udev shows {origin} as /dev/bcache/by-uuid/{uuid} only from the next boot on; until then its name is that of the kernel.")
 
     @carry_out.register
     def _detach(self, operation: Detach, step: Step) -> None:

@@ -258,6 +258,21 @@ def test_changed_cache_device_plans_flush_detach_attach(host):
     settled(host, moved)
 
 
+def test_a_name_that_udev_has_forgotten_is_a_warning_for_a_device_that_was_running(host):
+    run(host, ITEM)
+    host.shows_names = False
+    outcome = run(host, {**ITEM, "bucket_size": "256K"})
+    (warning,) = [text for text in outcome.warnings if "by-uuid" in text]
+    assert "only from the next boot on; until then its name is that of the kernel." in warning
+    assert host.contents["sda"].state == "clean"
+
+
+def test_a_device_that_starts_without_its_name_is_an_error(host):
+    host.shows_names = False
+    with pytest.raises(NotEffective, match="udev did not show"):
+        run(host, ITEM)
+
+
 def test_changed_bucket_size_plans_flush_detach_attach(host):
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)

@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
@@ -260,7 +260,7 @@ def _state_of(backing: Backing, cset: CacheSet | None, ground: HostDevices) -> C
         type="bcache",
         name=backing.device or backing.name,
         kind="bcache",
-        device=f"/dev/bcache/by-uuid/{backing.uuid}" if backing.device else None,
+        device=_path_of(backing, device, ground),
         device_name=device.name if device is not None else backing.device,
         origin=_stable(origin),
         origin_name=backing.name,
@@ -279,6 +279,20 @@ def _state_of(backing: Backing, cset: CacheSet | None, ground: HostDevices) -> C
         settings={key: bcache_settings.parse_value(key, text) for key, text in texts.items()},
         counters=backing.counters,
     )
+
+
+def _path_of(backing: Backing, device: BlockDevice | None, ground: HostDevices) -> str | None:
+    """The name that stays, unless udev has forgotten it: that of bcache-tools 1.0.8 does while the device is running."""
+    if not backing.device:
+        return None
+    lasting = f"/dev/bcache/by-uuid/{backing.uuid}"
+    if device is None:
+        return lasting
+    try:
+        ground.devices.resolve(lasting)
+    except DeviceMissing:
+        return device.path
+    return lasting
 
 
 def judge(backing: Backing, cset: CacheSet | None, caches: t.Sequence[BlockDevice]) -> tuple[str, str]:

@@ -55,7 +55,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fst
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
@@ -87,6 +87,11 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     name = LAYER
     one_at_a_time = True
+
+    @functools.cached_property
+    def _removed(self) -> set[str]:
+        """The mappings that this run has removed, by item."""
+        return set()
 
     # -- read and plan
 
@@ -173,6 +178,12 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             return 0
         values = dict(line.split("=", 1) for line in completed.stdout.splitlines() if "=" in line)
         return int(values["BLOCK_SIZE"]) if values.get("BLOCK_SIZE", "").isdigit() else 512
+
+    def verify(self, state: DmCacheState) -> list[Difference]:
+        """A mapping that was kept because it was in use may be unused by now: the next run removes it, and nothing else is wrong."""
+        found = super().verify(state)
+        kept = {one.item for one in found if one.attribute == "mapping" and one.wanted is None} - self._removed
+        return [one for one in found if one.item not in kept or one.attribute not in ("mapping", "unit")]
 
     # -- apply
 
@@ -338,6 +349,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     @carry_out.register
     def _remove_top(self, _operation: RemoveMapping, step: Step) -> None:
+        self._removed.add(step.item)
         self._dmsetup(step, "remove", "--retry", step.item)
 
     # -- commands and what they left behind

@@ -168,6 +168,25 @@ def test_a_cache_that_was_taken_down_by_others_is_started_although_systemd_takes
     assert not run(host, **fields).changed
 
 
+def test_a_mapping_that_is_unused_by_the_time_it_is_read_back_is_removed_by_the_next_run(tmp_path, monkeypatch):
+    host = made(tmp_path)
+    read, reads = DmCacheLayer.read, []
+
+    def read_later(self):
+        reads.append(1)
+        if len(reads) > 1:
+            host.mounted.clear()
+        return read(self)
+
+    monkeypatch.setattr(DmCacheLayer, "read", read_later)
+    assert run(host, state="absent").changed
+    assert "images" in host.mapped
+    assert run(host, state="absent").changed
+    assert "images" not in host.mapped
+    assert not unit(host)
+    assert not run(host, state="absent").changed
+
+
 def test_passthrough_is_entered_clean(tmp_path):
     host = made(tmp_path)
     host.work()

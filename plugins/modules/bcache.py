@@ -217,7 +217,9 @@ caches:
   elements: dict
   contains:
     device:
-      description: The path to mount, V(/dev/bcache/by-uuid/UUID). V(null) if the device is not running.
+      description:
+        - The path to mount, V(/dev/bcache/by-uuid/UUID), or the name of the kernel as long as udev does not show this path.
+        - V(null) if the device is not running.
       type: str
       returned: always
       sample: /dev/bcache/by-uuid/b608ddc5-a95d-4405-9906-04c5cb56b7ef

@@ -214,7 +214,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             if not was_running:
                 raise
             # bcache-tools 1.0.8 knows the name only from the event with which a device starts to run, and loses it at the next one.
-            self.warn(f"{step.item}: udev shows {origin} as /dev/bcache/by-uuid/{uuid} only from the next boot on; until then its name is that of the kernel.")
+            self.warn(f"{step.item}: udev does not show {origin} as /dev/bcache/by-uuid/{uuid}: until it does, as after a reboot, use the name of the kernel.")
 
     @carry_out.register
     def _detach(self, operation: Detach, step: Step) -> None:

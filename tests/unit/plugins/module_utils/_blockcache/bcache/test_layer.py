@@ -263,7 +263,7 @@ def test_a_name_that_udev_has_forgotten_is_a_warning_for_a_device_that_was_runni
     host.shows_names = False
     outcome = run(host, {**ITEM, "bucket_size": "256K"})
     (warning,) = [text for text in outcome.warnings if "by-uuid" in text]
-    assert "only from the next boot on; until then its name is that of the kernel." in warning
+    assert "until it does, as after a reboot, use the name of the kernel." in warning
     (cache,) = facts(host, ITEM)["caches"]
     assert cache["device"] == f"/dev/{cache['device_name']}"
     assert host.contents["sda"].state == "clean"

@@ -126,6 +126,21 @@ options:
       - Without effect in check mode.
     type: bool
     default: false
+  benchmark:
+    description:
+      - A measurement to start in the same call, with the options of M(cachefleet.storage.fio_runner) for C(state=started). It starts once all
+        layers are as specified, so that a sweep contacts a host once for each variant and not several times.
+      - It is not started in check mode, if RV(pending) or RV(waiting) contain anything, if RV(not_running) contains a cache, or if
+        M(cachefleet.storage.fio_runner) would refuse it. RV(benchmark) then contains the reason, and the layers are configured all the same.
+      - Options that M(cachefleet.storage.fio_runner) does not accept are an error before anything is changed.
+    type: dict
+    version_added: 1.0.0
+  settle:
+    description:
+      - Seconds to wait before O(benchmark) is started, if any layer was changed.
+    type: float
+    default: 0
+    version_added: 1.0.0
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -227,6 +242,21 @@ undetermined:
   description: The reason for each layer whose steps check mode cannot predict, because they depend on those of layers before it.
   type: dict
   returned: success
+not_running:
+  description:
+    - The caches that are configured as described and are not running, each with the reason, a sentence. None of their settings takes effect.
+  type: list
+  elements: str
+  returned: success, or failure because of a missing tool
+  version_added: 1.0.0
+benchmark:
+  description:
+    - C(started) is whether the measurement of O(benchmark) is running. If it is, the other keys are the return values of
+      M(cachefleet.storage.fio_runner). If it is not, C(reason) is the reason, a sentence.
+  type: dict
+  returned: success with O(benchmark)
+  sample: {started: true, attached: false, fio_version: fio-3.33}
+  version_added: 1.0.0
 layers:
   description:
     - The return values of each layer, by the name of its module, except V(actions), V(changed) and V(diff).
@@ -243,38 +273,12 @@ if __name__ == "__main__":
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import run_host
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
-
-
-def _tools(kernel_module):
-    return {
-        "type": "dict",
-        "options": {"tool_dirs": {"type": "list", "elements": "path", "default": []}, "kernel_module": {"type": "str", "default": kernel_module}},
-    }
-
-
-def argument_spec():
-    """The options; entries are checked with the options of the module of their layer, which is imported only if there are entries."""
-    entries = {"type": "list", "elements": "dict", "default": []}
-    return {
-        "drives": entries,
-        "controllers": entries,
-        "caches": entries,
-        "flashcache": _tools("flashcache"),
-        "enhanceio": _tools("enhanceio"),
-        "protected_drives": {"type": "list", "elements": "str", "default": []},
-        "queues": entries,
-        "queue_module_options": entries,
-        "queues_exclusive": {"type": "bool", "default": False},
-        "network": {"type": "dict"},
-        "layers": {"type": "list", "elements": "str", "choices": list(GROUPS), "default": []},
-        "allow_pending": {"type": "bool", "default": True},
-        "verify": {"type": "bool", "default": False},
-    }
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import MEASUREMENT, argument_spec
 
 
 def main():
-    run_host(AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True))
+    module = AnsibleModule(argument_spec={**argument_spec(), **MEASUREMENT}, supports_check_mode=True)
+    run_host(module, module.params)
 
 
 if __name__ == "__main__":

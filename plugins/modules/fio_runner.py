@@ -267,55 +267,20 @@ if __name__ == "__main__":
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
-
-STEP = {
-    "number": {"type": "int"},
-    "kind": {"type": "str", "choices": ["cells", "search", "rounds"], "default": "cells"},
-    "barrier": {"type": "bool", "default": False},
-    "offset": {"type": "float"},
-    "pause": {"type": "dict"},
-    "cells": {"type": "list", "elements": "dict"},
-    "cell": {"type": "dict"},
-    "search": {"type": "dict"},
-    "rounds": {"type": "dict"},
-    "done": {"type": "dict"},
-}
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.request import RUNNER_OPTIONS, RequestedRun
 
 
 def main() -> None:
-    arguments = {
-        "state": {"type": "str", "choices": ["started", "stopped", "packed"], "default": "started"},
-        **MEASUREMENT_OPTIONS,
-        "host": {"type": "str"},
-        "steps": {"type": "list", "elements": "dict", "options": STEP},
-        "series": {"type": "bool", "default": True},
-        "sample_interval": {"type": "float", "default": 5},
-        "replace": {"type": "bool", "default": False},
-        "barrier_timeout": {"type": "float", "default": 900},
-        **PROTECTED_DRIVES_OPTION,
-    }
+    arguments = {"state": {"type": "str", "choices": ["started", "stopped", "packed"], "default": "started"}, **RUNNER_OPTIONS}
     module = AnsibleModule(argument_spec=arguments, required_if=[("state", "started", ("host", "steps"))], supports_check_mode=True)
     options = module.params
     try:
-        spool = control.spool_of(options["spool"], options["campaign"])
         if options["state"] == "started":
-            runner = Runner()
-            result = control.start(
-                read_order(options),
-                spool,
-                MeasuredHost(runner, lambda devices: read_stack(runner, protected=options["protected_drives"], devices=devices)),
-                check_mode=module.check_mode,
-            )
+            result = RequestedRun(options).start(check_mode=module.check_mode)
         else:
             act = control.stop if options["state"] == "stopped" else control.pack
-            result = act(spool, check_mode=module.check_mode)
+            result = act(control.spool_of(options["spool"], options["campaign"]), check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.to_dict())
     module.exit_json(**result)

@@ -62,8 +62,15 @@ class HostOutcome:
             "done": self.done,
             "left_out": {layer: error.message for layer, error in self.left_out.items()},
             "undetermined": self.undetermined,
+            "not_running": self.not_running,
             "layers": self.facts,
         }
+
+    @property
+    def not_running(self) -> list[str]:
+        """The problem of each cache that is not running: it is accepted as long as nothing of it must change, and none of its settings is read back."""
+        caches = [cache for facts in self.facts.values() for cache in facts.get("caches") or ()]
+        return [f"{cache['problem']}" for cache in caches if cache.get("state", "ok") != "ok"]
 
     def warn(self, texts: t.Iterable[str]) -> None:
         """Keep warnings, each once."""
@@ -275,13 +282,17 @@ class HostConvergence:
         return {**self.outcome.to_dict(), "not_done": not_done}
 
 
-def run_host(module: AnsibleModule) -> t.NoReturn:
-    """The body of the module: converge all layers of the host and exit with the result."""
+def run_host(module: AnsibleModule, params: t.Mapping[str, t.Any], follow: t.Callable[[HostOutcome], dict[str, t.Any]] = lambda _outcome: {}) -> t.NoReturn:
+    """The body of the module: converge all layers of the host and exit with the result.
+
+    :param params: the options, see :func:`request.argument_spec`.
+    :param follow: what is done once all layers are as specified; its result is part of that of the module.
+    """
     convergence: HostConvergence | None = None
     try:
-        request = read_request(module.params)
+        request = read_request(params)
         host = Host(_runner_for(request), log=module.log)
-        options = {"groups": module.params["layers"] or GROUPS, **{name: module.params[name] for name in ("allow_pending", "verify")}}
+        options = {"groups": params["layers"] or GROUPS, **{name: params[name] for name in ("allow_pending", "verify")}}
         convergence = HostConvergence(host, request, check_mode=module.check_mode, **options)
         outcome = convergence.run()
     except StorageError as error:
@@ -290,7 +301,7 @@ def run_host(module: AnsibleModule) -> t.NoReturn:
         module.fail_json(**error.to_dict())
     for warning in outcome.warnings:
         module.warn(warning)
-    module.exit_json(**outcome.to_dict())
+    module.exit_json(**outcome.to_dict(), **follow(outcome))
 
 
 def _runner_for(request: HostRequest) -> HostRunner:

@@ -24,6 +24,8 @@ Params = t.Mapping[str, t.Any]
 
 #: What a call can be limited to: the names of the roles.
 GROUPS = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "block_queue")
+#: What a module accepts as the measurement that it starts once all layers are as specified.
+MEASUREMENT = {"benchmark": {"type": "dict"}, "settle": {"type": "float", "default": 0}}
 #: Parameters of the network that leave nothing to do if all of them are empty.
 _NETWORK = ("links", "aoe_initiator", "aoe_targets")
 
@@ -73,6 +75,33 @@ class HostRequest:
         """Every cache with its type."""
         for kind, lists in self.caches.items():
             yield from ((kind, item) for item in (*lists.removed, *lists.rest))
+
+
+def argument_spec() -> dict[str, t.Any]:
+    """The options of ``cache_layers``; entries are checked with those of the module of their layer, which is imported only if there are entries."""
+    entries = {"type": "list", "elements": "dict", "default": []}
+    return {
+        "drives": entries,
+        "controllers": entries,
+        "caches": entries,
+        "flashcache": _tool_options("flashcache"),
+        "enhanceio": _tool_options("enhanceio"),
+        "protected_drives": {"type": "list", "elements": "str", "default": []},
+        "queues": entries,
+        "queue_module_options": entries,
+        "queues_exclusive": {"type": "bool", "default": False},
+        "network": {"type": "dict"},
+        "layers": {"type": "list", "elements": "str", "choices": list(GROUPS), "default": []},
+        "allow_pending": {"type": "bool", "default": True},
+        "verify": {"type": "bool", "default": False},
+    }
+
+
+def _tool_options(kernel_module: str) -> dict[str, t.Any]:
+    return {
+        "type": "dict",
+        "options": {"tool_dirs": {"type": "list", "elements": "path", "default": []}, "kernel_module": {"type": "str", "default": kernel_module}},
+    }
 
 
 def read_request(params: Params) -> HostRequest:

@@ -79,7 +79,10 @@ def test_packed_and_stopped_without_runner_change_nothing(tmp_path):
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")
-def test_real_fio_continues_after_ansible_disconnects(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    "task", [lambda order: {"cachefleet.storage.fio_runner": order}, lambda order: {"cachefleet.storage.cache_layers": {"benchmark": order}}]
+)
+def test_real_fio_continues_after_ansible_disconnects(tmp_path, monkeypatch, task):
     """Through Ansible: what it sent to the host is gone when the second cell begins."""
     monkeypatch.setenv("ANSIBLE_LOCAL_TEMP", str(tmp_path / "local"))
     monkeypatch.setenv("ANSIBLE_REMOTE_TEMP", str(tmp_path / "remote"))
@@ -93,7 +96,7 @@ def test_real_fio_continues_after_ansible_disconnects(tmp_path, monkeypatch):
             "gather_facts": False,
             "connection": "local",
             "vars": {"ansible_python_interpreter": sys.executable},
-            "tasks": [{"cachefleet.storage.fio_runner": {**arguments(tmp_path), "steps": steps}}],
+            "tasks": [task({**arguments(tmp_path), "steps": steps})],
         }
     ]
     (tmp_path / "play.yml").write_text(yaml.safe_dump(play))

@@ -1,0 +1,35 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Configure the cache layers of a host, and start a measurement if there is one."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible.plugins.action import ActionBase
+from ansible.utils.vars import merge_hash
+
+
+class ActionModule(ActionBase):
+    """See the documentation of ``cachefleet.storage.cache_layers``. Only hosts that measure receive the code of the runner."""
+
+    _supports_check_mode = True
+    _supports_async = True
+
+    def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
+        result = super().run(tmp, task_vars)
+        layers = dict(self._task.args)
+        name, arguments = "cache_layers", layers
+        if layers.get("benchmark"):
+            measurement = {option: layers.pop(option) for option in ("benchmark", "settle") if option in layers}
+            name, arguments = "sweep_step", {"layers": layers, **measurement}
+        wrap_async = self._task.async_val and not self._connection.has_native_async
+        found = self._execute_module(module_name=f"cachefleet.storage.{name}", module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
+        if not wrap_async:
+            self._remove_tmp_path(self._connection._shell.tmpdir)
+        return merge_hash(result, found)

@@ -1,0 +1,67 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A run of the runner as modules are asked for it: their options, checked before anything is done."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
+
+_STEP: t.Mapping[str, t.Any] = {
+    "number": {"type": "int"},
+    "kind": {"type": "str", "choices": ["cells", "search", "rounds"], "default": "cells"},
+    "barrier": {"type": "bool", "default": False},
+    "offset": {"type": "float"},
+    "pause": {"type": "dict"},
+    "cells": {"type": "list", "elements": "dict"},
+    "cell": {"type": "dict"},
+    "search": {"type": "dict"},
+    "rounds": {"type": "dict"},
+    "done": {"type": "dict"},
+}
+
+#: The options that describe a run, as the argument specification of a module. ``host`` and ``steps`` are required to start one.
+RUNNER_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
+    **MEASUREMENT_OPTIONS,
+    "host": {"type": "str"},
+    "steps": {"type": "list", "elements": "dict", "options": _STEP},
+    "series": {"type": "bool", "default": True},
+    "sample_interval": {"type": "float", "default": 5},
+    "replace": {"type": "bool", "default": False},
+    "barrier_timeout": {"type": "float", "default": 900},
+    **PROTECTED_DRIVES_OPTION,
+}
+
+
+class RequestedRun:
+    """A run that can be started on this host.
+
+    :param options: values of :data:`RUNNER_OPTIONS`.
+    :raises BadInput: naming the step and the cell and what is wrong.
+    """
+
+    def __init__(self, options: t.Mapping[str, t.Any]) -> None:
+        self._protected = options["protected_drives"]
+        self._spool = control.spool_of(options["spool"], options["campaign"])
+        self._order = read_order(options)
+
+    def start(self, *, check_mode: bool) -> dict[str, t.Any]:
+        """Start the runner, unless it is running already; the result of the module ``fio_runner``.
+
+        :raises StorageError: if anything is refused, or if something else is being measured; nothing was started then.
+        """
+        runner = Runner()
+        host = MeasuredHost(runner, lambda devices: read_stack(runner, protected=self._protected, devices=devices))
+        return control.start(self._order, self._spool, host, check_mode=check_mode)

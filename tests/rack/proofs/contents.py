@@ -82,14 +82,32 @@ def left_by_fio(proof: Proof, undo: contextlib.ExitStack) -> None:
     proof.expect_true("device that was changed since is refused", outcome.refused, outcome.text)
 
 
+def _name_and_value(name: str, value: int | str) -> bytes:
+    """One element of a list of ZFS in XDR (RFC 4506): the lengths of the element as it is and in memory, the name, the type, one value."""
+    content = struct.pack(">III", 9, 1, len(value)) + _padded(value) if isinstance(value, str) else struct.pack(">IIQ", 8, 1, value)
+    body = struct.pack(">I", len(name)) + _padded(name) + content
+    return struct.pack(">II", len(body) + 8, len(body) + 4) + body
+
+
+def _padded(text: str) -> bytes:
+    return text.encode() + bytes(-len(text) % 4)
+
+
+_ZFS_VALUES = {"version": 5000, "name": "guard", "state": 0, "txg": 42, "pool_guid": 4711, "top_guid": 4712, "guid": 4712}
+_ZFS_LABEL = bytes((1, 1, 0, 0)) + struct.pack(">II", 0, 1) + b"".join(_name_and_value(*one) for one in _ZFS_VALUES.items()) + bytes(8)
+
+
 def foreign_signatures(proof: Proof, undo: contextlib.ExitStack) -> None:
     ceph = proof.loop(undo)
     # src/os/bluestore/bluestore_types.h of Ceph: a text of 23 bytes and the UUID in words.
     filled(ceph, 0, b"bluestore block device\n01234567-89ab-cdef-0123-456789abcdef\n")
     proof.expect("label of Ceph BlueStore", ceph, "data")
-    pool = proof.loop(undo)
-    # On-disk format of ZFS: labels of 256 KiB, in their second half uberblocks of 1 KiB each; libblkid wants four of them.
+    # The least that a device of a pool has, which libblkid knows.
+    pool = proof.loop(undo, 64)
+    # On-disk format of ZFS: labels of 256 KiB, with a list of names and values from 16 KiB on, and in their second half uberblocks of 1 KiB each.
+    # libblkid before 2.41 wants four uberblocks, and since then the list.
     for label in range(2):
+        filled(pool, label * 262144 + 16384, _ZFS_LABEL)
         for number in range(8):
             filled(pool, label * 262144 + 131072 + number * 1024, struct.pack("<QQQ", 0x00BAB10C, 5000, 42 + number))
     proof.expect("label of ZFS", pool, "data", "zfs_member")

@@ -53,8 +53,12 @@ demo-down: venv ## remove the machines of the demonstration
 ## -- tests
 
 .PHONY: test-fast
-test-fast: packages venv ## everything that needs no machines
-	@scripts/test-steps lint unit report-test sanity tarball
+test-fast: packages venv ## lint, and the unit tests that the changes since their last run reach; the first run takes a quarter of an hour
+	@scripts/test-steps unit-fast+lint
+
+.PHONY: test-no-machines
+test-no-machines: packages venv ## everything that needs no machines
+	@scripts/test-steps unit+lint report-test sanity tarball
 
 .PHONY: test
 test: packages venv ## everything that CI runs
@@ -89,6 +93,10 @@ lint: venv ## ruff, yamllint, ansible-lint, licences, changelog, documentation, 
 unit: venv ## unit tests, with every ansible-core and the oldest Python of targets, as far as there are interpreters
 	@scripts/for-each-core scripts/unit-tests
 	@scripts/target-python-tests $(VENV)
+
+.PHONY: unit-fast
+unit-fast: venv ## unit tests that the changes since their last run reach
+	@scripts/changed-unit-tests $(VENV)
 
 .PHONY: report-test
 report-test: packages venv ## the report of a campaign in a real Chromium

@@ -31,12 +31,21 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import continuation, progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep, refilled
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
+    Found,
+    HostSweep,
+    devices_of,
+    draining,
+    host_sweep,
+    initiator,
+    refilled,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order, within
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
     CACHES,
     LAYER_VARIABLES,
+    LINKS,
     QUEUES,
     TARGETS,
     Variant,
@@ -64,7 +73,10 @@ SET_BY_SWEEP = (
     "fio_benchmark_replace",
     "fio_benchmark_state",
     "fio_benchmark_variant",
+    "storage_network_aoe_devices",
     "storage_network_aoe_interfaces",
+    "storage_network_aoe_options",
+    "storage_network_aoe_receive_buffer",
     "storage_network_aoe_targets",
     "storage_network_links",
     "storage_network_prove",
@@ -103,7 +115,7 @@ class ActionModule(ActionBase):
         _require_numbers(options)
         if any(TARGETS in variant.variables for variant in variants):
             self._require_precedence([TARGETS])
-        return {"devices": devices_of(variants, self._inventory(variables))}
+        return {"devices": devices_of(variants, self._inventory(variables)), "network": any(LINKS in variant.variables for variant in variants)}
 
     def _open(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
         found = options["found"]
@@ -164,6 +176,7 @@ class ActionModule(ActionBase):
                 "description": journal.get("description") or found.get("description") or {},
                 "restore": planned.restore,
             },
+            "initiator": initiator(description.contents()),
             "budget_seconds": None if budget is None else budget - spent,
             "text": text.plan_text(host, [*done, *due], left_out, planned.refused, known, design),
             "refused": dict(planned.refused),
@@ -253,14 +266,18 @@ class ActionModule(ActionBase):
         if found.get("journal"):
             # It becomes part of a path on the controller.
             component(found["journal"].get("campaign"), "campaign")
-            return {"journal": found["journal"]}
+            contents = read_description(host, found["journal"].get("description") or {}).contents()
+            return {"journal": found["journal"], "initiator": initiator(contents)}
         campaign = Path(options["path"]) if options["path"] else None
         state = states.load(campaign, host) if campaign and campaign.is_dir() else None
         if state is None or state.restored:
-            return {"journal": {}}
+            return {"journal": {}, "initiator": {}}
         states.require_same_host(state, str(found.get("machine_id") or ""), campaign)
         description = {"variables": [{"name": name, "entries": [], "value": value, "notes": []} for name, value in state.found.items()]}
-        return {"journal": {"campaign": campaign.name, "host": host, "created": state.created, "description": description, "restore": state.restore}}
+        return {
+            "journal": {"campaign": campaign.name, "host": host, "created": state.created, "description": description, "restore": state.restore},
+            "initiator": initiator(state.found),
+        }
 
     def _finish(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         campaign = Path(options["path"])

@@ -167,6 +167,14 @@ devices:
   type: list
   elements: str
   returned: with O(operation=devices)
+network:
+  description: Whether a variant names interfaces of the storage network.
+  type: bool
+  returned: with O(operation=devices)
+initiator:
+  description: The C(interfaces) and C(options) of the AoE initiator as it was found; empty without one.
+  type: dict
+  returned: with O(operation=open) and O(operation=recall)
 steps:
   description: The steps that are due, in their order, each with C(variant), C(repeat), C(key), C(state), C(seconds) and C(written).
   type: list

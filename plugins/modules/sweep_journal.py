@@ -45,6 +45,10 @@ options:
     type: list
     elements: str
     default: []
+  network:
+    description: Whether the storage network is described, with O(state=described).
+    type: bool
+    default: false
   folder:
     description: The folder of the journal on the host.
     type: path
@@ -112,6 +116,7 @@ def main() -> None:
             "campaign": {"type": "str", "default": ""},
             "journal": {"type": "dict", "default": {}},
             "devices": {"type": "list", "elements": "str", "default": []},
+            "network": {"type": "bool", "default": False},
             "folder": {"type": "path", "default": "/var/lib/cachefleet/sweep"},
             "spool": {"type": "path", "default": "/var/lib/cachefleet/spool"},
         },
@@ -132,7 +137,7 @@ def _carry_out(options, check_mode):
         return {"changed": sweep_journal.remove(folder, options["campaign"], check_mode=check_mode)}
     if options["state"] == "read":
         return {"changed": False, **sweep_journal.recall(folder, options["campaign"])}
-    found = sweep_journal.survey(Runner(), folder, options["devices"], spool=options["spool"], campaign=options["campaign"])
+    found = sweep_journal.survey(Runner(), folder, options["devices"], **{name: options[name] for name in ("network", "spool", "campaign")})
     return {"changed": False, **found}
 
 

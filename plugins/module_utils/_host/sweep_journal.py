@@ -23,8 +23,8 @@ if t.TYPE_CHECKING:
 
 SCHEMA = 1
 FOLDER = "/var/lib/cachefleet/sweep"
-#: What a sweep can change; of the network and of targets nothing.
-LAYERS = ("drive_write_cache", "raid_cache", "block_cache", "block_queue")
+#: What a sweep can change, and what it can change besides if a variant names it; of targets nothing.
+LAYERS, NETWORK = ("drive_write_cache", "raid_cache", "block_cache", "block_queue"), ("storage_network",)
 _KEYS = ("campaign", "host", "created", "description", "restore")
 
 
@@ -98,10 +98,11 @@ def recall(folder: str, campaign: str, root: Path = Path("/")) -> dict[str, t.An
     return {"journal": journal or {}, "machine_id": machine_id(root)}
 
 
-def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, spool: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
+def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, network: bool, spool: str, campaign: str, root: Path = Path("/")) -> dict[str, t.Any]:
     """The journal, or what it would say: the state of the host as variables.
 
     :param devices: paths to resolve.
+    :param network: whether the storage network is described, too.
     :raises StorageError: if a journal cannot be used, or if something else is measured on the host.
     """
     found: dict[str, t.Any] = {**recall(folder, campaign, root), "description": {}}
@@ -111,7 +112,7 @@ def survey(runner: Runner, folder: str, devices: t.Sequence[str], *, spool: str,
         from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import describe
 
         control.require_idle(control.spool_of(spool, campaign or "sweep"))
-        found["description"] = describe(runner, root, layers=LAYERS, every=True).to_dict()
+        found["description"] = describe(runner, root, layers=(*LAYERS, *(NETWORK if network else ())), every=True).to_dict()
     paths = [*devices, *_paths_in(found["journal"].get("description") or found["description"])]
     return {**found, "paths": {path: os.path.realpath(root / path.lstrip("/")) for path in paths if (root / path.lstrip("/")).exists()}}
 

@@ -18,7 +18,7 @@ import sys
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import argument_spec
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import MEASUREMENT, argument_spec
 
 TOP = pathlib.Path(__file__).resolve().parents[3]
 SITE = TOP / "playbooks/site.yml"
@@ -76,13 +76,13 @@ def test_every_variable_that_has_a_default_is_evaluated_without_it_first():
     """``default()`` takes a variable with an undefined one in its template as not set."""
     variables = yaml.safe_load((ROLE / "vars/main.yml").read_text())
     used = (ROLE / "tasks/call.yml").read_text() + json.dumps(variables["__cache_layers_network"]) + variables["__cache_layers_is_target"]
-    found = set(re.findall(r"(\w+) \| default\(", used)) - {"__cache_layers_is_last", "__cache_layers_verifies"}
+    found = set(re.findall(r"(\w+) \| default\(", used)) - {f"__cache_layers_{name}" for name in ("is_last", "verifies", "benchmark", "settle")}
     assert found == {*variables["__cache_layers_lists"], *variables["__cache_layers_options"]}
 
 
 def test_every_option_of_the_module_is_set():
     (call,) = tasks_of("call")
-    assert set(call["cachefleet.storage.cache_layers"]) == set(argument_spec())
+    assert set(call["cachefleet.storage.cache_layers"]) == {*argument_spec(), *MEASUREMENT}
 
 
 def test_the_plan_is_the_same_call_in_check_mode_and_nothing_else():

@@ -6,8 +6,8 @@
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What the variants of a sweep mean on one host: each is joined with what was found there, item by item. Pure.
 
-Only items that a variant names are configured. Every variant sets all of them, so that nothing is left of the variant before it: drives, queues
-and controllers have what was found where a variant says nothing, and a cache that a variant lacks is absent. What could not be restored is refused.
+Only items that a variant names are configured. Every variant sets all of them, so that nothing is left of the variant before it: drives, queues,
+controllers and links have what was found where a variant says nothing, and a cache that a variant lacks is absent. What could not be restored is refused.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import PROFILES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.controllers import Controllers, require_described
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import CACHES, CONTROLLERS, DRIVES, QUEUES, Variant
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import CACHES, CONTROLLERS, DRIVES, LINKS, QUEUES, Variant
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
 
 Values = t.Mapping[str, t.Any]
 Entries = t.Sequence[Values]
 
 _WRITEBACK = "writeback"
+_AOE = "storage_network_aoe"
+_SERVED = f"{_AOE}_targets"
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,7 @@ def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values, e
             (CONTROLLERS, lambda: Controllers(found.contents.get(CONTROLLERS) or [], found.controllers)),
             (CACHES, lambda: _Caches(found, [*(inventory.get(CACHES) or []), *_defined(variants)])),
             (QUEUES, lambda: _Devices(QUEUES, found)),
+            (LINKS, lambda: _Links(found)),
         )
         if name in before or any(name in variant.variables for variant in variants)
         for kind in (kind(),)
@@ -185,6 +188,49 @@ class _Devices:
         before = self.described.get(self.found.device(entry["device"]), {})
         options = {key: value for key, value in profile.items() if key in before}
         return {**options, **{key: value for key, value in entry.items() if key not in ("device", "profile")}}
+
+
+class _Links:
+    """Interfaces of which a variant lowers the MTU. The other hosts of the network stay as they are, and accept smaller frames as well."""
+
+    name = LINKS
+
+    def __init__(self, found: Found) -> None:
+        self.described = {str(entry.get("interface")): dict(entry) for entry in found.contents.get(LINKS) or []}
+        self.serves = bool(found.contents.get(_SERVED))
+        self.touched: dict[str, None] = {}
+
+    def touch(self, entries: Entries) -> None:
+        """:raises StorageError: for an MTU that other hosts would have to follow, and for an interface that could not be restored."""
+        for entry in entries:
+            interface = str(entry["interface"])
+            before = self.described.get(interface)
+            if before is None:
+                raise Refused(f"The MTU of {interface} could not be described, so it could not be restored.", item=interface)
+            if self.serves:
+                raise Refused(f"This host serves AoE targets: vary the MTU of its initiators, not that of {interface}.", item=interface)
+            if int(entry["mtu"]) > int(before["mtu"]):
+                raise Refused(
+                    f"The MTU of {interface} is {before['mtu']}, and a variant can only lower it, because the other hosts of the network are not changed: "
+                    f"set {entry['mtu']} on all hosts of the network first.",
+                    item=interface,
+                )
+        self.touched.update(dict.fromkeys(str(entry["interface"]) for entry in entries))
+
+    def wanted(self, entries: Entries) -> list[dict[str, t.Any]]:
+        given = {str(entry["interface"]): int(entry["mtu"]) for entry in entries}
+        return [self._with(interface, given.get(interface)) for interface in self.touched]
+
+    def _with(self, interface: str, mtu: int | None) -> dict[str, t.Any]:
+        """Boot is left as it is: a host that is rebooted in the sweep is as it was found."""
+        before = self.described[interface]
+        return before if mtu is None else {**before, "mtu": mtu, "persistent": False}
+
+
+def initiator(contents: Values) -> dict[str, t.Any]:
+    """The AoE initiator as it was found, which renegotiates its frames when the MTU of its interfaces is changed; empty without one."""
+    interfaces = contents.get(f"{_AOE}_interfaces")
+    return {"interfaces": interfaces, "options": contents.get(f"{_AOE}_options") or {}} if interfaces else {}
 
 
 class _Caches:

@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import design_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, QUEUES
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, LINKS, QUEUES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import one_line
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import dump
 
@@ -109,12 +109,12 @@ def _files_of(variant: str, place: str, head: t.Sequence[str], hosts: t.Sequence
 
 
 def lasting(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """The variables of a variant for good: settings of drives and queues get a boot rule, as they do by default."""
+    """The variables of a variant for good: settings of drives, queues and links are set at boot too, as they are by default."""
     found = {}
     for name in LAYER_VARIABLES:
         entries = variables.get(name) or []
         if entries:
-            dropped = ("persistent",) if name in (DRIVES, QUEUES) else ()
+            dropped = ("persistent",) if name in (DRIVES, QUEUES, LINKS) else ()
             found[name] = [{key: value for key, value in entry.items() if key not in dropped} for entry in entries]
     return found
 

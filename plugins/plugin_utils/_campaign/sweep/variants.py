@@ -21,8 +21,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 Values = t.Mapping[str, t.Any]
 
 DRIVES, CONTROLLERS, CACHES, QUEUES = "drive_write_cache_drives", "raid_cache_controllers", "block_cache_caches", "block_queue_devices"
+LINKS = "storage_network_links"
 #: The variables of cache layers that a variant may set.
-LAYER_VARIABLES = (DRIVES, CONTROLLERS, CACHES, QUEUES)
+LAYER_VARIABLES = (DRIVES, CONTROLLERS, CACHES, QUEUES, LINKS)
 #: What a variant measures instead of the targets of the host; a list that is replaced as a whole.
 TARGETS = "fio_benchmark_targets"
 VARIABLES = (*LAYER_VARIABLES, TARGETS)
@@ -32,11 +33,12 @@ IDENTITIES: t.Mapping[str, tuple[str, ...]] = {
     CONTROLLERS: ("serial", "id"),
     CACHES: ("name",),
     QUEUES: ("device",),
+    LINKS: ("interface",),
     "volumes": ("wwn", "name", "id"),
     "drives": ("address",),
 }
 #: Options that are read here, whatever their layer makes of them: those that identify an item, and dictionaries that are joined.
-_IDENTIFYING = frozenset({"device", "serial", "id", "name", "wwn", "address", "type", "origin"})
+_IDENTIFYING = frozenset({"device", "serial", "id", "name", "wwn", "address", "type", "origin", "interface", "mtu"})
 _DICTIONARIES: t.Mapping[str, tuple[str, ...]] = {CONTROLLERS: ("maxcache", "drive_cache"), "volumes": ("maxcache",), CACHES: ("settings",)}
 #: More cannot be meant: each is measured several times.
 _MOST = 1000
@@ -182,6 +184,8 @@ def _check_entries(kind: str, entries: t.Sequence[Values], where: str) -> None:
         identity = identity_of(kind, entry)
         if identity is None and kind != CONTROLLERS:
             raise BadInput(f"{where}: an entry has no {' or '.join(IDENTITIES[kind])}.")
+        if kind == LINKS and (set(entry) != {"interface", "mtu"} or not str(entry["mtu"]).isdigit()):
+            raise BadInput(f"{where}: an entry of a variant consists of interface and mtu, a number.", item=str(identity))
         if identity in seen:
             raise BadInput(f"{where}: {identity} is listed twice.", item=str(identity))
         seen.add(identity)

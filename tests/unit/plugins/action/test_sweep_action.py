@@ -343,7 +343,8 @@ def test_a_host_with_the_name_of_a_folder_is_refused(campaign):
     [
         ("block_cache_caches", "devices", "in the inventory"),
         ("drive_write_cache_drives", "recall", "in the inventory"),
-        ("storage_network_links", "open", "leave it out"),
+        ("storage_network_links", "open", "set it in the inventory or in a variant"),
+        ("storage_network_aoe_devices", "open", "leave it out"),
         ("fio_benchmark_variant", "devices", "leave it out"),
         ("fio_benchmark_repeats", "devices", "use sweep_repeats"),
     ],
@@ -645,3 +646,18 @@ def test_a_file_of_knowledge_that_cannot_be_written_does_not_lose_the_recommenda
     assert "0 of 4 steps are done" in measured.printed[-1]
     assert "file/knowledge.json could not be written (File exists), so nothing was added to it." in measured.printed[-1]
     assert "fio_benchmark_results" not in measured.printed[-1]
+
+
+def test_an_mtu_that_is_varied_has_the_network_described_and_its_initiator_passed_on(campaign):
+    links = {"name": "storage_network_links", "entries": [{"values": {"interface": "eth1", "mtu": 9000}, "notes": []}], "value": None, "notes": []}
+    initiator = {"name": "storage_network_aoe_interfaces", "entries": [], "value": ["eth1"], "notes": []}
+    found = {**FOUND, "description": {**DESCRIPTION, "variables": [*DESCRIPTION["variables"], links, initiator]}}
+    axes = {"mtu": {1500: {"storage_network_links": [{"interface": "eth1", "mtu": 1500}]}}}
+
+    assert campaign.run("devices", axes=axes)["network"] is True
+    assert campaign.run("devices", axes=AXES)["network"] is False
+    opened = campaign.open(axes=axes, found=found)
+    assert opened["variables"]["mtu_1500"]["storage_network_links"] == [{"interface": "eth1", "mtu": 1500, "persistent": False}]
+    assert opened["restore"]["storage_network_links"] == [{"interface": "eth1", "mtu": 9000}]
+    for recalled in (campaign.run("recall", found={"journal": opened["journal"]}), campaign.run("recall", found={"journal": {}, "machine_id": "aaaa"})):
+        assert recalled["initiator"] == opened["initiator"] == {"interfaces": ["eth1"], "options": {}}

@@ -97,7 +97,7 @@ def test_a_damaged_journal_is_refused(folder, host, text):
     path.write_text(text)
 
     for act in (
-        lambda: sweep_journal.survey(None, folder, [], spool="", campaign="night", root=host),
+        lambda: sweep_journal.survey(None, folder, [], network=False, spool="", campaign="night", root=host),
         lambda: write(folder, host),
         lambda: sweep_journal.remove(folder, "night", check_mode=False, root=host),
     ):
@@ -121,7 +121,7 @@ def test_paths_of_the_journal_are_resolved_as_those_of_a_description(folder, hos
     entry = {"values": {"device": "/dev/by-id", "write_cache": "enabled"}, "notes": []}
     write(folder, host, description={"variables": [{"name": "drive_write_cache_drives", "entries": [entry]}]})
 
-    found = sweep_journal.survey(None, folder, ["/dev/gone"], spool="", campaign="night", root=host)
+    found = sweep_journal.survey(None, folder, ["/dev/gone"], network=False, spool="", campaign="night", root=host)
     assert found["paths"] == {"/dev/by-id": str(host / "dev/sda")}
     assert found["description"] == {}
 

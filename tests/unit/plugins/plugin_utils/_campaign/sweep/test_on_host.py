@@ -7,7 +7,15 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import Found, HostSweep, devices_of, draining, host_sweep, refilled
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
+    Found,
+    HostSweep,
+    devices_of,
+    draining,
+    host_sweep,
+    initiator,
+    refilled,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import Variant
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Controller
 
@@ -226,3 +234,40 @@ def test_targets_are_filled_again_where_the_ssd_cache_of_a_controller_changed():
     passes = [(name, number) for number in (1, 2) for name in (("off", "reads", "writeback") if number % 2 else ("writeback", "reads", "off"))]
 
     assert [step for step, refills in zip(passes, refilled(planned, passes), strict=True) if refills] == [("reads", 2)]
+
+
+ETH1 = {"interface": "eth1", "mtu": 9000}
+NETWORK = {"storage_network_links": [ETH1, {"interface": "eth0", "mtu": 1500, "persistent": False}], "storage_network_aoe_interfaces": ["eth1"]}
+
+
+def mtu(value, interface="eth1"):
+    return {"storage_network_links": [{"interface": interface, "mtu": value}]}
+
+
+def test_a_variant_lowers_an_mtu_and_leaves_boot_as_it_is():
+    planned = sweep(mtu(4200), {}, mtu("8700"), **NETWORK)
+
+    links = [planned.variables[name]["storage_network_links"] for name in ("v1", "v2", "v3")]
+    assert links == [[{**ETH1, "mtu": 4200, "persistent": False}], [ETH1], [{**ETH1, "mtu": 8700, "persistent": False}]]
+    assert planned.restore == {"storage_network_links": [ETH1]}
+
+
+@pytest.mark.parametrize(
+    ("variant", "contents", "words"),
+    [
+        (mtu(9001), {}, "The MTU of eth1 is 9000, and a variant can only lower it"),
+        (mtu(1500, "eth9"), {}, "The MTU of eth9 could not be described"),
+        (mtu(1500), {"storage_network_aoe_targets": [{"shelf": 7, "slot": 1, "interface": "eth1", "device": ATA}]}, "serves AoE targets"),
+    ],
+)
+def test_an_mtu_that_other_hosts_would_have_to_follow_is_refused(variant, contents, words):
+    planned = sweep(variant, {}, **{**NETWORK, **contents})
+
+    assert words in planned.refused["v1"]
+    assert "v1" not in planned.variables
+
+
+def test_the_initiator_is_passed_as_it_was_found():
+    assert initiator(NETWORK) == {"interfaces": ["eth1"], "options": {}}
+    assert initiator({**NETWORK, "storage_network_aoe_options": {"deadsecs": 60}})["options"] == {"deadsecs": 60}
+    assert initiator({"storage_network_links": [ETH1]}) == {}

@@ -38,7 +38,7 @@ VARIANTS = ("drive_off", "writeback")
 ON_MACHINE = {
     "module": f"until pgrep {MODULE} >/dev/null; do sleep 0.2; done; pkill -KILL {MODULE}; true",
     "runner": "until pgrep -x fio >/dev/null; do sleep 0.2; done; kill -KILL $(cat $(ls -t /var/lib/cachefleet/spool/*/runner.json | head -n 1)"
-    " | sed -n 's/.*\"pid\": \([0-9]*\).*/\1/p'); pkill -KILL -x fio; true",
+    r" | sed -n 's/.*\"pid\": \([0-9]*\).*/\1/p'); pkill -KILL -x fio; true",
     "connection": "pkill -KILL -f 'sshd: root'; true",
 }
 #: The target is a file below it, after a power cut too.

@@ -143,3 +143,18 @@ def test_management_interface_is_unchanged_at_runtime_and_at_boot(host):
     assert host.file("/sys/class/net/eth0/mtu").content_string.strip() == "1500"
     assert not host.file("/etc/systemd/network/00-cachefleet-mtu-eth0.link").exists
     assert not host.file("/var/lib/cachefleet/storage_network/journal.json").exists
+
+
+@pytest.mark.skipif(not os.environ.get("CACHEFLEET_LONG"), reason="part of the long form")
+def test_a_sweep_has_measured_smaller_frames_and_refused_larger_ones(host, name):
+    if name != "node2":
+        pytest.skip("targets are not swept")
+    campaign = Path(os.environ["CACHEFLEET_RESULTS"]) / "mtu"
+    state = json.loads((campaign / "sweep/node2.json").read_text())
+    assert state["restored"] and {key: step["state"] for key, step in state["steps"].items()} == dict.fromkeys(
+        ("baseline/1", "mtu_1500/1", "mtu_4200/1"), "done"
+    )
+    assert "The MTU of eth1 is 8700, and a variant can only lower it" in state["refused"]["mtu_9000"]
+    payloads = {variant: (campaign / f"node2/{variant}/randread-4k/1/stack.json").read_text() for variant in ("baseline", "mtu_1500", "mtu_4200")}
+    assert [f'"payload": {size}' in payloads[variant] for variant, size in (("baseline", 8192), ("mtu_1500", 1024), ("mtu_4200", 4096))] == [True] * 3
+    assert host.file("/sys/class/net/eth1/mtu").content_string.strip() == "8700"

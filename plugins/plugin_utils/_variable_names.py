@@ -45,6 +45,9 @@ _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
 
 _MOST_HOSTS = 3
 
+#: How much alike two names are that differ by a letter too many, too few, or in the wrong place (difflib.SequenceMatcher).
+_SLIP = 0.9
+
 #: The message of Ansible's validator.
 _CONVERSION = re.compile(r"(?:argument|Elements value for option) '(?P<key>\w+)' is of type .*unable to convert to (?P<kind>\w+)", re.DOTALL)
 
@@ -61,7 +64,8 @@ class RoleVariables:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.roles: list[str] = []
         self._options: dict[str, t.Mapping[str, t.Any]] = dict(_OF_SEVERAL_ROLES)
-        self._known: set[str] = set(ELSEWHERE)
+        self._known: set[str] = {*ELSEWHERE, *_OF_SEVERAL_ROLES}
+        self._mistyped: dict[str, bool] = {}
         for path in sorted(roles.glob("*/meta/argument_specs.yml")):
             self.roles.append(path.parent.parent.name)
             for entry in yaml.load(path.read_text(), loader)["argument_specs"].values():
@@ -70,9 +74,16 @@ class RoleVariables:
                     self._options[name] = option
 
     def unknown(self, names: t.Iterable[str]) -> list[str]:
-        """Those that start with the name of a role, and are no variable of it."""
+        """Those that start with the name of a role, and are no variable of it, and those that differ from a variable by a slip of the keyboard."""
         prefixes = tuple(f"{role}_" for role in self.roles)
-        return [name for name in names if name.startswith(prefixes) and name not in self._known]
+        return [name for name in names if name not in self._known and (name.startswith(prefixes) or self._is_mistyped(name))]
+
+    def _is_mistyped(self, name: str) -> bool:
+        """A name of the user's own is longer or shorter, or starts otherwise."""
+        if name not in self._mistyped:
+            alike = [known for known in self._known if abs(len(known) - len(name)) <= 1 and known[0] == name[:1]]
+            self._mistyped[name] = bool(difflib.get_close_matches(name, alike, 1, _SLIP))
+        return self._mistyped[name]
 
     def nearest(self, name: str) -> str | None:
         """The known variable that is most alike."""
@@ -142,7 +153,9 @@ def complaint(found: t.Mapping[str, t.Sequence[str]], variables: RoleVariables) 
     sentences = []
     for name, hosts in sorted(found.items()):
         near = variables.nearest(name)
-        role = next(role for role in sorted(variables.roles, key=len, reverse=True) if name.startswith(f"{role}_"))
-        advice = f"did you mean {near}?" if near else f"rename it if it is a variable of your own, or see the README of the role {role}."
+        advice = f"did you mean {near}?"
+        if not near:
+            role = next(role for role in sorted(variables.roles, key=len, reverse=True) if name.startswith(f"{role}_"))
+            advice = f"rename it if it is a variable of your own, or see the README of the role {role}."
         sentences.append(f"No role has the variable {name}, which is set for {few(hosts)}: {advice}")
     return " ".join(sentences)

@@ -68,6 +68,24 @@ def test_mistyped_variable_fails_with_its_hosts():
     assert result["msg"] == "No role has the variable block_cache_cache, which is set for node1, node2: did you mean block_cache_caches?"
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("drive_write_cahce_drives", "drive_write_cache_drives"),
+        ("blok_cache_caches", "block_cache_caches"),
+        ("storage_protected_drive", "storage_protected_drives"),
+        ("my_block_cache_caches", None),
+        ("_sweep_variants", None),
+        ("drive_write_caches", None),
+        ("ansible_host", None),
+    ],
+)
+def test_slip_in_the_prefix_of_a_variable_is_found_and_names_of_the_user_are_not(name, meant):
+    found = run(["node1"], variables={name: []})
+    assert found == ({"changed": False} if meant is None else {"changed": False, "failed": True, "msg": found["msg"]})
+    assert meant is None or f"did you mean {meant}?" in found["msg"]
+
+
 def test_types_and_keys_are_verified_with_equal_hosts_together():
     result = run(["node1", "node2"], variables={"fio_benchmark_targets": {"file": "/x"}, "block_queue_devices": [{"device": "/dev/x", "schedular": "none"}]})
     assert result["msg"] == (

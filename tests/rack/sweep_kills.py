@@ -37,8 +37,8 @@ VARIANTS = ("drive_off", "writeback")
 #: What kills each kind on the machine; the controller is killed, and the power cut, from here.
 ON_MACHINE = {
     "module": f"until pgrep {MODULE} >/dev/null; do sleep 0.2; done; pkill -KILL {MODULE}; true",
-    "runner": "until pgrep -x fio >/dev/null; do sleep 0.2; done; kill -KILL $(cat $(ls -t /var/lib/cachefleet/spool/*/runner.json | head -n 1)"
-    r" | sed -n 's/.*\"pid\": \([0-9]*\).*/\1/p'); pkill -KILL -x fio; true",
+    "runner": 'until pgrep -x fio >/dev/null && f=$(ls -t /var/lib/cachefleet/spool/*/runner.json 2>/dev/null | head -n 1) && [ -n "$f" ]; do sleep 0.2; done;'
+    r""" kill -KILL $(sed -n 's/.*"pid": \([0-9]*\).*/\1/p' "$f"); pkill -KILL -x fio; true""",
     "connection": "pkill -KILL -f 'sshd: root'; true",
 }
 #: The target is a file below it, after a power cut too.

@@ -132,6 +132,7 @@ options:
         layers are as specified, so that a sweep contacts a host once for each variant and not several times.
       - It is not started in check mode, if RV(pending) or RV(waiting) contain anything, if RV(not_running) contains a cache, or if
         M(cachefleet.storage.fio_runner) would refuse it. RV(benchmark) then contains the reason, and the layers are configured all the same.
+      - The module reports a change only if a layer was changed.
       - Options that M(cachefleet.storage.fio_runner) does not accept are an error before anything is changed.
     type: dict
     version_added: 1.0.0

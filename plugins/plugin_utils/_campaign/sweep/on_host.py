@@ -26,7 +26,7 @@ Entries = t.Sequence[Values]
 
 _WRITEBACK = "writeback"
 _AOE = "storage_network_aoe"
-_SERVED = f"{_AOE}_targets"
+_INITIATOR, _SERVED = f"{_AOE}_interfaces", f"{_AOE}_targets"
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,13 @@ class Found:
     :param contents: the described variables.
     :param controllers: what names the RAID controllers and their volumes.
     :param paths: the device that each path of a variant or of a described entry leads to; a path that is left out leads nowhere.
+    :param indescribable: the variables of which the host has something that could not be described.
     """
 
     contents: Values
     controllers: tuple[Controller, ...] = ()
     paths: t.Mapping[str, str] = field(default_factory=dict)
+    indescribable: t.Collection[str] = ()
 
     def device(self, path: t.Any) -> str:
         """What a path leads to, or the path itself."""
@@ -198,6 +200,7 @@ class _Links:
     def __init__(self, found: Found) -> None:
         self.described = {str(entry.get("interface")): dict(entry) for entry in found.contents.get(LINKS) or []}
         self.serves = bool(found.contents.get(_SERVED))
+        self.negotiates = _INITIATOR not in found.indescribable
         self.touched: dict[str, None] = {}
 
     def touch(self, entries: Entries) -> None:
@@ -209,6 +212,12 @@ class _Links:
                 raise Refused(f"The MTU of {interface} could not be described, so it could not be restored.", item=interface)
             if self.serves:
                 raise Refused(f"This host serves AoE targets: vary the MTU of its initiators, not that of {interface}.", item=interface)
+            if not self.negotiates:
+                raise Refused(
+                    "The AoE initiator of this host could not be described, and would not renegotiate its frames: set storage_network_aoe_interfaces, "
+                    "and run the playbook cachefleet.storage.site.",
+                    item=interface,
+                )
             if int(entry["mtu"]) > int(before["mtu"]):
                 raise Refused(
                     f"The MTU of {interface} is {before['mtu']}, and a variant can only lower it, because the other hosts of the network are not changed: "
@@ -229,7 +238,7 @@ class _Links:
 
 def initiator(contents: Values) -> dict[str, t.Any]:
     """The AoE initiator as it was found, which renegotiates its frames when the MTU of its interfaces is changed; empty without one."""
-    interfaces = contents.get(f"{_AOE}_interfaces")
+    interfaces = contents.get(_INITIATOR)
     return {"interfaces": interfaces, "options": contents.get(f"{_AOE}_options") or {}} if interfaces else {}
 
 

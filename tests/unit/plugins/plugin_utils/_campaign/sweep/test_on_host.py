@@ -267,6 +267,12 @@ def test_an_mtu_that_other_hosts_would_have_to_follow_is_refused(variant, conten
     assert "v1" not in planned.variables
 
 
+def test_an_initiator_that_could_not_be_described_would_not_follow():
+    before = Found(NETWORK, indescribable=["storage_network_aoe_interfaces"])
+    planned = host_sweep([Variant("v1", mtu(1500))], before, {})
+    assert "would not renegotiate its frames: set storage_network_aoe_interfaces" in planned.refused["v1"]
+
+
 def test_the_initiator_is_passed_as_it_was_found():
     assert initiator(NETWORK) == {"interfaces": ["eth1"], "options": {}}
     assert initiator({**NETWORK, "storage_network_aoe_options": {"deadsecs": 60}})["options"] == {"deadsecs": 60}

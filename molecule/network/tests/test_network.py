@@ -80,7 +80,8 @@ def _changed_by_the_role(results, words):
 
 def test_mtu_is_raised_on_targets_first_and_lowered_on_initiators_first():
     assert _changed_by_the_role(_runs(False)[0], "Raise the MTU of eth1") == ["node1", "node2"]
-    assert _changed_by_the_role(_runs(False, "side_effect")[-1], "Lower the MTU of eth1") == ["node2", "node1"]
+    # The sweep of the long form then lowers it on node2 alone.
+    assert _changed_by_the_role(_runs(False, "side_effect")[-1], "Lower the MTU of eth1")[:2] == ["node2", "node1"]
 
 
 def test_interface_has_the_mtu_at_runtime(host):

@@ -7,10 +7,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-
 import pytest
 import yaml
 
@@ -93,22 +89,6 @@ def test_a_cache_that_is_not_running_is_in_the_result(tmp_path, monkeypatch):
     assert outcome.to_dict()["not_running"] == []
     outcome.facts["lvm_cache"]["caches"].append(BROKEN)
     assert outcome.to_dict()["not_running"] == ["The SSD of vg/data is missing."]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ({"layers": {"drives": [{"device": HDD, "write_cash": "on"}]}}, "write_cash"),
-        ({"layers": {"drive": []}}, "drive"),
-        ({"benchmark": {**ORDER, "steps": [{"cells": []}]}}, "must have cells"),
-    ],
-)
-def test_the_module_refuses_with_one_sentence(arguments, words):
-    text = json.dumps({"ANSIBLE_MODULE_ARGS": {"layers": {}, "benchmark": ORDER, **arguments}})
-    command = [sys.executable, "-m", "ansible_collections.cachefleet.storage.plugins.modules.sweep_step"]
-    completed = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-    result = json.loads(completed.stdout)
-    assert result["failed"] and words in result["msg"] and not result.get("changed")
 
 
 def test_a_sweep_starts_the_same_measurement_as_the_role_of_the_benchmark(pytestconfig):

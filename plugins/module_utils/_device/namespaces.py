@@ -7,7 +7,8 @@
 
 Sources: NVM Express base specification, Identify Controller (``oacs`` bit 3: namespace management; ``tnvmcap``, ``unvmcap`` in
 bytes; ``cmic`` bit 1: several controllers) and Identify Namespace (``nsze`` in logical blocks of the format ``flbas``; ``dlfeat``
-bits 0 to 2: what a deallocated block reads as); nvme-cli(1). nvme-cli prints large numbers as text since 2.0.
+bits 0 to 2: what a deallocated block reads as); nvme-cli(1). nvme-cli prints large numbers as text since 2.0, and
+lists namespaces as JSON since then only: 1.12 of Debian 11 prints ``[   0]:0x1``.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -20,7 +21,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
@@ -30,6 +31,7 @@ if t.TYPE_CHECKING:
 _MANAGEMENT = 1 << 3
 _SEVERAL_CONTROLLERS = 1 << 1
 _CONTROLLER = re.compile(r"^nvme\d+$")
+_LISTED = re.compile(r"^\[ *\d+\]:(0x[0-9a-f]+)$", re.MULTILINE)
 
 
 @frozen
@@ -105,8 +107,8 @@ def read_controller(runner: Runner, path: str) -> Controller:
     :raises NotUnderstood: if it printed something else.
     """
     found = identify(runner, path)
-    attached = _numbers(read_json(runner, ["nvme", "list-ns", path, "--output-format=json"], path))
-    allocated = _numbers(read_json(runner, ["nvme", "list-ns", path, "--all", "--output-format=json"], path))
+    attached = _list(runner, path)
+    allocated = _list(runner, path, "--all")
     namespaces = tuple(_read_namespace(runner, path, number, number in attached) for number in allocated)
     return Controller(
         path=path,
@@ -167,6 +169,16 @@ def read_json(runner: Runner, argv: list[str], path: str) -> dict[str, t.Any]:
     if not isinstance(found, dict):
         raise NotUnderstood(f"{path}: nvme {argv[1]} printed no JSON.", item=path)
     return found
+
+
+def _list(runner: Runner, path: str, *option: str) -> list[int]:
+    argv = ["nvme", "list-ns", path, *option]
+    try:
+        return _numbers(read_json(runner, [*argv, "--output-format=json"], path))
+    except CommandFailed as error:
+        if "unrecognized option" not in str(error.facts.get("stderr")):
+            raise
+    return [int(number, 16) for number in _LISTED.findall(runner.run(argv, item=path).stdout)]
 
 
 def _numbers(found: t.Mapping[str, t.Any]) -> list[int]:

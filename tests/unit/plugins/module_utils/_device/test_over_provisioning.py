@@ -173,6 +173,26 @@ def test_nvme_controller_and_namespaces():
     ]
 
 
+def test_namespaces_are_read_from_text_where_nvme_cli_lists_them_as_nothing_else():
+    usage = Reply("Usage: nvme list-ns <device> [OPTIONS]\n", rc=70, stderr="list-ns: unrecognized option '--output-format=json'\n")
+    replies = {
+        ("nvme", "id-ctrl"): Reply(json.dumps({"cntlid": 6, "oacs": 0x1F})),
+        ("nvme", "list-ns", "/dev/nvme0", "--output-format=json"): usage,
+        ("nvme", "list-ns", "/dev/nvme0", "--all", "--output-format=json"): usage,
+        ("nvme", "list-ns", "/dev/nvme0"): Reply("[   0]:0x1\n"),
+        ("nvme", "list-ns", "/dev/nvme0", "--all"): Reply("[   0]:0x1\n[   1]:0x1f\n"),
+        ("nvme", "id-ns"): Reply(json.dumps({"nsze": 1000, "flbas": 0, "lbafs": [{"ds": 9}]})),
+    }
+    found = namespaces.read_controller(ScriptedRunner(replies), "/dev/nvme0")
+    assert [(one.number, one.attached) for one in found.namespaces] == [(1, True), (31, False)]
+
+
+def test_a_list_that_fails_for_another_reason_is_an_error():
+    replies = {("nvme", "id-ctrl"): Reply('{"oacs": 0}'), ("nvme", "list-ns"): Reply(rc=1, stderr="NVMe status: INVALID_FIELD")}
+    with pytest.raises(CommandFailed, match="list-ns"):
+        namespaces.read_controller(ScriptedRunner(replies), "/dev/nvme0")
+
+
 @pytest.mark.parametrize("found", [{}, {"lbafs": []}, {"lbafs": [{}]}, {"lbafs": 3}])
 def test_namespace_without_block_size_is_rejected(found):
     with pytest.raises(NotUnderstood, match="block size"):

@@ -176,7 +176,7 @@ def _list(runner: Runner, path: str, *option: str) -> list[int]:
     try:
         return _numbers(read_json(runner, [*argv, "--output-format=json"], path))
     except CommandFailed as error:
-        if "unrecognized option" not in str(error.facts.get("stderr")):
+        if error.completed is None or "unrecognized option" not in error.completed.stderr:
             raise
     return [int(number, 16) for number in _LISTED.findall(runner.run(argv, item=path).stdout)]
 

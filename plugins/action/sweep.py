@@ -8,9 +8,6 @@
 from __future__ import annotations
 
 import datetime
-import functools
-import hashlib
-import json
 import math
 import textwrap
 import typing as t
@@ -25,22 +22,19 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, make_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import continuation, progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
     Found,
-    HostSweep,
     devices_of,
     draining,
     host_sweep,
     initiator,
-    refilled,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order, within
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import within
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.planning import steps_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import MOST_REPEATS, Design, design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import (
     CACHES,
@@ -135,7 +129,7 @@ class ActionModule(ActionBase):
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             continuation.require_same_looks(known, design)
-        steps, measures = _steps(options, variants, planned, design.last)
+        steps, measures = steps_of(options["measurement"], variants, planned, design.last, options["settle"])
         if known is not None:
             continuation.require_same_measurements(known, measures)
         if design.is_sequential:
@@ -387,63 +381,6 @@ def _require_numbers(options: t.Mapping[str, t.Any]) -> None:
         # A negative budget is no wish for a sweep without a limit.
         if not 0 <= given < math.inf:
             raise BadInput(f"{name} must be a number of {unit}, at least 0.")
-
-
-def _steps(options: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int) -> tuple[list[SweepStep], dict[str, str]]:
-    """All steps of a host, with their expected duration, and a hash of what each variant measures."""
-    given = options["measurement"]
-    targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
-
-    def plan_of(name: str, number: int, refill: bool) -> Plan:
-        return make_plan(
-            given["suite"],
-            given["suites"],
-            targets_of[name],
-            file=str(given.get("file", "")),
-            runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
-            repeats=repeats,
-            synchronise=False,
-            gap=_seconds("gap of fio_benchmark_timing", given["gap"]),
-            only=given["only"],
-            repeat=number,
-            refill=refill,
-        )
-
-    @functools.cache
-    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
-        plan = plan_of(name, number, refill)
-        if not plan.runs and number == 1:
-            raise BadInput("Nothing would be measured: set fio_benchmark_file or fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
-        wears = wear_of(plan)
-        worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
-        return plan.seconds + OVERHEAD + options["settle"], sum(wear.written for wear in wears), worn
-
-    for name in targets_of:
-        cost(name, 1, False)
-    passes = in_order([one.name for one in variants if one.name in planned.variables], repeats)
-    # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
-    steps = [
-        SweepStep(name, number, *cost(name, min(number, 2), refills), refills)
-        for (name, number), refills in zip(passes, refilled(planned, passes), strict=True)
-    ]
-    return steps, {name: _sha256_of(plan_of(name, 1, False)) for name in planned.variables}
-
-
-def _sha256_of(plan: Plan) -> str:
-    """Of the measurements of a repeat: the same for the same jobs on the same targets, whatever is permitted there or known of them."""
-    runs = [[run.name, dict(run.job), {key: run.target.given.get(key) for key in ("device", "file", "size")}] for run in plan.runs]
-    return hashlib.sha256(json.dumps(runs, sort_keys=True, default=str).encode()).hexdigest()
-
-
-def _seconds(name: str, value: t.Any) -> float:
-    """:raises BadInput: for what is no number of seconds; the role that checks it runs later."""
-    try:
-        seconds = float(value)
-    except (TypeError, ValueError):
-        seconds = math.nan
-    if not 0 <= seconds < math.inf:
-        raise BadInput(f"{name} must be a number of seconds, at least 0.")
-    return seconds
 
 
 def _known(campaign: Path, host: str) -> states.HostState:

@@ -76,3 +76,8 @@ def test_folders_and_files_are_within_size_limits(root):
     lines = {str(path.relative_to(TOP)): len(path.read_text().splitlines()) for path in files}
     assert {folder: count for folder, count in folders.items() if count > MOST_FILES} == {}
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
+
+
+def test_other_plugins_are_not_too_long_either():
+    paths = [path for folder in ("action", "callback", "filter") for path in (TOP / "plugins" / folder).glob("*.py")]
+    assert {path.name: count for path in paths if (count := len(path.read_text().splitlines())) > MOST_LINES} == {}

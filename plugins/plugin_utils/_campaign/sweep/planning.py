@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+"""What a host measures in a sweep: the plans of its variants as steps. Pure."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import math
+import typing as t
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, make_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import HostSweep, refilled
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import OVERHEAD, SweepStep, in_order
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import TARGETS, Variant
+
+
+def steps_of(
+    given: t.Mapping[str, t.Any], variants: t.Sequence[Variant], planned: HostSweep, repeats: int, settle: float
+) -> tuple[list[SweepStep], dict[str, str]]:
+    """All steps of a host, with their expected duration, and a hash of what each variant measures.
+
+    :param given: the variables of the benchmark, as the module ``sweep`` accepts them in ``measurement``.
+    :param settle: seconds before each measurement.
+    :raises BadInput: if nothing would be measured, or for a variable that is invalid.
+    """
+    targets_of = {one.name: one.variables.get(TARGETS, given["targets"]) for one in variants}
+
+    def plan_of(name: str, number: int, refill: bool) -> Plan:
+        return make_plan(
+            given["suite"],
+            given["suites"],
+            targets_of[name],
+            file=str(given.get("file", "")),
+            runtime=int(_seconds("fio_benchmark_runtime", given["runtime"])),
+            repeats=repeats,
+            synchronise=False,
+            gap=_seconds("gap of fio_benchmark_timing", given["gap"]),
+            only=given["only"],
+            repeat=number,
+            refill=refill,
+        )
+
+    @functools.cache
+    def cost(name: str, number: int, refill: bool) -> tuple[float, int, float]:
+        plan = plan_of(name, number, refill)
+        if not plan.runs and number == 1:
+            raise BadInput("Nothing would be measured: set fio_benchmark_file or fio_benchmark_targets, or select cells of the suite with fio_benchmark_only.")
+        wears = wear_of(plan)
+        worn = max((wear.percent or 0.0 for wear in wears), default=0.0)
+        return plan.seconds + OVERHEAD + settle, sum(wear.written for wear in wears), worn
+
+    for name in targets_of:
+        cost(name, 1, False)
+    passes = in_order([one.name for one in variants if one.name in planned.variables], repeats)
+    # Passes after the second cost what one of them does: a fill is in the first, the order is reversed in the second.
+    steps = [
+        SweepStep(name, number, *cost(name, min(number, 2), refills), refills)
+        for (name, number), refills in zip(passes, refilled(planned, passes), strict=True)
+    ]
+    return steps, {name: _sha256_of(plan_of(name, 1, False)) for name in planned.variables}
+
+
+def _sha256_of(plan: Plan) -> str:
+    """Of the measurements of a repeat: the same for the same jobs on the same targets, whatever is permitted there or known of them."""
+    runs = [[run.name, dict(run.job), {key: run.target.given.get(key) for key in ("device", "file", "size")}] for run in plan.runs]
+    return hashlib.sha256(json.dumps(runs, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _seconds(name: str, value: t.Any) -> float:
+    """:raises BadInput: for what is no number of seconds; the role that checks it runs later."""
+    try:
+        seconds = float(value)
+    except (TypeError, ValueError):
+        seconds = math.nan
+    if not 0 <= seconds < math.inf:
+        raise BadInput(f"{name} must be a number of seconds, at least 0.")
+    return seconds

@@ -209,7 +209,7 @@ class _Links:
             interface = str(entry["interface"])
             before = self.described.get(interface)
             if before is None:
-                raise Refused(f"The MTU of {interface} could not be described, so it could not be restored.", item=interface)
+                raise Refused(f"{interface} is no interface whose MTU could be described, so it could not be restored: see ip link.", item=interface)
             if self.serves:
                 raise Refused(f"This host serves AoE targets: vary the MTU of its initiators, not that of {interface}.", item=interface)
             if not self.negotiates:

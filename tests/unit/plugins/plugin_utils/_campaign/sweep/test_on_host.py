@@ -256,7 +256,7 @@ def test_a_variant_lowers_an_mtu_and_leaves_boot_as_it_is():
     ("variant", "contents", "words"),
     [
         (mtu(9001), {}, "The MTU of eth1 is 9000, and a variant can only lower it"),
-        (mtu(1500, "eth9"), {}, "The MTU of eth9 could not be described"),
+        (mtu(1500, "eth9"), {}, "eth9 is no interface whose MTU could be described"),
         (mtu(1500), {"storage_network_aoe_targets": [{"shelf": 7, "slot": 1, "interface": "eth1", "device": ATA}]}, "serves AoE targets"),
     ],
 )

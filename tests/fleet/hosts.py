@@ -63,7 +63,7 @@ exit $rc
 """
 _LAUNCHER = """#!/bin/sh
 # This is NOT the vendor's tool: it is a simulator of cachefleet.storage for tests, with no controller behind it.
-PYTHONPATH={tests} CACHEFLEET_SIMULATORS={host}/simulators {python} -S -m simulators.call {called} "$@"
+CACHEFLEET_SIMULATORS={host}/simulators {python} -S {tests}/simulators/call.py {called} "$@"
 rc=$?
 times >> {host}/tools.cpu
 exit $rc

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import typing as t
 from pathlib import Path
@@ -37,7 +38,7 @@ KINDS: dict[str, type[simulator.Simulator]] = {kind.name: kind for kind in (*_RA
 _LAUNCHER = """#!/bin/sh
 # This is NOT the vendor's {command}. It is a simulator of cachefleet.storage for tests: it speaks the language of the real tool
 # and has no device behind it. See SIMULATORS.txt beside it.
-PYTHONPATH={place} exec {view}python3 -S -m simulators.call {called} "$@"
+exec {view}python3 -S {place}/simulators/call.py {called} "$@"
 """
 #: A Python that sees the simulated kernel modules.
 INTERPRETER = "usr/lib/cachefleet-simulators/python"
@@ -67,7 +68,7 @@ def install(root: Path, *, kernel: bool = False) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(_LAUNCHER.format(command=path.name, place=place, called=called(kind.name), view=view * (kernel and kind.in_view)), encoding="utf-8")
             path.chmod(0o755)
-            (path.parent / "SIMULATORS.txt").write_text(_NOTICE.format(states=simulator.folder()), encoding="utf-8")
+            (path.parent / "SIMULATORS.txt").write_text(_NOTICE.format(states=os.path.dirname(simulator.place(""))), encoding="utf-8")
             written.append(path)
     if kernel:
         interpreter = root / INTERPRETER
@@ -78,7 +79,7 @@ def install(root: Path, *, kernel: bool = False) -> list[Path]:
 
 
 def called(name: str) -> str:
-    """The word that makes ``python3 -m simulators.call`` this tool."""
+    """The word that makes ``call.py`` this tool."""
     kind = KINDS[name]
     return f"{kind.__module__.rpartition('.')[2]}:{kind.__name__}"
 
@@ -111,8 +112,8 @@ def set_fault(name: str, fault: str, value: t.Any) -> None:
 
 def clear(name: str) -> None:
     """A tool without controllers, faults and calls."""
-    for place in (f"{_state(name)}.json", f"{name}.calls"):
-        (simulator.folder() / place).unlink(missing_ok=True)
+    for file in (f"{_state(name)}.json", f"{name}.calls"):
+        Path(simulator.place(file)).unlink(missing_ok=True)
 
 
 def _state(name: str) -> str:

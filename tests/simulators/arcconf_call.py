@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass, field
 
 from . import arcconf_state as now
 from . import arcconf_text as text
@@ -35,24 +34,24 @@ class AbortedError(Exception):
         self.sentences = sentences
 
 
-@dataclass
 class Call:
     """A command to one controller.
 
     :param words: what follows the controller number, as typed, without ``nologs`` and ``noprompt``.
     :param noprompt: whether ``noprompt`` was among the last words.
     :param typed: the lines that standard input holds.
-    :param printed: the lines so far.
     """
 
-    controller: State
-    number: int
-    words: list[str]
-    noprompt: bool
-    typed: list[str]
-    faults: now.Faults
-    old: bool
-    printed: list[str] = field(default_factory=list)
+    def __init__(self, controller: State, number: int, words: list[str], noprompt: bool, typed: list[str], faults: now.Faults, old: bool) -> None:
+        self.controller = controller
+        self.number = number
+        self.words = words
+        self.noprompt = noprompt
+        self.typed = typed
+        self.faults = faults
+        self.old = old
+        #: The lines so far.
+        self.printed: list[str] = []
 
     @property
     def grammar(self) -> str:

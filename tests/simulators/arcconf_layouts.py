@@ -13,14 +13,12 @@ The labels and their order were read from captured outputs; where a layout has n
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from . import arcconf_layouts_aacraid as aacraid
 from . import arcconf_layouts_smart as smart
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(t.NamedTuple):
     """How one build of the tool prints one family of cards.
 
     :param column: where the colon of adapter and volume lines stands.

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 
 from . import arcconf_state as now
 from .arcconf_layouts import Layout
@@ -23,7 +22,7 @@ def adapter(controller: State, number: int, faults: now.Faults) -> Lines:
         "protection": lambda: protection(controller, faults),
         "maxcache properties": lambda: _maxcache_properties(controller),
         "sensors": lambda: _sensors(layout, controller),
-        "maxcrypto": lambda: block(dataclasses.replace(layout, column=MAXCRYPTO_COLUMN), MAXCRYPTO, 3, {}),
+        "maxcrypto": lambda: block(layout._replace(column=MAXCRYPTO_COLUMN), MAXCRYPTO, 3, {}),
         "connectors": lambda: _connectors_in_adapter(controller, faults),
     }
     printed = section("Controller information") + block(layout, layout.adapter, 3, adapter_values(controller, faults), parts)

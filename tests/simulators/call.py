@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One call of a simulated tool: ``python3 -m simulators.call MODULE:CLASS WORD...``
+"""One call of a simulated tool: ``python3 -S call.py MODULE:CLASS WORD...``
 
 Modules send many of them to emulated machines, so nothing is loaded here but the tool that was called.
 """
@@ -11,10 +11,11 @@ Modules send many of them to emulated machines, so nothing is loaded here but th
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 
-from . import simulator
-
 if __name__ == "__main__":
+    sys.path[0] = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     place, _colon, name = sys.argv[1].partition(":")
-    sys.exit(simulator.run(getattr(importlib.import_module(f".{place}", __package__), name), sys.argv[2:]))
+    simulator = importlib.import_module("simulators.simulator")
+    sys.exit(simulator.run(getattr(importlib.import_module(f"simulators.{place}"), name), sys.argv[2:]))

@@ -8,6 +8,8 @@
 A simulator is a class from a state (plain data) and an argument list to what the real tool would print. The state outlives
 the process in a JSON file, as a controller outlives a command. Faults of the state (a failed battery) belong to each
 simulator; faults of the process (it hangs, its output is cut) are the same for all and are here.
+
+Emulated machines start these commands often, so that they import little: no dataclasses, no pathlib, no subprocess.
 """
 
 from __future__ import annotations
@@ -20,13 +22,11 @@ import os
 import sys
 import time
 import typing as t
-from dataclasses import dataclass
-from pathlib import Path
 
 State = t.Dict[str, t.Any]
 
 #: Where the states are, unless the environment variable says otherwise: ``<folder>/<tool>.json`` and ``<tool>.calls``.
-STATES = Path("/var/lib/cachefleet-simulators")
+STATES = "/var/lib/cachefleet-simulators"
 FOLDER_VARIABLE = "CACHEFLEET_SIMULATORS"
 
 #: Faults of the process. ``hang``: never ends. ``truncated``: the second half of the output is missing.
@@ -35,8 +35,7 @@ PROCESS_FAULTS = ("hang", "truncated", "garbage", "empty")
 _GARBAGE = b"\x00\xff\xfe\x1b[31m\x07\x80\xc3\x28"
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(t.NamedTuple):
     """What a tool prints, and its exit status."""
 
     stdout: str
@@ -75,35 +74,42 @@ class Simulator(abc.ABC):
         return bool(self.state.get("faults", {}).get(name))
 
 
-def folder() -> Path:
-    """Where the states of this host are."""
-    return Path(os.environ.get(FOLDER_VARIABLE, STATES))
+def place(name: str) -> str:
+    """The path of a file among the states of this host, for example ``storcli.json``."""
+    return os.path.join(os.environ.get(FOLDER_VARIABLE, STATES), name)
 
 
 @contextlib.contextmanager
 def opened(name: str) -> t.Iterator[State]:
     """The state of one tool, locked while it is used, and written back if it was changed."""
-    place = folder() / f"{name}.json"
-    place.parent.mkdir(parents=True, exist_ok=True)
-    with (place.parent / f"{name}.lock").open("w") as lock:
+    path = place(f"{name}.json")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(place(f"{name}.lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        text = place.read_text(encoding="utf-8") if place.exists() else '{"faults": {}, "controllers": []}'
+        text = _read(path) or '{"faults": {}, "controllers": []}'
         state = json.loads(text)
         yield state
         changed = json.dumps(state, indent=1)
         if changed != text:
-            _replaced(place, changed)
+            _replaced(path, changed)
 
 
-def _replaced(place: Path, text: str) -> None:
+def _read(path: str) -> str:
+    """The text of a file; nothing if there is no such file."""
+    if not os.path.exists(path):
+        return ""
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def _replaced(path: str, text: str) -> None:
     """Writes a state as durably as a controller or a superblock would: it is there after a power cut."""
-    temporary = place.with_suffix(".new")
-    with temporary.open("w", encoding="utf-8") as file:
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    temporary.replace(place)
-    directory = os.open(place.parent, os.O_RDONLY | os.O_DIRECTORY)
+    os.replace(f"{path}.new", path)
+    directory = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(directory)
     finally:
@@ -112,14 +118,13 @@ def _replaced(place: Path, text: str) -> None:
 
 def calls(name: str) -> list[list[str]]:
     """Every argument list with which a tool was called on this host, oldest first."""
-    place = folder() / f"{name}.calls"
-    return [json.loads(line) for line in place.read_text(encoding="utf-8").splitlines()] if place.exists() else []
+    return [json.loads(line) for line in _read(place(f"{name}.calls")).splitlines()]
 
 
 def run(kind: type[Simulator], words: t.Sequence[str]) -> int:
     """The body of a simulated command: answers on standard output, returns the exit status."""
     with opened(kind.shared_state or kind.name) as state:
-        with (folder() / f"{kind.name}.calls").open("a", encoding="utf-8") as journal:
+        with open(place(f"{kind.name}.calls"), "a", encoding="utf-8") as journal:
             journal.write(json.dumps(list(words)) + "\n")
         faults = dict(state.get("faults", {}))
         if not faults.get("hang"):

@@ -13,7 +13,6 @@ was asked for.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from . import storcli_protection as protection
 from . import storcli_views as views
@@ -29,8 +28,7 @@ _FAILURE_STATUS = 1
 _UNSUPPORTED = "Un-supported command"
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(t.NamedTuple):
     """What one controller answers.
 
     :param details: rows of "Detailed Status".
@@ -52,8 +50,7 @@ class Outcome:
         return next((int(row["ErrCd"]) for row in self.details if row["ErrCd"]), _FAILURE_STATUS)
 
 
-@dataclass(frozen=True)
-class Refusal:
+class Refusal(t.NamedTuple):
     """Why a policy of a volume is not changed."""
 
     code: int
@@ -63,8 +60,7 @@ class Refusal:
 
 
 #: Property of a volume on the command line: its name in the answer, its place in the state, and its words (lower case to printed).
-@dataclass(frozen=True)
-class _VolumeProperty:
+class _VolumeProperty(t.NamedTuple):
     printed: str
     key: str
     words: t.Mapping[str, str]

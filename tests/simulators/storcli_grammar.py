@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import re
 import typing as t
-from dataclasses import dataclass
 
 #: More numbers than any card has: a list such as ``0-99999999`` is not spelled out.
 _HIGHEST = 4096
@@ -51,8 +50,7 @@ class SyntaxRefusal(Exception):
         self.token = token
 
 
-@dataclass(frozen=True)
-class Numbers:
+class Numbers(t.NamedTuple):
     """An ``x`` of a path: everything, or the numbers named, in their order."""
 
     everything: bool
@@ -67,8 +65,7 @@ class Numbers:
         return list(known) if self.everything else list(self.named)
 
 
-@dataclass(frozen=True)
-class Command:
+class Command(t.NamedTuple):
     """What was asked: which controllers (``None``: the host), what of them, and the verb with its words in lower case.
 
     :param assignments: for ``set``: property and value, in the order given.

@@ -11,7 +11,7 @@ those that public readers of the tool use, and those of its predecessor MegaCli.
 
 from __future__ import annotations
 
-import dataclasses
+import types
 import typing as t
 
 from .simulator import State
@@ -21,8 +21,7 @@ Response = t.Dict[str, t.Any]
 _NEXT_LEARN = "2026/12/12  04:00:00"
 
 
-@dataclasses.dataclass(frozen=True)
-class Protection:
+class Protection(t.NamedTuple):
     """How the protection of a cache is: the words in the different places where the tool tells it.
 
     :param bits: "BBU Status", a bit field of the firmware.
@@ -35,7 +34,7 @@ class Protection:
     bits: int = 0
     protects: bool = True
     attention: bool = False
-    firmware: t.Mapping[str, str] = dataclasses.field(default_factory=dict)
+    firmware: t.Mapping[str, str] = types.MappingProxyType({})
 
 
 _REPLACE = {"Battery Replacement required": "Yes", "Replacement required": "Yes", "Pack is about to fail & should be replaced": "Yes"}
@@ -54,7 +53,7 @@ def told_protection(unit: State | None, faults: t.Mapping[str, t.Any]) -> Protec
         return None
     told = next((told for told in _FAULTS if faults.get(told.fault or "")), Protection())
     if told.fault == "learn_cycle" and unit["kind"] == "battery":
-        return dataclasses.replace(told, state="Unknown")  # the word of a battery that was watched in its learn cycle
+        return told._replace(state="Unknown")  # the word of a battery that was watched in its learn cycle
     return told
 
 

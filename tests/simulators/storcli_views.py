@@ -12,7 +12,6 @@ back, and shows the configured value only as ``Write Cache(initial setting)``.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
 
 from . import storcli_labels as labels
 from .simulator import State
@@ -30,8 +29,7 @@ _DISK_CACHE = {"Default": "Disk's Default", "On": "Enabled", "Off": "Disabled"}
 _INITIAL = {"WB": "WriteBack", "WT": "WriteThrough", "AWB": "AlwaysWriteBack"}
 
 
-@dataclass(frozen=True)
-class View:
+class View(t.NamedTuple):
     """One controller as it is now.
 
     :param faults: the faults of this controller: name to details, or ``True``.

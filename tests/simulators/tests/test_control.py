@@ -78,7 +78,7 @@ def test_process_faults_damage_the_output(fault, output):
 def test_hanging_tool_does_not_block_others(tmp_path):
     simulators.add("ssacli", "Smart Array P410i", {"volumes": 1, "drives": 2})
     simulators.set_fault("ssacli", "hang", True)
-    command = [sys.executable, "-m", "simulators.call", simulators.called("ssacli"), "version"]
+    command = [sys.executable, str(TESTS / "simulators" / "call.py"), simulators.called("ssacli"), "version"]
     with pytest.raises(subprocess.TimeoutExpired):
         subprocess.run(command, cwd=TESTS, stdin=subprocess.DEVNULL, timeout=2, check=False)
     simulators.set_fault("ssacli", "hang", False)

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.tests.simulators import simulator
 from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
-_LAUNCHER = '#!/bin/sh\nPYTHONPATH={tests} CACHEFLEET_SIMULATORS={states} exec {python} -S -m simulators.call {called} "$@"\n'
+_LAUNCHER = '#!/bin/sh\nCACHEFLEET_SIMULATORS={states} exec {python} -S {tests}/simulators/call.py {called} "$@"\n'
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-
 from . import arcconf_state as now
 from .arcconf_layouts import Layout
 from .arcconf_layouts_smart import MAXCRYPTO, MAXCRYPTO_COLUMN

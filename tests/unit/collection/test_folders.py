@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
+import zlib
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,9 @@ ROOTS = ("module_utils", "plugin_utils")
 PREFIX = "ansible_collections.cachefleet.storage.plugins."
 MOST_FILES = 20
 MOST_LINES = 450
+#: KiB of compressed code that a call sends, without that of Ansible: benchmarks/payloads measures the whole.
+MOST_SENT = {"cache_layers": 630, "sweep_step": 800, "sweep_journal": 800, "describe": 620, "cache_description_info": 620, "fio": 490, "fio_runner": 490}
+MOST_SENT_BY_OTHERS = 420
 
 
 def _tables():
@@ -40,8 +45,13 @@ def _folder(root, path):
     return str(path.parent.relative_to(TOP / "plugins" / root))
 
 
+@functools.lru_cache(maxsize=None)
 def _imported(path):
     """The files of the collection that a file imports, as paths without a suffix below ``plugins``."""
+    return tuple(_imports_of(path))
+
+
+def _imports_of(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PREFIX):
             module = Path(*node.module[len(PREFIX) :].split("."))
@@ -81,3 +91,20 @@ def test_folders_and_files_are_within_size_limits(root):
 def test_other_plugins_are_not_too_long_either():
     paths = [path for folder in ("action", "callback", "filter") for path in (TOP / "plugins" / folder).glob("*.py")]
     assert {path.name: count for path in paths if (count := len(path.read_text().splitlines())) > MOST_LINES} == {}
+
+
+def _sent(path, known):
+    """The files that Ansible sends with one, itself included."""
+    if path not in known:
+        known.add(path)
+        for module in _imported(path):
+            _sent((TOP / "plugins" / module).with_suffix(".py"), known)
+    return known
+
+
+def test_modules_do_not_send_too_much():
+    sizes = {
+        module.stem: sum(len(zlib.compress(path.read_bytes())) for path in _sent(module, set())) / 1024
+        for module in sorted((TOP / "plugins/modules").glob("*.py"))
+    }
+    assert {name: round(size) for name, size in sizes.items() if size > MOST_SENT.get(name, MOST_SENT_BY_OTHERS)} == {}

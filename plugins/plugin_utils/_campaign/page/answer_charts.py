@@ -39,11 +39,11 @@ class Bar(t.NamedTuple):
 
 
 def bar_of(one: WorkloadAnswer, result: Result) -> Bar | None:
-    """``None`` for what could not be compared."""
+    """``None`` for what could not be compared, or only with other hosts."""
     if result.variant == one.baseline:
         return Bar(1.0, None, None)
     ratio, found = result.ratio, result.comparison
-    if not ratio or found is None:
+    if not ratio or found is None or not result.same_hosts:
         return None
     ends = (found.interval.low, found.interval.high) if found.interval is not None else (None, None)
     if METRICS[one.question.metric].higher_is_better:

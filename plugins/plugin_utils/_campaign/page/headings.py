@@ -14,6 +14,7 @@ from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 
@@ -67,13 +68,25 @@ def _title_of_power_loss(a: Analysis) -> str:
 
 def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
     shown = sum(one.recommended is not None for one in a.answer.workloads)
-    workloads = text.counted(len(a.answer.workloads), "workload")
+    has_classes = len({one.host_class.label for one in a.answer.workloads}) > 1
+    workloads = _workloads(a)
     if len(a.variants) == 1:
         return f"{workloads}, one variant: there is nothing to compare it with"
     which = f" that keeps what {a.answer.baseline} keeps" if any(one.has_risky_gain for one in a.answer.workloads) else ""
     better = f"A variant is shown to be better in {shown} of {workloads}" if shown else f"No variant{which} is shown to be better in any of {workloads}"
+    where = " on all hosts" if has_classes else ""
     kept = f"flushed writes survive a power failure with {text.listed(safe)}" if safe else "no variant is known to keep flushed writes in a power failure"
-    return f"{better}; {kept}"
+    return f"{better}; {kept}{where}"
+
+
+def _workloads(a: Analysis) -> str:
+    """What the answers are counted in: of several classes of hosts, or several metrics of a cell, workloads alone are fewer."""
+    questions = {one.question for one in a.answer.workloads}
+    if len(questions) < len(a.answer.workloads):
+        return f"{len(a.answer.workloads)} combinations of hosts and workload"
+    if len({(one.cell, one.direction) for one in questions}) < len(questions):
+        return f"{len(questions)} combinations of workload and metric"
+    return text.counted(len(questions), "workload")
 
 
 def _title_of_comparison(a: Analysis) -> str:
@@ -189,4 +202,6 @@ def _title_of_cpu(a: Analysis) -> str:
 
 
 def _no_outlier(a: Analysis) -> str:
-    return "No host is unlike the others" if len(a.hosts) >= FEWEST_ALIKE else f"{text.counted(len(a.hosts), 'host')}: too few to call one unlike the others"
+    if most_alike(a.points) >= FEWEST_ALIKE:
+        return "No host is unlike the others"
+    return f"{text.counted(len(a.hosts), 'host')}: too few with equal drives to call one unlike the others"

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 
@@ -48,12 +49,13 @@ def strips(a: Analysis) -> list[Strip]:
     for host in a.outliers:
         for score in host.scores:
             out[score.cell] = out.get(score.cell, 0) + 1
+    has_scores = most_alike(a.points) >= FEWEST_ALIKE
     found = []
     for (cell, direction), by_variant in groups.items():
         count = sum(out.get(f"{cell} ({direction}) in {variant}", 0) for variant in by_variant)
         spread = [(max(known) / min(known), variant) for variant, values in by_variant.items() if len(known := [value for value in values if value]) > 1]
         widest = max(spread, default=None)
-        sentences = [text.counted(count, "outlier")] if count else ["no outlier"] if len(a.hosts) >= FEWEST_ALIKE else []
+        sentences = [text.counted(count, "outlier")] if count else ["no outlier"] if has_scores else []
         sentences += [f"the fastest host does {text.times(widest[0])} the slowest in {widest[1]}"] if widest else []
         found.append(
             (

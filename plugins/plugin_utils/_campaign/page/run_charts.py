@@ -63,9 +63,10 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
     layout["yaxis"]["rangemode"] = "tozero"
     hosts = max(band.hosts for band in cells)
     first = cells[0]
-    ends = [(band.variant, *_ends(band.middle)) for band in cells if band.middle]
+    ends = [(band.variant, *_ends(settled)) for band in cells if (settled := _of_all_runs(band))]
     moved = max(ends, key=lambda one: abs(math.log(max(one[2], 1e-9) / max(one[1], 1e-9))), default=None)
-    longest = max(len(band.middle) for band in cells)
+    longest = max(len(_of_all_runs(band)) for band in cells)
+    shortest = min((band.common for band in cells if band.common is not None), default=None)
     if moved is None:
         sentence = "no numbers"
     elif longest < FEWEST:
@@ -74,8 +75,15 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
         sentence = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
     else:
         sentence = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
+    if shortest is not None and any(second > shortest for band in cells for second in band.second):
+        sentence += f" in the first {shortest:.0f} s, when the first run ends"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
     return Chart(name, f"{first.cell} ({first.direction}): {sentence}{spread}", data, layout)
+
+
+def _of_all_runs(band: Band) -> list[float]:
+    """The middle while all runs are measured: after the end of one the others alone are another level, and no change."""
+    return [value for second, value in zip(band.second, band.middle) if band.common is None or second <= band.common]
 
 
 def _ends(values: t.Sequence[float]) -> tuple[float, float]:

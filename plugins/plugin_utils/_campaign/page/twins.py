@@ -48,6 +48,9 @@ _PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
 # At the beginning, or behind what separates cells in some countries; the wide forms count in others.
 _FORMULA = re.compile(r"(^|[;\t\r\n])([\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
+#: Behind what is claimed of a variant that no host measured beside the baseline.
+OTHER_HOSTS = ", on different hosts"
+
 _COLUMNS = (
     "campaign", "host", "variant", "cell", "direction", "state", "verdict", "model", "firmware", "workload_rw", "bs", "iodepth", "numjobs", "repeats",
     "iops", "bandwidth_bytes_per_second", *(f"{one.name}_ns" for one in SHOWN), "latency_samples",
@@ -367,6 +370,7 @@ def _results(a: Analysis) -> t.Iterator[list[str]]:
             ratio = "1 x" if result.variant == a.answer.baseline else times(result.ratio)
             name = result.variant + (" (recommended)" if result.variant == one.recommended else "")
             claim = f"not comparable: {result.reason}" if result.reason else result.verdict.replace("_", " ")
+            claim += "" if result.same_hosts else OTHER_HOSTS
             value = answer_text.value_of(one, result)
             noise = "-" if result.noise is None else f"{result.noise:.1%}{' noisy' if result.is_noisy else ''}"
             measured = f"{counted(len(result.hosts), 'host')}, {counted(result.repeats, 'repeat')}"
@@ -407,4 +411,4 @@ def _ratio(cell: t.Any) -> str:
     found = cell.comparison
     interval = f" ({span(found.interval.low, found.interval.high)})" if found.interval else ""
     star = "★ " if cell.is_better else "☆ " if cell.is_risky else ""
-    return f"{star}{times(cell.ratio)}{interval}, {found.verdict.replace('_', ' ')}"
+    return f"{star}{times(cell.ratio)}{interval}, {found.verdict.replace('_', ' ')}{'' if cell.same_hosts else OTHER_HOSTS}"

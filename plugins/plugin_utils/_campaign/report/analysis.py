@@ -12,7 +12,7 @@ from __future__ import annotations
 import datetime
 import typing as t
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
@@ -145,6 +145,7 @@ class Analysis:
     cpu: tuple[caveats.CpuLine, ...]
     cpu_note: str
     order_note: str
+    chance_note: str
     bands: tuple[Band, ...]
     series: tuple[NamedSeries, ...]
     series_looked_at: int
@@ -187,6 +188,8 @@ def analyse(
     if options.baseline and options.baseline not in variants:
         raise BadInput(f"There is no variant '{options.baseline}' in {rows.campaign}: give one of {', '.join(variants)} as the baseline.")
     points = rows.points() if points is None else points
+    power_loss = of_hosts(options.power_loss, rows.hosts)
+    rows = replace(rows, disproved=frozenset(one.host for one in power_loss if one.contradicts))
     named = problems.named_series(series)
     out = problems.outlier_hosts(rows, points)
     answer = answer_of(
@@ -225,6 +228,7 @@ def analyse(
         cpu=cpu_lines,
         cpu_note=caveats.cpu_sentence(cpu_lines, answer),
         order_note=caveats.order_sentence(points, answer),
+        chance_note=caveats.chance_sentence(answer),
         bands=tuple(bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),
@@ -240,7 +244,7 @@ def analyse(
         currency=options.currency,
         wear=tuple(costs.wear_of(rows)),
         bytes_written=sum(written) if written else None,
-        power_loss=of_hosts(options.power_loss, rows.hosts),
+        power_loss=power_loss,
         environment=tuple(setup.environment_of(rows)),
         jobs=tuple(setup.jobs_of(rows, folder)),
         points=tuple(points),

@@ -13,7 +13,7 @@ workloads. A variant that can lose what the baseline keeps is never recommended.
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
@@ -48,6 +48,7 @@ class Result:
     :param pairing: with the baseline; ``None`` for the baseline itself.
     :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
     :param is_allowed: whether it keeps whatever the baseline keeps.
+    :param without_result: of the measurements that were planned, how many have no result.
     """
 
     variant: str
@@ -59,6 +60,7 @@ class Result:
     safety: Safety
     acknowledged: str
     is_allowed: bool
+    without_result: int = 0
 
     @property
     def comparison(self) -> Comparison | None:
@@ -176,6 +178,7 @@ def answer_of(
     runs: dict[tuple[str, str], dict[str, dict[str, list[Measurement]]]] = {}
     for one in points:
         runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs
+    failed = _without_result(rows)
     classes = _with_pairs(host_classes(rows, facts), names, points)
     workloads = []
     for host_class in classes:
@@ -188,13 +191,35 @@ def answer_of(
             }
             sides = {name: of_class[name] for name in (base, *names) if of_class.get(name)}
             if sides:
-                workloads.append(_workload(host_class, question, sides, base, safety, keys, levels))
+                workload = _workload(host_class, question, sides, base, safety, keys, levels)
+                workloads.append(_with_failures(workload, failed))
     by_variant = safety_by_variant(rows)
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
     variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, NOTHING_KNOWN)) for name in names)
     incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
-    sentences = answer_text.sentences(workloads, len(classes), repeats) if questions or not decide_by else (answer_text.NOTHING_NAMED,)
+    if questions:
+        sentences = answer_text.sentences(workloads, len(classes), repeats)
+    else:
+        sentences = (answer_text.NOTHING_NAMED if decide_by else answer_text.no_answer(excluded),)
     return Answer(base, variants, tuple(workloads), sentences, tuple(excluded), incomparable, levels, tuple(keys))
+
+
+def _without_result(rows: Rows) -> dict[tuple[str, str, str], int]:
+    """Repeats that were planned and have no result, by host, variant and cell."""
+    planned: dict[tuple[str, str, str], set[int]] = {}
+    measured: dict[tuple[str, str, str], set[int]] = {}
+    for one in rows.measurements:
+        (measured if one.measured else planned).setdefault((one.host, one.variant, one.cell), set()).add(one.repeat)
+    return {key: len(repeats - measured.get(key, set())) for key, repeats in planned.items()}
+
+
+def _with_failures(workload: WorkloadAnswer, failed: t.Mapping[tuple[str, str, str], int]) -> WorkloadAnswer:
+    """The answer with the measurements that have no result."""
+    if not failed:
+        return workload
+    hosts, cell = workload.host_class.hosts, workload.question.cell
+    results = [replace(one, without_result=sum(failed.get((host, one.variant, cell), 0) for host in hosts)) for one in workload.results]
+    return replace(workload, results=tuple(results))
 
 
 def _with_pairs(classes: list[HostClass], names: t.Sequence[str], points: t.Sequence[Point]) -> list[HostClass]:
@@ -242,7 +267,7 @@ def _result(
     column = METRICS[question.metric].column
     own = sides[name]
     first = next(iter(own.values()))[0]
-    needs_no_flush = _needs_no_flush(question.direction, first)
+    never_flushes = needs_no_flush(question.direction, first)
     return Result(
         variant=name,
         hosts=tuple(own),
@@ -251,8 +276,8 @@ def _result(
         noise=pooled_noise([values_of(here, column) for here in own.values()]),
         pairing=None if name == base else pair(METRICS[question.metric], sides.get(base, {}), own, keys, levels),
         safety=safety[name],
-        acknowledged=safety[name].acknowledged(needs_no_flush=needs_no_flush),
-        is_allowed=name == base or base not in safety or _is_allowed(safety[name], safety[base], needs_no_flush),
+        acknowledged=safety[name].acknowledged(needs_no_flush=never_flushes),
+        is_allowed=name == base or base not in safety or is_allowed(safety[name], safety[base], never_flushes),
     )
 
 
@@ -261,18 +286,12 @@ def _as_safe(candidate: str, baseline: str) -> bool:
     return baseline == LOSES or candidate in (KEEPS, baseline)
 
 
-def keeps_as_much(answer: Answer, variant: str, point: Point) -> bool:
-    """Whether a variant keeps what the baseline keeps, over all hosts, for a workload like that of a point."""
-    safety = {one.name: one.safety for one in answer.variants}
-    if answer.baseline not in safety or variant not in safety:
-        return True
-    return _is_allowed(safety[variant], safety[answer.baseline], _needs_no_flush(point.direction, point.first))
-
-
-def _needs_no_flush(direction: str, first: Measurement) -> bool:
+def needs_no_flush(direction: str, first: Measurement) -> bool:
+    """Whether a workload writes and never flushes."""
     return direction in ("write", "mixed", "trim") and not first.synced
 
 
-def _is_allowed(candidate: Safety, baseline: Safety, needs_no_flush: bool) -> bool:
-    kept, required = (one.acknowledged(needs_no_flush=needs_no_flush) for one in (candidate, baseline))
+def is_allowed(candidate: Safety, baseline: Safety, never_flushes: bool) -> bool:
+    """Whether a variant keeps what the baseline keeps, for a workload that flushes or not."""
+    kept, required = (one.acknowledged(needs_no_flush=never_flushes) for one in (candidate, baseline))
     return _as_safe(kept, required) and _as_safe(candidate.device_loss, baseline.device_loss)

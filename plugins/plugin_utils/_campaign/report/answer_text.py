@@ -11,12 +11,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, duration, figure, listed, percent, span
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, counted, duration, figure, listed, percent, span
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS, NOISE_GATE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 
 #: What an engineer acts on first.
@@ -37,9 +38,17 @@ class Repeats(t.NamedTuple):
 
 BENCHMARK = Repeats("fio_benchmark_repeats", FEWEST_REPEATS)
 
-NO_ANSWER = "No variant can be recommended: no cell that decides has a number."
+NO_ANSWER = "No variant can be recommended: no cell has a number."
 
 NOTHING_NAMED = "No variant can be recommended: no pattern of report_decide_by matches a cell that has a number."
+
+
+def no_answer(excluded: t.Sequence[Excluded]) -> str:
+    """Why nothing decides: no cell has a number, or those that have do not decide."""
+    if not excluded:
+        return NO_ANSWER
+    reasons = [f"{listed([one.cell for one in excluded if one.reason == reason], 3)}: {reason}" for reason in dict.fromkeys(one.reason for one in excluded)]
+    return f"No variant can be recommended: no cell decides ({'; '.join(reasons)})."
 
 
 def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repeats = BENCHMARK) -> tuple[str, ...]:
@@ -61,6 +70,7 @@ def sentences(workloads: t.Sequence[WorkloadAnswer], classes: int, repeats: Repe
             f"{_amount(one, one.results[0].value)}." if alone else _who(one, repeats),
             _against(one),
             _left_out(one),
+            _without_result(one),
             _noise(one),
             _unsafe(one),
             _safety(one) if len(safety) > 1 or len(ordered) == 1 else "",
@@ -129,25 +139,57 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         return _different_hosts(one)
     best = _best(one, verdict)
     # Those of the hosts that were compared: medians over other hosts would contradict the ratio.
-    before, after = best.pairing.values if best.pairing is not None else (base.value, best.value)
-    numbers = f"({_figure(one, after)}, {_figure(one, before)})"
+    before, after = _values(one, base, best)
+    where = _where(one, base, best)
     if verdict == "better":
         rival = f" {one.rival} is not shown to be slower." if one.rival else ""
-        return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){_interval(best)}.{rival}"
+        if before is None:
+            return f"Use {best.variant}: {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}.{rival}"
+        return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){where}{_interval(best)}.{rival}"
     if verdict == "not_enough_repeats":
         old, new = best.pairing.repeats if best.pairing is not None else (base.repeats, best.repeats)
         who = "" if old == new else f"{one.baseline if old < new else best.variant} "
         measured = f"{who}measured {'once' if min(old, new) == 1 else f'{min(old, new)} times'}"
-        looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline} {numbers}"
+        numbers = "" if before is None else f" ({_figure(one, after)}, {_figure(one, before)})"
+        looks = f"{best.variant} looks {_looks(one, best.ratio)} {one.baseline}{numbers}{where}"
         return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
     if verdict == "undecided":
-        return f"Too close to call between {one.baseline} ({_figure(one, before)}) and {best.variant} ({_figure(one, after)}){_interval(best)}. Add repeats."
+        names = [f"{name}{'' if value is None else f' ({_figure(one, value)})'}" for name, value in ((one.baseline, before), (best.variant, after))]
+        return f"Too close to call between {' and '.join(names)}{where}{_interval(best)}.{_next_step(best)}"
     if verdict == "same":
         return _no_difference(one, base)
     if verdict == "worse":
-        slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times that"
-        return f"Keep {one.baseline}: {_amount(one, before)}; {slower}{_interval(best)}."
+        slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times {'as many' if before is None else 'that'}"
+        kept = "" if before is None else f": {_amount(one, before)}"
+        return f"Keep {one.baseline}{kept}; {slower}{where}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
+
+
+def _values(one: WorkloadAnswer, base: Result, other: Result) -> tuple[float | None, float | None]:
+    """Medians of baseline and variant over the compared hosts; none where they contradict the ratio, which is that of hosts with themselves."""
+    before, after = other.pairing.values if other.pairing is not None else (base.value, other.value)
+    if other.pairing is None or len(other.pairing.hosts) < 2 or not (before and after and other.ratio):
+        return before, after
+    practical = 1 + METRICS[one.question.metric].percent / 100
+    return (before, after) if 1 / practical <= after / before / other.ratio <= practical else (None, None)
+
+
+def _where(one: WorkloadAnswer, base: Result, other: Result) -> str:
+    """On how many of the hosts the two were compared, where it is not all of them, or where the ratio stands alone."""
+    compared = 0 if other.pairing is None else len(other.pairing.hosts)
+    every = len({*base.hosts, *other.hosts})
+    if not compared or every < 2:
+        return ""
+    if compared < every:
+        return f" on {compared} of {every} hosts"
+    return f" on {every} hosts" if _values(one, base, other)[0] is None else ""
+
+
+def _next_step(result: Result) -> str:
+    """What may decide it: more repeats only where they are what is tested, and hosts do not contradict each other."""
+    if result.pairing is not None and result.pairing.unit == "hosts":
+        return ""
+    return " Add repeats."
 
 
 def _no_difference(one: WorkloadAnswer, base: Result) -> str:
@@ -159,11 +201,30 @@ def _no_difference(one: WorkloadAnswer, base: Result) -> str:
 
 
 def _against(one: WorkloadAnswer) -> str:
-    """Hosts on which what is recommended is worse than the baseline."""
-    best = one.result(one.recommended) if one.recommended is not None else None
-    if best is None or best.pairing is None or not best.pairing.against:
+    """Hosts on which the sentence does not hold."""
+    verdict = verdict_of(one)
+    if one.result(one.baseline) is None or verdict not in ("better", "worse", "undecided", "same"):
+        return ""
+    if verdict == "same":
+        return " ".join(filter(None, (_disagreement(one, result) for result in one.results if result.verdict == "same")))
+    best = _best(one, verdict)
+    if verdict == "undecided":
+        return _disagreement(one, best)
+    if best.pairing is None or not best.pairing.against:
         return ""
     return f"Not on {listed([f'{host.host} ({figure(host.ratio)} times)' for host in best.pairing.against], 3)}."
+
+
+def _disagreement(one: WorkloadAnswer, result: Result) -> str:
+    """Hosts that differ by what matters, where all of them together do not."""
+    metric = METRICS[one.question.metric]
+    ratios = [host.ratio for host in result.pairing.hosts] if result.pairing is not None else []
+    higher, lower = sum(ratio >= 1 + metric.percent / 100 for ratio in ratios), sum(ratio <= 1 - metric.percent / 100 for ratio in ratios)
+    better, worse = (higher, lower) if metric.higher_is_better else (lower, higher)
+    if len(ratios) < 2 or not better + worse:
+        return ""
+    parts = [f"{word} on {count}" for word, count in (("better", better), ("worse", worse)) if count]
+    return f"Hosts differ: of {len(ratios)}, {result.variant} is {' and '.join(parts)}."
 
 
 def _left_out(one: WorkloadAnswer) -> str:
@@ -172,6 +233,12 @@ def _left_out(one: WorkloadAnswer) -> str:
         return ""
     names = [result.variant for result in one.results if _is_elsewhere(result)]
     return f"Not compared, because measured on other hosts: {listed(names)}." if names else ""
+
+
+def _without_result(one: WorkloadAnswer) -> str:
+    """Variants of which measurements are missing: what is compared is only what could be measured."""
+    missing = [f"{counted(result.without_result, 'measurement')} of {result.variant}" for result in one.results if result.without_result]
+    return f"Without a result: {listed(missing)}." if missing else ""
 
 
 def _noise(one: WorkloadAnswer) -> str:
@@ -280,6 +347,16 @@ def noun(one: Measurement, direction: str) -> str:
     order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.rw in ("read", "write", "rw", "readwrite", "trim") else ""
     durable = "durable" if one.synced and direction in ("write", "mixed") else ""
     return " ".join(filter(None, (durable, order, block(one.bs_bytes) or one.bs or "", _KINDS.get(direction, direction))))
+
+
+def _times_as_many(one: WorkloadAnswer, ratio: float | None) -> str:
+    """``1.1 times as many random 4 KiB writes per second as``, where there is no value to name."""
+    what = noun(one.first, one.question.direction)
+    if one.question.metric == "iops":
+        return f"{figure(ratio)} times as many {what}s per second as"
+    if one.question.metric == "bandwidth":
+        return f"{figure(ratio)} times as many bytes per second of {what}s as"
+    return f"{figure(ratio)} times the {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {what}s of"
 
 
 def _times(one: WorkloadAnswer, ratio: float | None) -> str:

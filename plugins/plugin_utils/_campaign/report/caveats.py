@@ -13,6 +13,7 @@ too, however small the p-value is.
 
 from __future__ import annotations
 
+import math
 import typing as t
 from dataclasses import dataclass
 
@@ -27,6 +28,9 @@ if t.TYPE_CHECKING:
 
 #: Seconds since 1970 at which the first and the last repeat of a cell began, by host, variant, cell and direction.
 _Times = t.Dict[t.Tuple[str, str, str, str], t.Tuple[float, float]]
+
+#: Fewer comparisons need no word about chance, nor does one that is less likely than this.
+_MANY, _LIKELY = 8, 0.1
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,25 @@ def cpu_sentence(lines: t.Sequence[CpuLine], answer: Answer) -> str:
         return ""
     where = "; ".join(f"{variant} in {listed(sorted(names), 3)}" for variant, names in cells.items())
     count = counted(len(set().union(*cells.values())), "deciding cell")
-    larger = ", and the differences larger" if len(answer.variants) > 1 else ""
-    return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there{larger}."
+    other = ", and the differences may be other than those that were measured" if len(answer.variants) > 1 else ""
+    return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there{other}."
+
+
+def chance_sentence(answer: Answer) -> str:
+    """How likely it is that chance alone shows a variant to be better, where many were compared; empty where that is less than a tenth."""
+    confidences = [
+        result.comparison.interval.confidence
+        for one in answer.workloads
+        for result in one.results
+        if result.same_hosts and result.comparison is not None and result.comparison.interval is not None
+    ]
+    likely = 1 - math.prod(1 - (1 - one) / 2 for one in confidences)
+    if len(confidences) < _MANY or likely < _LIKELY:
+        return ""
+    return (
+        f"{len(confidences)} comparisons were made, each by itself: if no variant differed from {answer.baseline}, one of them would still be shown to be "
+        f"better in up to {likely:.0%} of such campaigns. Measure again what was shown by little."
+    )
 
 
 def order_sentence(points: t.Sequence[Point], answer: Answer) -> str:

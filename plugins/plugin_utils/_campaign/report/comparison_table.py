@@ -14,9 +14,10 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import loads
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import keeps_as_much
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import is_allowed, needs_no_flush
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import UNSETTLED_MEAN, is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import SafetyOfHosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
@@ -38,8 +39,9 @@ class TableCell:
     :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
     :param hidden: percentiles that are not known because of too few I/Os.
     :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` is why there is none.
-    :param is_better: whether it is shown to be better, on the same hosts, and keeps what the baseline keeps.
-    :param is_risky: whether it is shown to be better and can lose what the baseline keeps."""
+    :param is_better: whether it is shown to be better, on the same hosts, and keeps what the baseline keeps on them.
+    :param is_risky: whether it is shown to be better and can lose what the baseline keeps.
+    :param same_hosts: whether hosts were compared with themselves."""
 
     iops: float | None
     bandwidth: float | None
@@ -54,6 +56,7 @@ class TableCell:
     reason: str = ""
     is_better: bool = False
     is_risky: bool = False
+    same_hosts: bool = True
 
     @property
     def ratio(self) -> float | None:
@@ -83,7 +86,7 @@ def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Se
         groups.setdefault((one.cell, one.direction, model), {}).setdefault(one.variant, []).append(one)
         hosts.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
     keys = keys_without(ignore)
-    compare = _Comparisons(answer, keys)
+    compare = _Comparisons(answer, keys, rows)
     for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (natural(item[0][0]), *item[0][1:])):
         line = []
         for variant in rows.variants:
@@ -99,8 +102,11 @@ def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Se
 class _Comparisons:
     """Of the IOPS of variants with the baseline; those of the answer are not made again."""
 
-    def __init__(self, answer: Answer, keys: t.Sequence[str]) -> None:
+    def __init__(self, answer: Answer, keys: t.Sequence[str], rows: Rows) -> None:
         self.answer = answer
+        self.disproved = rows.disproved
+        self.unsettled = {(one.cell, one.direction) for one in answer.excluded if one.reason == UNSETTLED_MEAN}
+        self._safety = SafetyOfHosts(rows)
         self._keys = keys
         self._known: dict[tuple[t.Any, ...], Pairing] = {}
         for one in answer.workloads:
@@ -116,17 +122,25 @@ class _Comparisons:
         known = self._known.get((here[0].cell, here[0].direction, here[0].variant, frozenset(old), frozenset(new)))
         return known or pair(METRICS["iops"], old, new, self._keys, self.answer.levels)
 
+    def keeps_as_much(self, baseline: t.Sequence[Point], here: t.Sequence[Point]) -> bool:
+        """Whether a variant keeps what the baseline keeps, on the hosts at hand."""
+        base, own = (self._safety.of(frozenset(one.host for one in side), side[0].variant) for side in (baseline, here))
+        return is_allowed(own, base, needs_no_flush(here[0].direction, here[0].first))
+
 
 def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], compare: _Comparisons) -> TableCell:
     iops = [one.iops for one in here if one.iops is not None]
     latency = {rank.name: merged.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
     variant = here[0].variant
-    comparison, reason, better, keeps = None, "", False, True
+    comparison, reason, better, keeps, same_hosts = None, "", False, True, True
     if baseline is not None and variant != compare.answer.baseline:
-        found = compare.pairing(baseline, here)
-        comparison, reason = found.comparison, found.reason
-        better = found.same_hosts and found.verdict == "better"
-        keeps = keeps_as_much(compare.answer, variant, here[0])
+        if (here[0].cell, here[0].direction) in compare.unsettled:
+            reason = UNSETTLED_MEAN
+        else:
+            found = compare.pairing(baseline, here)
+            comparison, reason, same_hosts = found.comparison, found.reason, found.same_hosts
+            better = same_hosts and found.verdict == "better"
+            keeps = compare.keeps_as_much(baseline, here)
     return TableCell(
         iops=median(iops),
         bandwidth=median(one.bandwidth for one in here),
@@ -135,17 +149,19 @@ def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t
         latency=latency,
         hosts=len(here),
         state=max((one.state for one in here), key=STATES.index),
-        verdict=_worst_verdict(here),
+        verdict=_worst_verdict(here, compare.disproved),
         hidden=tuple(name for name, value in latency.items() if value is None and any(name in one.hidden for one in here)),
         comparison=comparison,
         reason=reason,
         is_better=better and keeps,
         is_risky=better and not keeps,
+        same_hosts=same_hosts,
     )
 
 
-def _worst_verdict(here: t.Sequence[Point]) -> str:
+def _worst_verdict(here: t.Sequence[Point], disproved: t.Container[str]) -> str:
     verdicts = {verdict or "unknown" for one in here for run in one.runs for verdict in (run.verdict_before, run.verdict_after)}
+    verdicts |= {"unknown" for one in here if one.host in disproved}
     return next((one for one in ("at_risk", "unknown") if one in verdicts), "durable")
 
 

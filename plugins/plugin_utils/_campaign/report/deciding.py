@@ -31,6 +31,10 @@ class Question(t.NamedTuple):
     metric: str
 
 
+#: Why a cell of which the series have not settled neither decides nor is compared.
+UNSETTLED_MEAN = "its mean depends on how long was measured"
+
+
 class Excluded(t.NamedTuple):
     """What does not decide although it has numbers, and why: a clause that can follow its name."""
 
@@ -76,7 +80,7 @@ def _reason_against(here: t.Sequence[Point], has_synced_writes: bool, is_repeate
     if recorded == {""}:
         return "the suite does not decide by it"
     if (first.cell, first.direction) in doubtful:
-        return "its mean depends on how long was measured"
+        return UNSETTLED_MEAN
     if recorded:
         return ""
     if first.direction == "trim":

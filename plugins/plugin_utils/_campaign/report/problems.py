@@ -100,12 +100,21 @@ def host_facts(rows: Rows) -> dict[str, dict[str, t.Any]]:
 
 def outlier_hosts(rows: Rows, points: t.Iterable[Point]) -> tuple[OutlierHost, ...]:
     """Hosts that are slower or faster than those with the same drives, variant and size of target."""
-    values = [
+    values = _values_of_hosts(points)
+    return outliers(values, host_facts(rows)) if values else ()
+
+
+def _values_of_hosts(points: t.Iterable[Point]) -> list[HostValue]:
+    return [
         HostValue(one.host, f"{one.cell} ({one.direction}) in {one.variant}", f"{one.first.model} {one.variant} {one.first.target_size}", one.iops)
         for one in points
         if one.iops and one.direction != "sync" and not is_probe(one.cell)
     ]
-    return outliers(values, host_facts(rows)) if values else ()
+
+
+def most_alike(points: t.Iterable[Point]) -> int:
+    """Hosts in the largest group in which :func:`outlier_hosts` compares: without enough of them no host can be unlike the others."""
+    return max(Counter((one.cell, one.alike) for one in _values_of_hosts(points)).values(), default=0)
 
 
 def problems_of(

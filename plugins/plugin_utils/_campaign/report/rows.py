@@ -63,7 +63,11 @@ class Series:
 
 @dataclass
 class Band:
-    """IOPS of all hosts along one cell: a tenth of them is under ``low``, a tenth above ``high``. ``second``: middle of each interval."""
+    """IOPS of all hosts along one cell: a tenth of them is under ``low``, a tenth above ``high``.
+
+    :param second: middle of each interval.
+    :param common: seconds of the shortest run, in which all are; ``None`` where that is all there is.
+    """
 
     variant: str
     cell: str
@@ -73,6 +77,7 @@ class Band:
     low: list[float]
     middle: list[float]
     high: list[float]
+    common: float | None = None
 
 
 @dataclass
@@ -96,6 +101,7 @@ class Rows:
     :param classes: the hosts of each class; ``added``: the bins themselves, by (number of the class, variant, cell, repeat, direction).
     :param aggregates: what hosts, and targets of a host, did together.
     :param charts: what is drawn over time.
+    :param disproved: hosts on which a power-loss test has lost writes that the verdict of their stack says are kept.
     """
 
     campaign: str
@@ -107,6 +113,7 @@ class Rows:
     charts: Charts = field(default_factory=lambda: Charts([], 0, []))
     classes: tuple[tuple[str, ...], ...] = ()
     added: dict[tuple[t.Any, ...], AddedHistogram] = field(default_factory=dict)
+    disproved: frozenset[str] = frozenset()
 
     @functools.cached_property
     def hosts(self) -> list[str]:
@@ -187,16 +194,17 @@ def read_bands(database: DuckDBPyConnection, most: int = 240) -> list[Band]:
     key = "variant, cell, direction"
     # Of what is drawn by the second nothing has to be averaged first. Numbers instead of names, as in the series.
     found = database.execute(
-        f"WITH lengths AS (SELECT hash({key}) AS id, {key}, greatest(1, ceil((max(second) + 1) / {int(most)}))::INTEGER AS width, "
-        f"count(DISTINCT host) AS hosts FROM intervals WHERE direction <> 'sync' GROUP BY {key}), "
+        f"WITH runs AS (SELECT {key}, host, repeat, max(second) + 1 AS length FROM intervals WHERE direction <> 'sync' GROUP BY ALL), "
+        f"lengths AS (SELECT hash({key}) AS id, {key}, greatest(1, ceil(max(length) / {int(most)}))::INTEGER AS width, "
+        f"count(DISTINCT host) AS hosts, min(length)::DOUBLE AS common FROM runs GROUP BY {key}), "
         f"numbered AS (SELECT hash({key}) AS id, host, repeat, second, iops FROM intervals WHERE direction <> 'sync'), "
         "means AS (SELECT id, width, second AS place, iops AS level FROM numbered JOIN lengths USING (id) WHERE width = 1 "
         "UNION ALL SELECT id, width, place, level FROM (SELECT id, width, host, repeat, second // width AS place, avg(iops) AS level "
         "FROM numbered JOIN lengths USING (id) WHERE width > 1 GROUP BY ALL)), "
         "shares AS (SELECT id, (place + 0.5) * width AS middle, quantile_cont(level, [0.1, 0.5, 0.9]) AS share "
         "FROM means WHERE level IS NOT NULL GROUP BY ALL) "
-        f"SELECT {key}, any_value(hosts), list(middle ORDER BY middle), {', '.join(f'list(share[{place}] ORDER BY middle)' for place in (1, 2, 3))} "
-        f"FROM shares JOIN lengths USING (id) GROUP BY {key} ORDER BY {key}"
+        f"SELECT {key}, any_value(hosts), list(middle ORDER BY middle), {', '.join(f'list(share[{place}] ORDER BY middle)' for place in (1, 2, 3))}, "
+        f"any_value(common) FROM shares JOIN lengths USING (id) GROUP BY {key} ORDER BY {key}"
     ).fetchall()
     return [Band(*row) for row in found]
 

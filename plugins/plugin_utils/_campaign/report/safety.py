@@ -61,6 +61,24 @@ def safety_of(rows: Rows, hosts: t.Container[str], variant: str) -> Safety:
     return _worst_of(rows, [one for one in rows.measurements if one.measured and one.variant == variant and one.host in hosts])
 
 
+class SafetyOfHosts:
+    """The same for many sets of hosts, read once."""
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+        self._by_variant: dict[str, list[Measurement]] = {}
+        self._known: dict[tuple[frozenset[str], str], Safety] = {}
+        for one in rows.measurements:
+            if one.measured:
+                self._by_variant.setdefault(one.variant, []).append(one)
+
+    def of(self, hosts: frozenset[str], variant: str) -> Safety:
+        """As :func:`safety_of`."""
+        if (hosts, variant) not in self._known:
+            self._known[hosts, variant] = _worst_of(self._rows, [one for one in self._by_variant.get(variant, ()) if one.host in hosts])
+        return self._known[hosts, variant]
+
+
 def safety_by_variant(rows: Rows) -> dict[str, Safety]:
     """Likewise over all hosts."""
     found: dict[str, list[Measurement]] = {}
@@ -74,10 +92,13 @@ def _worst_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
     verdicts: set[str] = set()
     stacks: set[tuple[str, str | None]] = set()
     for one in measurements:
-        verdicts.update((one.verdict_before or "", one.verdict_after or ""))
+        # A power-loss test has lost what this verdict says is kept.
+        verdicts.update((one.verdict_before or "", one.verdict_after or "", *([""] if one.host in rows.disproved else ())))
         stacks.update(((one.host, one.stack_before), (one.host, one.stack_after)))
     meanings: dict[str, set[str]] = {"unflushed": set(), "device_loss": set()}
     for host, stack in stacks:
+        if host in rows.disproved:
+            meanings["unflushed"].add("")
         reported = {key: value for _device, layer, key, value in rows.settings.get((host, stack or ""), ()) if layer == "verdict"}
         for name, values in meanings.items():
             values.add(reported.get(name, ""))

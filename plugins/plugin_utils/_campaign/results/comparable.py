@@ -65,7 +65,7 @@ def read_ignored(ignore: t.Sequence[str]) -> tuple[str, ...]:
 
 
 def differing_keys(old: t.Iterable[Measurement], new: t.Iterable[Measurement], keys: t.Iterable[str]) -> list[str]:
-    """The keys for which both sides have values, and not the same. A value missing on one side (an older collection) is not a difference."""
+    """The keys for which both sides have values, and not one and the same. A value missing on one side (an older collection) is not a difference."""
     return list(_different_values(old, new, keys))
 
 
@@ -93,6 +93,7 @@ def _different_values(old: t.Iterable[Measurement], new: t.Iterable[Measurement]
     found = {}
     for key in keys:
         values = [sorted({str(value) for one in side if (value := getattr(one, key)) is not None}) for side in sides]
-        if all(values) and values[0] != values[1]:
+        # A side with several values is a mixture, whose shares may differ from those of the other side.
+        if all(values) and (values[0] != values[1] or len(values[0]) > 1):
             found[key] = values
     return found

@@ -39,6 +39,8 @@ class Pairing:
     :param not_compared: hosts whose measurements are not comparable, with the reason, as ``node2: kernel 6.1 / 6.12``.
     :param ignorable: what ``report_ignore`` has to name so that nothing is left out.
     :param repeats: fewest of a compared host, of baseline and variant.
+    :param hosts: the ratio of each host that was compared with itself, lowest first.
+    :param unit: what was tested: ``hosts``, or ``repeats`` where they are too few.
     """
 
     comparison: Comparison | None
@@ -49,6 +51,8 @@ class Pairing:
     not_compared: tuple[str, ...] = ()
     ignorable: tuple[str, ...] = ()
     repeats: tuple[int, int] = (0, 0)
+    hosts: tuple[HostRatio, ...] = ()
+    unit: str = "repeats"
 
     @property
     def verdict(self) -> str:
@@ -104,7 +108,18 @@ def pair(
     found = compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100, confidence=confidence)
     medians = median(median(one) for one, _other in usable.values()), median(median(other) for _one, other in usable.values())
     fewest = min(len(one) for one, _other in usable.values()), min(len(other) for _one, other in usable.values())
-    return Pairing(found.overall, "", bool(both), medians, found.against, tuple(not_compared), tuple(dict.fromkeys(ignorable)), fewest)
+    return Pairing(
+        comparison=found.overall,
+        reason="",
+        same_hosts=bool(both),
+        values=medians,
+        against=found.against,
+        not_compared=tuple(not_compared),
+        ignorable=tuple(dict.fromkeys(ignorable)),
+        repeats=fewest,
+        hosts=found.hosts if both else (),
+        unit=found.unit,
+    )
 
 
 def _without_numbers(metric: Metric, old: t.Mapping[str, list[Measurement]], new: t.Mapping[str, list[Measurement]]) -> str:

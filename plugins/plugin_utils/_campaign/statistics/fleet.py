@@ -147,7 +147,8 @@ def _over_hosts(
 
 def _p(logs: NDArray[t.Any]) -> float:
     moved = logs[logs != 0]
-    if not moved.size:
+    if moved.size < 2:
+        # Of one host both signs are as likely; scipy does not permute a single value.
         return 1.0
     has_ties = np.unique(np.abs(moved)).size < moved.size or moved.size < logs.size
     method: t.Any = "exact" if moved.size <= _MOST_EXACT else "approx"

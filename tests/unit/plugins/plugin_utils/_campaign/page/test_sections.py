@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     charts,
     commands,
     headings,
+    hosts,
     load_charts,
     noise,
     page,
@@ -276,6 +277,16 @@ def test_one_second_of_one_variant_claims_nothing_and_can_be_seen():
     assert "against none" not in html and "against none" not in markdown and "what is claimed" not in html
 
 
+def test_runs_that_end_one_after_the_other_are_no_fall():
+    """Four flat hosts of unlike speed, of which the fast ones have filled their targets first."""
+    ends, rates = (30, 60, 90, 125), (1200, 900, 600, 300)
+    middle = [float(sorted(rate for rate, end in zip(rates, ends) if second < end)[0]) for second in range(125)]
+    band = Band("none", "fill", "write", 4, [second + 0.5 for second in range(125)], middle, middle, middle, 30.0)
+    drawn = page.drawn_of(analysed(Rows("c", [measurement()]), bands=[band]))
+    assert drawn.bands.first.title.startswith("fill (write): does not end") or "none does not end more than 5 % from where it began" in drawn.bands.first.title
+    assert "in the first 30 s, when the first run ends" in drawn.bands.first.title
+
+
 def test_a_steady_series_has_its_range_and_levels_in_ink(six):
     chart = next(one for one in page.drawn_of(six).series if one.title.startswith("steady"))
     series = next(one.series for one in six.series if one.finding.kind == "steady")
@@ -328,7 +339,7 @@ def test_a_cpu_that_may_have_been_the_limit_is_said_beside_the_answer():
     for said in (page.render(found, "c"), twins.markdown(found).replace("\\", "")):
         assert said.index(found.cpu_note) < said.index("randwrite-4k", said.index(found.cpu_note) + len(found.cpu_note))
     alone = [one for one in rows if one.variant == "none"]
-    assert found.cpu_note.endswith("The storage may be faster there, and the differences larger.")
+    assert found.cpu_note.endswith("The storage may be faster there, and the differences may be other than those that were measured.")
     assert analysed(Rows("c", alone)).cpu_note.endswith("The storage may be faster there.")
     assert analysed(Rows("c", repeated(100))).cpu_note == ""
 
@@ -367,6 +378,49 @@ def test_variants_of_which_none_is_shown_to_differ_need_no_caveat():
         for repeat in range(1, 6)
     ]
     assert analysed(Rows("c", rows), baseline="none").order_note == ""
+
+
+def test_many_comparisons_have_a_word_about_chance():
+    variants = [f"v{number:02}" for number in range(24)]
+    rows = [measurement("node1", name, repeat=repeat, iops=1000.0 + repeat, started=1e9 + repeat) for name in variants for repeat in range(1, 5)]
+    found = analysed(Rows("c", rows), baseline="v00")
+    assert found.chance_note.startswith("23 comparisons were made, each by itself: if no variant differed from v00, one of them would still be shown to be ")
+    assert re.search(r"better in up to (2[0-9]|3[0-9])% of such campaigns\.", found.chance_note)
+    assert found.chance_note in page.render(found, "c")
+    assert analysed(Rows("c", [one for one in rows if one.variant in variants[:5]]), baseline="v00").chance_note == ""
+
+
+# --- hosts
+
+
+def test_variants_on_different_hosts_are_not_paired_anywhere():
+    rows = [*repeated(100, host="a"), *repeated(150, "writethrough", host="b")]
+    found = analysed(Rows("c", rows), baseline="none")
+    [line] = found.table
+    assert [(cell.same_hosts, cell.is_better) for cell in line.cells] == [(True, False), (False, False)]
+    html, markdown = page.render(found, "c"), twins.markdown(found).replace("\\", "")
+    assert html.count("better, on different hosts") == 2 and markdown.count("better, on different hosts") == 2
+    assert answer_charts.pictures(found) == []
+
+
+def test_a_line_is_as_safe_as_its_own_hosts():
+    rows = [*repeated(100, host="a"), *repeated(150, "writethrough", host="a")]
+    rows += [
+        one
+        for variant, verdict in (("none", "durable"), ("writethrough", "at_risk"))
+        for one in repeated(100 if variant == "none" else 150, variant, host="b", model="SSD B", verdict_before=verdict, verdict_after=verdict)
+    ]
+    found = analysed(Rows("c", rows), baseline="none")
+    assert {line.model: [cell.is_better for cell in line.cells] for line in found.table} == {"SSD A": [False, True], "SSD B": [False, False]}
+    assert headings.titles_of(found)["answer"] == (
+        "A variant is shown to be better in 1 of 2 combinations of hosts and workload; flushed writes survive a power failure with none on all hosts"
+    )
+
+
+def test_without_enough_equal_hosts_none_is_called_like_the_others():
+    rows = [one for number in range(6) for one in repeated(100, host=f"node{number}", model=f"SSD {number // 2}")]
+    assert headings.titles_of(analysed(Rows("c", rows)))["hosts"] == "6 hosts: too few with equal drives to call one unlike the others"
+    assert not any("outlier" in strip.title for strip in hosts.strips(analysed(Rows("c", rows))))
 
 
 # --- cost

@@ -179,7 +179,12 @@ def test_user_selected_cells_override_the_suite():
 
 def test_cell_with_runtime_dependent_mean_does_not_decide():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST), doubtful={("randwrite-4k-fdatasync", "write")})
-    assert answer.sentences == ("No variant can be recommended: no cell that decides has a number.",)
+    reason = "its mean depends on how long was measured"
+    assert answer.sentences == (f"No variant can be recommended: no cell decides (randwrite-4k-fdatasync: {reason}).",)
+
+
+def test_without_a_number_nothing_is_recommended():
+    assert answered([]).sentences == ("No variant can be recommended: no cell has a number.",)
 
 
 def test_incomparable_measurements_do_not_decide_unless_ignored():
@@ -239,6 +244,70 @@ def test_values_of_the_sentence_are_those_of_the_compared_hosts():
         measured += repeats("before", *(rate * 30 for rate in SLOW), host=host)
     [said] = answered(measured).sentences
     assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+
+
+def test_values_that_contradict_the_ratio_of_the_hosts_are_not_named():
+    """The median of hosts is one host, and the ratio that of most of them."""
+    measured = []
+    for number in range(1, 14):
+        rates = [number * rate for rate in (1000, 1002, 998, 1001)]
+        other = [rate * (0.1 if number == 7 else 1.1) for rate in rates]
+        measured += repeats("before", *rates, host=f"node{number}") + repeats("after", *other, host=f"node{number}")
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after: 1.1 times as many durable random 4 KiB writes per second as before on 13 hosts (ratio 1.1")
+    assert "Not on node7 (0.1 times)." in said
+
+
+def test_the_number_of_compared_hosts_is_named_unless_it_is_all():
+    measured = []
+    for number in range(1, 5):
+        measured += repeats("before", *SLOW, host=f"node{number}")
+        measured += repeats("after", *FAST, host=f"node{number}") if number < 3 else []
+    [said] = answered(measured).sentences
+    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150) on 2 of 4 hosts (ratio")
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ((1.5, 0.5), "Hosts differ: of 2, after is better on 1 and worse on 1."),
+        ((1.2,) * 6 + (0.6,) * 4, "Hosts differ: of 10, after is better on 6 and worse on 4."),
+        ((1.5,) * 3 + (1.0,) * 5, "Hosts differ: of 8, after is better on 3."),
+    ],
+)
+def test_hosts_that_contradict_each_other_are_counted(factors, words):
+    measured = []
+    for number, factor in enumerate(factors):
+        measured += repeats("before", *FAST, host=f"node{number}") + repeats("after", *(rate * factor for rate in FAST), host=f"node{number}")
+    [said] = answered(measured).sentences
+    assert said.startswith(("Too close to call between before", "No difference that matters: after")) and words in said
+    assert ("Add repeats." in said) == (len(factors) < 6)
+
+
+def test_mixed_versions_on_a_side_are_not_compared():
+    """Nine of one version and one of the other are not the same as one and nine."""
+    measured = []
+    for variant, old in (("before", 9), ("after", 1)):
+        rows = repeats(variant, *(1000 + number for number in range(10)))
+        measured += [dataclasses.replace(one, kernel="6.1" if one.repeat <= old else "6.12") for one in rows]
+    answer = answered(measured)
+    assert answer.sentences[0].startswith("after and before are not comparable: kernel 6.1, 6.12 / 6.1, 6.12.")
+    assert answered(measured, ignore=["kernel"]).workloads[0].result("after").verdict == "same"
+
+
+def test_measurements_without_a_result_are_counted():
+    failed = [dataclasses.replace(one, direction=None, iops=None, state="failed") for one in repeats("after", *FAST, *FAST)[4:]]
+    [said] = answered(repeats("before", *SLOW) + repeats("after", *FAST) + failed).sentences
+    assert "Without a result: 4 measurements of after." in said
+    assert "Without a result" not in answered(repeats("before", *SLOW) + repeats("after", *FAST)).sentences[0]
+
+
+def test_a_power_loss_test_that_lost_data_outweighs_the_verdict_of_the_stack():
+    measured, settings = stacks(before={"unflushed": "kept", "device_loss": "loses"}, after={"unflushed": "kept", "device_loss": "loses"})
+    rows = Rows("c", measured, settings=settings, disproved=frozenset({"node1"}))
+    answer = answer_of(rows, points_of(measured))
+    assert answer.sentences[0].endswith("Power failure: unknown; loss of one device: can lose data.")
+    assert [one.is_safe for one in answer.variants] == [False, False]
 
 
 def test_without_the_baseline_values_are_given_and_nothing_is_compared():

@@ -66,6 +66,11 @@ def test_lower_latency_is_better():
     assert fleet.compare_fleet(hosts(0.8, 0.81, 0.79, 0.82, 0.78, 0.83), higher_is_better=False).overall.verdict == "better"
 
 
+def test_one_host_that_differs_among_equal_ones_proves_nothing():
+    found = fleet.compare_fleet(hosts(1, 1, 1, 1, 1, 1.2))
+    assert (found.overall.verdict, found.overall.p) == ("undecided", 1.0)
+
+
 def test_identical_hosts_are_the_same():
     found = fleet.compare_fleet(hosts(*[1.0] * 7))
     assert (found.overall.verdict, found.overall.p, found.sign_p, found.against) == ("same", 1.0, None, ())

@@ -136,7 +136,8 @@ def _title(workloads: t.Sequence[WorkloadAnswer], *, is_part: bool) -> str:
         drawn = bar_of(one, result) if result is not None else None
         if drawn is not None and result is not None:
             gains.setdefault(result.variant, []).append(drawn.value)
-    count = f"{'these ' if is_part else ''}{counted(len(workloads), 'workload')}"
+    metrics = len({(one.question.cell, one.question.direction) for one in workloads}) < len(workloads)
+    count = f"{'these ' if is_part else ''}{counted(len(workloads), 'comparison' if metrics else 'workload')}"
     base = workloads[0].baseline
     if not gains:
         which = f" that keeps what {base} keeps" if any(one.has_risky_gain for one in workloads) else ""

@@ -73,7 +73,12 @@ def _title_of_answer(a: Analysis, safe: t.Sequence[str]) -> str:
     if len(a.variants) == 1:
         return f"{workloads}, one variant: there is nothing to compare it with"
     which = f" that keeps what {a.answer.baseline} keeps" if any(one.has_risky_gain for one in a.answer.workloads) else ""
-    better = f"A variant is shown to be better in {shown} of {workloads}" if shown else f"No variant{which} is shown to be better in any of {workloads}"
+    if not a.answer.workloads:
+        better = "No cell decides"
+    elif shown:
+        better = f"A variant is shown to be better in {shown} of {workloads}"
+    else:
+        better = f"No variant{which} is shown to be better" + (f" in any of {workloads}" if len(a.answer.workloads) > 1 else "")
     where = " on all hosts" if has_classes else ""
     kept = f"flushed writes survive a power failure with {text.listed(safe)}" if safe else "no variant is known to keep flushed writes in a power failure"
     return f"{better}; {kept}{where}"
@@ -100,7 +105,7 @@ def _title_of_comparison(a: Analysis) -> str:
     sentences = [f"{name} is shown to be better than {a.answer.baseline} in {count} of {lines}" for name, count in won.most_common(1)]
     sentences += [f"{name} is shown to be better in {count} of {lines}, but can lose what {a.answer.baseline} keeps" for name, count in risky.most_common(1)]
     if not sentences and len(a.variants) > 1:
-        return f"No variant is shown to be better than {a.answer.baseline} in any of {lines}"
+        return f"No variant is shown to be better than {a.answer.baseline}" + (f" in any of {lines}" if len(whole) > 1 else "")
     return "; ".join(sentences) or "What was measured"
 
 

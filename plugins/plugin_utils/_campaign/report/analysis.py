@@ -146,6 +146,7 @@ class Analysis:
     cpu_note: str
     order_note: str
     chance_note: str
+    rate_note: str
     bands: tuple[Band, ...]
     series: tuple[NamedSeries, ...]
     series_looked_at: int
@@ -229,6 +230,7 @@ def analyse(
         cpu_note=caveats.cpu_sentence(cpu_lines, answer),
         order_note=caveats.order_sentence(points, answer),
         chance_note=caveats.chance_sentence(answer),
+        rate_note=caveats.rate_sentence(answer),
         bands=tuple(bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),

@@ -155,7 +155,7 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
     if verdict == "undecided":
         names = [f"{name}{'' if value is None else f' ({_figure(one, value)})'}" for name, value in ((one.baseline, before), (best.variant, after))]
-        return f"Too close to call between {' and '.join(names)}{where}{_interval(best)}.{_next_step(best)}"
+        return f"Too close to call between {' and '.join(names)}{where}{_interval(best)}.{_next_step(one, best)}"
     if verdict == "same":
         return _no_difference(one, base)
     if verdict == "worse":
@@ -185,11 +185,10 @@ def _where(one: WorkloadAnswer, base: Result, other: Result) -> str:
     return f" on {every} hosts" if _values(one, base, other)[0] is None else ""
 
 
-def _next_step(result: Result) -> str:
-    """What may decide it: more repeats only where they are what is tested, and hosts do not contradict each other."""
-    if result.pairing is not None and result.pairing.unit == "hosts":
-        return ""
-    return " Add repeats."
+def _next_step(one: WorkloadAnswer, result: Result) -> str:
+    """What may decide it: more repeats only where they are what is tested, and where they do not only make hosts surer that contradict each other."""
+    is_over_hosts = result.pairing is not None and result.pairing.unit == "hosts"
+    return "" if is_over_hosts or all(_hosts_apart(one, result)) else " Add repeats."
 
 
 def _no_difference(one: WorkloadAnswer, base: Result) -> str:
@@ -217,14 +216,21 @@ def _against(one: WorkloadAnswer) -> str:
 
 def _disagreement(one: WorkloadAnswer, result: Result) -> str:
     """Hosts that differ by what matters, where all of them together do not."""
-    metric = METRICS[one.question.metric]
-    ratios = [host.ratio for host in result.pairing.hosts] if result.pairing is not None else []
-    higher, lower = sum(ratio >= 1 + metric.percent / 100 for ratio in ratios), sum(ratio <= 1 - metric.percent / 100 for ratio in ratios)
-    better, worse = (higher, lower) if metric.higher_is_better else (lower, higher)
-    if len(ratios) < 2 or not better + worse:
+    better, worse = _hosts_apart(one, result)
+    if result.pairing is None or not better + worse:
         return ""
     parts = [f"{word} on {count}" for word, count in (("better", better), ("worse", worse)) if count]
-    return f"Hosts differ: of {len(ratios)}, {result.variant} is {' and '.join(parts)}."
+    return f"Hosts differ: of {len(result.pairing.hosts)}, {result.variant} is {' and '.join(parts)}."
+
+
+def _hosts_apart(one: WorkloadAnswer, result: Result) -> tuple[int, int]:
+    """On how many of several hosts a variant is better, and worse, by what matters."""
+    metric = METRICS[one.question.metric]
+    ratios = [host.ratio for host in result.pairing.hosts] if result.pairing is not None else []
+    if len(ratios) < 2:
+        return 0, 0
+    higher, lower = sum(ratio >= 1 + metric.percent / 100 for ratio in ratios), sum(ratio <= 1 - metric.percent / 100 for ratio in ratios)
+    return (higher, lower) if metric.higher_is_better else (lower, higher)
 
 
 def _left_out(one: WorkloadAnswer) -> str:

@@ -86,6 +86,19 @@ def cpu_sentence(lines: t.Sequence[CpuLine], answer: Answer) -> str:
     return f"The CPU may have been the limit, not the storage, in {count}: {where}. The storage may be faster there{other}."
 
 
+def rate_sentence(answer: Answer) -> str:
+    """Which deciding cells do not do as much as the storage can; empty where none is limited so."""
+    cells: dict[str, set[str]] = {}
+    for one in answer.workloads:
+        if one.first.rate_limit and one.question.metric in ("iops", "bandwidth"):
+            cells.setdefault(one.first.rate_limit, set()).add(one.question.cell)
+    if not cells or len(answer.variants) < 2:
+        return ""
+    where = "; ".join(f"{limit} in {listed(sorted(names), 3)}" for limit, names in cells.items())
+    count = counted(len(set().union(*cells.values())), "deciding cell")
+    return f"The job limits its own rate in {count}: {where}. As many IOPS there only mean that all variants reached it; what differs is the latency."
+
+
 def chance_sentence(answer: Answer) -> str:
     """How likely it is that chance alone shows a variant to be better, where many were compared; empty where that is less than a tenth."""
     confidences = [

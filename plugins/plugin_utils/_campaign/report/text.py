@@ -63,6 +63,9 @@ def span(low: float, high: float) -> str:
     """Two ends of an interval, with equally many decimals, no fewer than :func:`times` has, and enough to distinguish them, and each from 1, which a
     claim excludes: ``0.97 to 1.35``."""
     fewest = 2 if not low or 0.1 <= low < 10 else 1 - math.floor(math.log10(low))
+    if math.isclose(low, high, rel_tol=1e-7):
+        # Ties: more decimals would not distinguish them.
+        return f"{low:,.{max(fewest, 0)}f} to {high:,.{max(fewest, 0)}f}"
     for decimals in range(min(max(fewest, 0), 6), 9):
         ends = f"{low:,.{decimals}f}", f"{high:,.{decimals}f}"
         one = f"{1:.{decimals}f}"

@@ -139,6 +139,10 @@ def _recorded(record: CellRecord) -> _Values:
     }
 
 
+#: Options with which a job does not do as much as the storage can.
+_RATE_LIMITS = ("rate", "rate_iops", "thinktime", "latency_target")
+
+
 def _requested(job: t.Mapping[str, str]) -> _Values:
     """The options of the job, with fio's defaults; nothing where there was no job."""
     if not job:
@@ -154,6 +158,7 @@ def _requested(job: t.Mapping[str, str]) -> _Values:
         "bs_bytes": _bytes(options["bs"]),
         "ioengine": text(options["ioengine"]),
         "rwmixread": _mix(options) if mixed else None,
+        "rate_limit": " ".join(f"{name}={text(options[name])}" for name in _RATE_LIMITS if options.get(name, "0") != "0") or None,
         # An option without a value is switched on.
         "direct": options["direct"] not in ("0", "false"),
         **{name: _integer(options[name]) for name in ("iodepth", "numjobs", "fdatasync", "fsync")},

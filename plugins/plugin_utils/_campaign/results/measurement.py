@@ -120,6 +120,7 @@ class Measurement:
     search: str | None = _column("VARCHAR", "JSON: what a search has found")
     rounds: str | None = _column("VARCHAR", "JSON: what rounds have found")
     workload_sha256: str | None = _column("VARCHAR", "of the job, whatever it runs on")
+    rate_limit: str | None = _column("VARCHAR", "options of the job that limit its rate, as `rate_iops=5000`, separated by blanks; NULL without any")
     decides: str | None = _column(
         "VARCHAR", "metrics by which it answers the question of its suite, separated by blanks; empty for none, NULL where the suite does not set it"
     )

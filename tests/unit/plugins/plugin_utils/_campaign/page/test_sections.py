@@ -380,6 +380,14 @@ def test_variants_of_which_none_is_shown_to_differ_need_no_caveat():
     assert analysed(Rows("c", rows), baseline="none").order_note == ""
 
 
+def test_a_job_that_limits_its_rate_is_said_beside_the_answer():
+    rows = [one for variant in ("none", "writethrough") for one in repeated(5000, variant, rate_limit="rate_iops=5000")]
+    found = analysed(Rows("c", rows))
+    assert found.rate_note.startswith("The job limits its own rate in 1 deciding cell: rate_iops=5000 in randwrite-4k. As many IOPS there only mean")
+    assert found.rate_note in page.render(found, "c")
+    assert analysed(Rows("c", [*repeated(5000), *repeated(5000, "writethrough")])).rate_note == ""
+
+
 def test_many_comparisons_have_a_word_about_chance():
     variants = [f"v{number:02}" for number in range(24)]
     rows = [measurement("node1", name, repeat=repeat, iops=1000.0 + repeat, started=1e9 + repeat) for name in variants for repeat in range(1, 5)]

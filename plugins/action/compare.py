@@ -56,13 +56,15 @@ class ActionModule(ActionBase):
             "junit": lambda: regression.as_junit(found, f"{folders[1].name} against {folders[0].name}"),
         }
         files = {} if self._task.check_mode else write_files(folders[1], {FILES[name]: makers[name] for name in options["files"]})
-        self._display.display("\n" + "\n".join([found.summary, *_worst(found)]) + "\n")
+        skipped = [f"  not compared: {one}" for one in found.skipped[:20]]
+        self._display.display("\n" + "\n".join([found.summary, *_worst(found), *skipped]) + "\n")
         result = {
             "changed": bool(files),
             "rc": found.rc,
             "summary": found.summary,
             "lines": [asdict(line) for line in found.lines],
             "added": list(found.added),
+            "skipped": list(found.skipped),
             "files": {name: files[FILES[name]] for name in options["files"] if FILES[name] in files},
         }
         accepted = (regression.SAME_OR_BETTER,) if options["fail_on_regression"] else (regression.SAME_OR_BETTER, regression.REGRESSION)

@@ -117,7 +117,8 @@ class ActionModule(ActionBase):
         description = read_description(host, journal.get("description") or found.get("description") or {})
         variants, inventory = _variants(options), self._inventory(variables)
         indescribable = [variable.name for variable in description.variables if variable.notes and variable.content is None]
-        host_before = Found(description.contents(), description.controllers, found.get("paths") or {}, indescribable)
+        notes = {variable.name: variable.notes for variable in description.variables}
+        host_before = Found(description.contents(), description.controllers, found.get("paths") or {}, indescribable, notes)
         planned = host_sweep(variants, host_before, inventory, journal.get("restore"))
         campaign = Path(options["path"]) if options["path"] else None
         known = states.load(campaign, host) if campaign else None

@@ -62,7 +62,9 @@ options:
     default: true
     version_added: 1.0.0
   cells:
-    description: Patterns of the cells to compare. If empty, all cells.
+    description:
+      - Patterns of the cells to compare.
+      - If empty, all cells except fills, discards and probes, which are measured once however often the others are repeated.
     type: list
     elements: str
     default: []
@@ -115,6 +117,12 @@ added:
   type: list
   elements: str
   returned: when a comparison was possible
+skipped:
+  description: Cells that are measured once and were not compared, each with the reason.
+  type: list
+  elements: str
+  returned: when a comparison was possible
+  version_added: 1.0.0
 files:
   description: The files that were written, by format.
   type: dict

@@ -19,21 +19,38 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
 
-#: Variables of playbooks and of the inventory of the virtual rack, and results that the roles publish.
+#: Variables of playbooks.
+OF_PLAYBOOKS = frozenset(
+    f"{prefix}_{name}"
+    for prefix, names in {
+        "benchmark": "hosts",
+        "compare": "accept_undecided baseline baseline_variant candidate candidate_variant cells files ignore thresholds",
+        "describe": "all_settings directory force hosts layers",
+        "health": "hosts",
+        "plan": "directory hosts",
+        "replace_cache_device": "confirm hosts new old timeout usable without_discard",
+        "report": "baseline campaign currency decide_by files formats host_class ignore latency_limit_ms power_loss prices rows",
+        "results": "allow_missing campaign conflicts do everything export_tables file force format operation sources tables",
+        "site": "hosts",
+        "storage": "hosts",
+        "sweep": "campaign hosts knowledge power_loss report_baseline",
+        "test_volumes": "hosts",
+    }.items()
+    for name in names.split()
+)
+
+#: Variables of the inventory of the virtual rack, and what roles and playbooks publish or keep for themselves.
 ELSEWHERE = frozenset(
     {
         "cache_health_found",
         "fio_benchmark_label",
+        "health_failure",
         "power_loss_test_problem",
         "power_loss_test_result",
+        "replace_cache_device_usable_method",
         "storage_network_paths",
-        "sweep_campaign",
-        "sweep_hosts",
-        "sweep_knowledge",
         "sweep_problem",
-        "sweep_report_baseline",
         "sweep_result",
-        "test_volumes_hosts",
         "virtual_rack_machine",
     }
 )
@@ -64,7 +81,7 @@ class RoleVariables:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self.roles: list[str] = []
         self._options: dict[str, t.Mapping[str, t.Any]] = dict(_OF_SEVERAL_ROLES)
-        self._known: set[str] = {*ELSEWHERE, *_OF_SEVERAL_ROLES}
+        self._known: set[str] = {*OF_PLAYBOOKS, *ELSEWHERE, *_OF_SEVERAL_ROLES}
         self._mistyped: dict[str, bool] = {}
         for path in sorted(roles.glob("*/meta/argument_specs.yml")):
             self.roles.append(path.parent.parent.name)
@@ -81,7 +98,7 @@ class RoleVariables:
     def _is_mistyped(self, name: str) -> bool:
         """A name of the user's own is longer or shorter, or starts otherwise."""
         if name not in self._mistyped:
-            alike = [known for known in self._known if abs(len(known) - len(name)) <= 1 and known[0] == name[:1]]
+            alike = [known for known in self._known if abs(len(known) - len(name)) <= 2 and known[0] == name[:1]]
             self._mistyped[name] = bool(difflib.get_close_matches(name, alike, 1, _SLIP))
         return self._mistyped[name]
 
@@ -157,5 +174,5 @@ def complaint(found: t.Mapping[str, t.Sequence[str]], variables: RoleVariables) 
         if not near:
             role = next(role for role in sorted(variables.roles, key=len, reverse=True) if name.startswith(f"{role}_"))
             advice = f"rename it if it is a variable of your own, or see the README of the role {role}."
-        sentences.append(f"No role has the variable {name}, which is set for {few(hosts)}: {advice}")
+        sentences.append(f"No role or playbook has the variable {name}, which is set for {few(hosts)}: {advice}")
     return " ".join(sentences)

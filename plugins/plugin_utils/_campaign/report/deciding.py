@@ -92,6 +92,20 @@ def _reason_against(here: t.Sequence[Point], has_synced_writes: bool, is_repeate
     return ""
 
 
+def once_only(points: t.Iterable[Point]) -> dict[tuple[str, str], str]:
+    """Cells and directions that are no measurement of their own, whatever they are repeated, and why: probes, discards, fills."""
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for one in points:
+        groups.setdefault((one.cell, one.direction), []).append(one)
+    is_repeated = any(len(one.runs) > 1 for here in groups.values() for one in here)
+    found = {}
+    for key, here in groups.items():
+        reason = "it is a probe" if is_probe(key[0]) else "it discards" if key[1] == "trim" else "it fills the target" if _is_fill(here, is_repeated) else ""
+        if reason:
+            found[key] = reason
+    return found
+
+
 def _is_fill(here: t.Sequence[Point], is_repeated: bool) -> bool:
     """A sequential write that is named so, or that ran once where other cells were repeated."""
     first = here[0]

@@ -15,15 +15,16 @@ from __future__ import annotations
 import fnmatch
 import json
 import typing as t
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from xml.etree import ElementTree
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import once_only
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, escaped, figure, listed, size, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import MEASURED_0
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median, points_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
 
 if t.TYPE_CHECKING:
@@ -76,12 +77,14 @@ class Line:
 
 @dataclass(frozen=True)
 class Compared:
-    """:param rc: :data:`SAME_OR_BETTER`, :data:`REGRESSION` or :data:`NOT_COMPARABLE`. :param added: cells that only the candidate has."""
+    """:param rc: :data:`SAME_OR_BETTER`, :data:`REGRESSION` or :data:`NOT_COMPARABLE`. :param added: cells that only the candidate has.
+    :param skipped: cells that are measured once whatever is repeated, and why; they are compared where they are named."""
 
     rc: int
     summary: str
     lines: tuple[Line, ...]
     added: tuple[str, ...]
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -128,13 +131,18 @@ def compare_campaigns(baseline: t.Sequence[Measurement], candidate: t.Sequence[M
     # Two names on purpose: then the stack is what is compared.
     keys = [key for key in KEYS if key not in rules.ignore and not (key == _OWN_KEY and variants[0] != variants[1])]
     old, new = _cells(baseline, variants[0], variants, rules), _cells(candidate, variants[1], variants, rules)
+    # One repeat proves nothing: with a fill in its suite no comparison would ever end with 0.
+    once = {} if rules.cells else once_only(points_of(baseline))
     lines = []
     for key, hosts in sorted(old.items()):
+        if key[1:] in once:
+            continue
         # A sync moves no bytes: there is nothing to miss.
         metrics = [(metric, percent) for metric, percent in rules.thresholds.items() if (key[2], metric) != ("sync", "bandwidth")]
         lines += [_line(key, metric, percent, hosts, new.get(key, {}), keys) for metric, percent in metrics]
     added = tuple(f"{variant} {cell} ({direction})" for variant, cell, direction in sorted(set(new) - set(old)))
-    return _whole(lines, added, rules)
+    skipped = tuple(dict.fromkeys(f"{key[1]}: {once[key[1:]]}" for key in sorted(old) if key[1:] in once))
+    return replace(_whole(lines, added, rules), skipped=skipped)
 
 
 Cells = t.Dict[t.Tuple[str, str, str], t.Dict[str, t.List["Measurement"]]]
@@ -274,6 +282,8 @@ def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
         named = [one.verdict.replace("_", " "), one.variant, one.cell, one.direction, one.metric]
         cells = [*named, with_unit(one, one.baseline_value), with_unit(one, one.candidate_value), times(one.ratio), interval, str(one.hosts), why]
         lines.append(f"| {' | '.join(map(escaped, cells))} |")
+    if found.skipped:
+        lines += ["", f"Not compared, unless compare_cells names them: {escaped('; '.join(found.skipped[:20]))}."]
     if found.added:
         lines += ["", f"Only the candidate has: {escaped(listed(found.added, 20))}."]
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ controllers and links have what was found where a variant says nothing, and a ca
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import dataclass, field
 
@@ -37,12 +38,14 @@ class Found:
     :param controllers: what names the RAID controllers and their volumes.
     :param paths: the device that each path of a variant or of a described entry leads to; a path that is left out leads nowhere.
     :param indescribable: the variables of which the host has something that could not be described.
+    :param notes: by variable what that is, one sentence each.
     """
 
     contents: Values
     controllers: tuple[Controller, ...] = ()
     paths: t.Mapping[str, str] = field(default_factory=dict)
     indescribable: t.Collection[str] = ()
+    notes: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
 
     def device(self, path: t.Any) -> str:
         """What a path leads to, or the path itself."""
@@ -100,6 +103,8 @@ def host_sweep(variants: t.Sequence[Variant], found: Found, inventory: Values, e
         except StorageError as error:
             refused[variant.name] = error.message
     possible = [variant for variant in variants if variant.name not in refused]
+    if refused and len(possible) == 1 and earlier is None:
+        refused[possible.pop().name] = "Every other variant is refused, so it could not be compared with anything."
     variables = {variant.name: {kind.name: kind.wanted(variant.variables.get(kind.name) or []) for kind in kinds} for variant in possible}
     return HostSweep(variables, refused, {kind.name: kind.wanted([]) for kind in kinds})
 
@@ -173,7 +178,9 @@ class _Devices:
             before = self.described.get(device)
             if before is None:
                 what = "write cache" if self.name == DRIVES else "queue"
-                raise Refused(f"The {what} of {entry['device']} could not be described, so it could not be restored.", item=entry["device"])
+                reason = next((note for note in self.found.notes.get(self.name, ()) if {device, str(entry["device"])} & set(re.split(r"[\s:,]+", note))), "")
+                text = f"The {what} of {entry['device']} could not be described, so it could not be restored{': ' if reason else '.'}{reason}"
+                raise Refused(text, item=entry["device"])
             if self.name == QUEUES and entry.get("profile") is not None and str(entry["profile"]) not in PROFILES:
                 # It would set nothing, and the variant would be measured as what was found.
                 raise BadInput(f"{entry['device']}: there is no profile {entry['profile']}; profiles are {', '.join(PROFILES)}.", item=entry["device"])

@@ -7,11 +7,16 @@
 
 from __future__ import annotations
 
+import re
 import types
+from pathlib import Path
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import verify_inventory
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import OF_PLAYBOOKS, RoleVariables
+
+TOP = Path(__file__).resolve().parents[4]
 
 
 def run(play, inventory=("node1", "node2"), variables=None, selected=("all",), skipped=(), **args):
@@ -65,7 +70,7 @@ def test_pattern_of_hosts_is_accepted(pattern):
 
 def test_mistyped_variable_fails_with_its_hosts():
     result = run(["node1", "node2"], variables={"block_cache_cache": []})
-    assert result["msg"] == "No role has the variable block_cache_cache, which is set for node1, node2: did you mean block_cache_caches?"
+    assert result["msg"] == "No role or playbook has the variable block_cache_cache, which is set for node1, node2: did you mean block_cache_caches?"
 
 
 @pytest.mark.parametrize(
@@ -74,6 +79,10 @@ def test_mistyped_variable_fails_with_its_hosts():
         ("drive_write_cahce_drives", "drive_write_cache_drives"),
         ("blok_cache_caches", "block_cache_caches"),
         ("storage_protected_drive", "storage_protected_drives"),
+        ("storage_host", "storage_hosts"),
+        ("plan_dirctory", "plan_directory"),
+        ("report_baselin", "report_baseline"),
+        ("compare_treshold", "compare_thresholds"),
         ("my_block_cache_caches", None),
         ("_sweep_variants", None),
         ("drive_write_caches", None),
@@ -84,6 +93,13 @@ def test_slip_in_the_prefix_of_a_variable_is_found_and_names_of_the_user_are_not
     found = run(["node1"], variables={name: []})
     assert found == ({"changed": False} if meant is None else {"changed": False, "failed": True, "msg": found["msg"]})
     assert meant is None or f"did you mean {meant}?" in found["msg"]
+
+
+def test_variables_of_playbooks_are_known():
+    texts = [path.read_text() for path in (TOP / "playbooks").glob("*.yml")]
+    used = {name for text in texts for name in re.findall(r"\b([a-z]\w+) (?:\| default\(|is (?:not )?defined)", text)}
+    assert RoleVariables().unknown(used) == [] and {"storage_hosts", "report_baseline", "results_do"} <= used
+    assert {"storage_hosts", "report_baseline", "results_do"} <= OF_PLAYBOOKS <= used | {"sweep_campaign", "replace_cache_device_confirm"}
 
 
 def test_types_and_keys_are_verified_with_equal_hosts_together():

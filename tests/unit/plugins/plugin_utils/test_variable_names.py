@@ -36,12 +36,12 @@ def variables():
 )
 def test_mistyped_variable_is_unknown_and_the_nearest_is_named(variables, name, meant):
     assert variables.unknown([name, meant, "my_own", "ansible_host", "__block_cache_found"]) == [name]
-    assert complaint({name: ["a"]}, variables) == f"No role has the variable {name}, which is set for a: did you mean {meant}?"
+    assert complaint({name: ["a"]}, variables) == f"No role or playbook has the variable {name}, which is set for a: did you mean {meant}?"
 
 
 def test_variable_that_is_like_no_other_names_the_role_and_few_hosts(variables):
     assert complaint({"block_queue_xyzzy": ["a", "b", "c", "d", "e"]}, variables) == (
-        "No role has the variable block_queue_xyzzy, which is set for a, b, c and 2 more: "
+        "No role or playbook has the variable block_queue_xyzzy, which is set for a, b, c and 2 more: "
         "rename it if it is a variable of your own, or see the README of the role block_queue."
     )
 

@@ -66,6 +66,15 @@ def test_regression_is_reported_beside_undecided_cells():
     assert found.rc == 1
 
 
+def test_a_cell_that_is_measured_once_is_not_compared_unless_named():
+    fill = [measurement("node1", cell="fill-1m", repeat=1, rw="write", iops=500.0)]
+    found = compared(runs() + fill, runs() + fill)
+    assert (found.rc, found.skipped) == (0, ("fill-1m: it fills the target",))
+    assert "Not compared, unless compare_cells names them: fill-1m: it fills the target." in regression.as_markdown(found, {})
+    named = compared(runs() + fill, runs() + fill, cells=["fill*"])
+    assert (named.rc, named.skipped, set(verdicts(named).values())) == (2, (), {"not_enough_repeats"})
+
+
 def test_missing_and_additional_cells_are_reported():
     found = compared(runs() + runs(cell="gone"), runs() + runs(cell="new"), {"iops": 5})
     assert (found.rc, [one.verdict for one in found.lines], found.added) == (2, ["missing", "same"], ("none new (write)",))

@@ -67,6 +67,21 @@ def test_every_variant_sets_all_items_that_the_sweep_touches():
     assert words == {"v1": ["disabled", "disabled"], "v2": ["enabled", "enabled"]}
 
 
+def test_what_could_not_be_described_is_named_with_its_reason():
+    notes = {"drive_write_cache_drives": ["/dev/vda: it has no persistent path."]}
+    planned = host_sweep([Variant("v1", drive("/dev/vda", "disabled")), Variant("v2", {})], Found({}, (), {"/dev/vda": "/dev/vda"}, (), notes), {})
+    assert planned.refused["v1"].endswith("could not be described, so it could not be restored: /dev/vda: it has no persistent path.")
+
+
+def test_a_variant_that_is_left_alone_is_refused_too():
+    """It would be measured again and again, and compared with nothing."""
+    variants = [Variant("baseline", {}), Variant("v1", drive("/dev/vda", "disabled")), Variant("v2", drive("/dev/vda", "enabled"))]
+    found = Found({}, (), {"/dev/vda": "/dev/vda"})
+    assert host_sweep(variants, found, {}).refused["baseline"] == "Every other variant is refused, so it could not be compared with anything."
+    assert host_sweep(variants, found, {}).variables == {}
+    assert "baseline" not in host_sweep(variants[:1], found, {}).refused
+
+
 def test_a_cache_that_a_variant_lacks_is_absent():
     planned = sweep(caches(CACHE), {}, caches({"name": "images", "mode": "writethrough"}))
 
@@ -171,7 +186,7 @@ def test_a_controller_without_a_name_is_not_named():
     ],
 )
 def test_what_is_not_there_or_could_not_be_restored_is_refused(variant, reason):
-    planned = sweep(variant, drive(ATA, "disabled"))
+    planned = sweep(variant, drive(ATA, "disabled"), drive(ATA, "enabled"))
 
     assert list(planned.refused) == ["v1"]
     assert "v2" in planned.variables

@@ -13,7 +13,8 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs, text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, block_name, by_load
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of, leader_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
@@ -117,32 +118,85 @@ def _safety(a: Analysis, variant: str) -> str:
 
 def _title_of_costs(a: Analysis) -> str:
     """Which variant costs least for its capacity, and for its IOPS in how many rows."""
-    known = [(one.per_tb, one.variant) for one in a.costs if one.per_tb]
-    sentences = []
-    if known:
-        price, variant = min(known)
-        sentence = f"{costs.money(price, a.currency)} per TB"
-        same = price >= 0.99 * max(known)[0]
-        about = f"every variant costs {sentence}" if len(known) > 1 else f"{variant} costs {sentence}"
-        sentences.append(about if same else f"{variant} costs least for its capacity, {sentence}")
     keys = costs.keys_of(a.answer)
-    cheapest = Counter(min((one.per_iops[key], one.variant) for one in a.costs if key in one.per_iops)[1] for key in keys if _priced(a, key) > 1)
-    for name, count in cheapest.most_common(1):
-        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
-        sentences.append(f"{name}{risk} costs least for its IOPS in {count} of {text.counted(len(keys), 'row')}")
-    return f"Cost: {'; '.join(sentences)}" if sentences else "Cost"
+    rows = [{one.variant: (one.per_iops[key], one.iops_hosts.get(key)) for one in a.costs if key in one.per_iops} for key in keys]
+    leads = _leads([_lowest(row, len(a.costs)) for row in rows if len(row) > 1])
+    found = _cost_of_capacity(a)
+    if leads.names:
+        found.append(
+            f"{_names(a, leads.names)} {'costs' if len(leads.names) == 1 else 'each cost'} least for its IOPS in {leads.count} of "
+            f"{text.counted(len(keys), 'row')}{'' if leads.is_whole else ', of the variants measured there'}"
+        )
+    elif leads.is_unlike:
+        found.append(NO_SHARED_HOST)
+    return f"Cost: {'; '.join(dict.fromkeys(found))}" if found else "Cost"
 
 
-def _priced(a: Analysis, key: costs.CostKey) -> int:
-    return sum(key in one.per_iops for one in a.costs)
+def _cost_of_capacity(a: Analysis) -> list[str]:
+    known = {one.variant: (one.per_tb, one.tb_hosts) for one in a.costs if one.per_tb}
+    if not known:
+        return []
+    figures = [(price, name) for name, (price, _hosts) in known.items()]
+    sentence = f"{costs.money(min(figures)[0], a.currency)} per TB"
+    if len(known) == 1:
+        return [f"{figures[0][1]} costs {sentence}"]
+    cheapest = first_of(figures, lowest=True)
+    if len(cheapest) == len(known):
+        return [f"every variant costs {sentence}"]
+    if len({hosts for _price, hosts in known.values()}) > 1:
+        return [NO_SHARED_HOST]
+    return [f"{text.listed(cheapest)} {'costs' if len(cheapest) == 1 else 'each cost'} least for its capacity, {sentence}"]
+
+
+class _Row(t.NamedTuple):
+    """Which variant leads in a row; ``is_whole``: every variant is in it; ``is_unlike``: its variants are of different hosts."""
+
+    leader: str
+    is_whole: bool
+    is_unlike: bool
+
+
+class _Leads(t.NamedTuple):
+    """The variants that lead in most rows, in how many each.
+
+    :param is_whole: whether every variant is in those rows; ``is_unlike``: in no row its variants are of the same hosts.
+    """
+
+    names: list[str]
+    count: int
+    is_whole: bool
+    is_unlike: bool
+
+
+def _lowest(row: t.Mapping[str, tuple[float, t.Any]], variants: int) -> _Row:
+    """:param row: of each variant its figure, and what it is of: the hosts."""
+    is_unlike = len({hosts for _value, hosts in row.values()}) > 1
+    leader = "" if is_unlike else leader_of([(value, name) for name, (value, _hosts) in row.items()], lowest=True)
+    return _Row(leader, len(row) == variants, is_unlike)
+
+
+def _leads(rows: t.Sequence[_Row]) -> _Leads:
+    won = Counter(one.leader for one in rows if one.leader)
+    most = max(won.values(), default=0)
+    names = [name for name, count in won.items() if count == most]
+    is_whole = all(one.is_whole for one in rows if one.leader in names)
+    return _Leads(names, most, is_whole, bool(rows) and all(one.is_unlike for one in rows))
+
+
+def _names(a: Analysis, names: t.Sequence[str]) -> str:
+    """Of variants, with what a power failure does to those that are not safe."""
+    return text.listed([name if _safety(a, name) == "durable" else f"{name} ({_safety(a, name)})" for name in names], 3)
 
 
 def _title_of_curves(a: Analysis) -> str:
     workloads = text.counted(len(a.curves), "workload")
-    for name, count in Counter(one.leader for one in a.curves if one.leader).most_common(1):
-        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
-        return f"{name}{risk} has the most IOPS at every load in {count} of {workloads}"
-    return f"What more load brings: {workloads}"
+    won = Counter(one.leader for one in a.curves if one.leader)
+    leads = [name for name, count in won.items() if count == max(won.values())]
+    if leads:
+        return f"{_names(a, leads)} {'has' if len(leads) == 1 else 'each have'} the most IOPS at every load in {won[leads[0]]} of {workloads}"
+    compared = [one for one in a.curves if len(one.curves) > 1]
+    is_unlike = compared and not any(are_of_same_hosts(values) for one in compared for values in by_load(one.curves) if len(values) > 1)
+    return f"What more load brings: {workloads}" + (f"; {NO_SHARED_HOST}" if is_unlike else "")
 
 
 def _title_of_sums(a: Analysis) -> str:
@@ -157,18 +211,24 @@ def _title_of_sums(a: Analysis) -> str:
 
 
 def _title_of_heat_maps(a: Analysis) -> str:
-    places = [
-        (iops, block, load, one)
-        for one in a.heat_maps
-        for block, row in zip(one.blocks, one.iops)
-        for load, iops in zip(one.loads, row)
-        if iops and (_safety(a, one.variant) == "durable" or not any(known.is_safe for known in a.answer.variants))
-    ]
-    if not places:
+    """Where the most IOPS are, and in which of the variants that were measured there on the same hosts."""
+    is_safe = any(one.is_safe for one in a.answer.variants)
+    cells: dict[tuple[str, str, str, int, int], dict[str, tuple[float, frozenset[str]]]] = {}
+    for one in a.heat_maps:
+        if not is_safe or _safety(a, one.variant) == "durable":
+            for block, row, hosts in zip(one.blocks, one.iops, one.hosts):
+                for load, iops, who in zip(one.loads, row, hosts):
+                    if iops:
+                        cells.setdefault((one.workload, one.direction, one.load, block, load), {})[one.variant] = (iops, who)
+    if not cells:
         return "Block size against load"
-    iops, block, load, one = max(places, key=lambda place: place[0])
-    safe = "safe " if any(known.is_safe for known in a.answer.variants) and len(a.variants) > 1 else ""
-    return f"Block sizes: most {safe}IOPS with {block_name(block)} at {one.load} {load} in {one.variant}: {text.figure(iops)} ({one.workload}, {one.direction})"
+    most, (workload, direction, name, block, load) = max((max(found.values(), key=lambda one: one[0])[0], key) for key, found in cells.items())
+    found = cells[workload, direction, name, block, load]
+    is_alike = len({who for _iops, who in found.values()}) == 1
+    where = f" in {text.listed(first_of([(iops, variant) for variant, (iops, _who) in found.items()]), 3)}" if is_alike else ""
+    safe = "safe " if is_safe and len(a.variants) > 1 else ""
+    title = f"Block sizes: most {safe}IOPS with {block_name(block)} at {name} {load}{where}: {text.figure(most)} ({workload}, {direction})"
+    return title if is_alike else f"{title}; {NO_SHARED_HOST}"
 
 
 def _title_of_series(a: Analysis) -> str:
@@ -183,17 +243,17 @@ def _title_of_series(a: Analysis) -> str:
 
 
 def _title_of_latency(a: Analysis) -> str:
-    """Which variant has the lowest p99, where all variants of a cell have one."""
+    """Which variant has the lowest p99, of those that a cell has it of."""
     groups: dict[tuple[str, str, str], list[Distribution]] = {}
     for one in a.distributions:
         groups.setdefault((one.label, one.cell, one.direction), []).append(one)
-    known = [sorted((value, one.variant) for one in members if (value := one.at(99.0))) for members in groups.values()]
-    # Latencies are those of bins: of several variants in one bin none is the lowest.
-    lowest = Counter(values[0][1] for values in known if len(values) == len(a.variants) > 1 and values[0][0] < values[1][0])
-    for name, count in lowest.most_common(1):
-        risk = "" if _safety(a, name) == "durable" else f" ({_safety(a, name)})"
-        return f"Latency: {name}{risk} has the lowest p99 in {count} of {text.counted(len(groups), 'distribution')}"
-    return f"Latency of every I/O: {text.counted(len(groups), 'distribution')}"
+    rows = [{one.variant: (value, one.is_shared or one.variant) for one in members if (value := one.at(99.0))} for members in groups.values()]
+    count = text.counted(len(groups), "distribution")
+    leads = _leads([_lowest(row, len(a.variants)) for row in rows if len(row) > 1])
+    if leads.names:
+        those = "" if leads.is_whole else ", of the variants that have one there"
+        return f"Latency: {_names(a, leads.names)} {'has' if len(leads.names) == 1 else 'each have'} the lowest p99 in {leads.count} of {count}{those}"
+    return f"Latency of every I/O: {count}" + (f"; {NO_SHARED_HOST}" if leads.is_unlike else "")
 
 
 def _title_of_rounds(a: Analysis) -> str:

@@ -13,7 +13,8 @@ import math
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis, rounded
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import duration, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
@@ -67,4 +68,12 @@ def _figures(members: t.Sequence[Distribution], variants: t.Sequence[str]) -> st
         return "too few I/Os for a common percentile"
     ordered = sorted(members, key=lambda one: variants.index(one.variant))
     parts = [f"p{percent:g} {listed([f'{duration(one.at(percent))} in {one.variant}' for one in ordered], 4)}" for percent in shown]
-    return "; ".join(parts)
+    return "; ".join([*parts, *_left_out(members)])
+
+
+def _left_out(members: t.Sequence[Distribution]) -> list[str]:
+    """Which hosts a chart is of, where it is not all of them."""
+    first = members[0]
+    if not all(one.is_shared for one in members):
+        return [NO_SHARED_HOST]
+    return [f"only {first.hosts} of {counted(first.of, 'host')}, which were measured in every variant"] if 0 < first.hosts < first.of else []

@@ -13,8 +13,9 @@ import math
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis, rounded
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import load_name
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, by_load, load_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import CurveSet, LoadValue
@@ -84,25 +85,55 @@ def over_load(curves: CurveSet, variants: t.Sequence[str], name: str) -> list[Ch
             log_axis(layout["yaxis"], [value for trace in data for value in trace["y"]])
         else:
             layout["yaxis"]["rangemode"] = "tozero"
-        found.append(Chart(f"{name}-{what}", f"{label.partition(' (')[0]} over {curves.load}: {_most(curves, what, read)}", data, layout))
+        found.append(
+            Chart(
+                f"{name}-{what}",
+                f"{label.partition(' (')[0]} over {curves.load}: {_least_latency(curves) if is_log else _most(curves, what, read)}",
+                data,
+                layout,
+            )
+        )
     return found
 
 
 def _most(curves: CurveSet, what: str, read: t.Callable[[LoadValue], float | None]) -> str:
-    """The finding of one of them: the most there is, or the least latency at the most load."""
-    several = len(curves.curves) > 1
-    if what != "latency":
-        known = [(value, one, curve.variant) for curve in curves.curves for one in curve.values if (value := read(one)) is not None]
-        if not known:
-            return "not known"
-        value, one, variant = max(known, key=lambda found: found[0])
-        unit = " MB/s" if what == "bandwidth" else ""
-        return f"most is {figure(value)}{unit} at {load_name(one, curves.load)}" + (f" in {variant}" if several else "")
-    ends = [(one.latency, one, curve.variant) for curve in curves.curves if curve.values and (one := curve.values[-1]).latency]
-    if not ends:
+    """The most there is, and in which variants."""
+    tops = {}
+    for curve in curves.curves:
+        known = [(value, one) for one in curve.values if (value := read(one)) is not None]
+        if known:
+            tops[curve.variant] = max(known, key=lambda found: found[0])
+    if not tops:
         return "not known"
-    latency, one, variant = min(ends, key=lambda found: found[0] or 0.0)
-    return f"{'least is ' if several else ''}{duration(latency)} at {load_name(one, curves.load)}" + (f" in {variant}" if several else "")
+    names = first_of([(value, variant) for variant, (value, _one) in tops.items()])
+    most = f"most is {figure(max(value for value, _one in tops.values()))}{' MB/s' if what == 'bandwidth' else ''}"
+    compared = [are_of_same_hosts(values) for values in by_load(curves.curves)]
+    if not all(compared):
+        return f"{most}; {NO_SHARED_HOST}{' at some loads' if any(compared) else ''}"
+    at: dict[str, list[str]] = {}
+    for name in names:
+        at.setdefault(load_name(tops[name][1], curves.load), []).append(name)
+    return f"{most} {listed([f'at {load}{_in(curves, of)}' for load, of in at.items()])}"
+
+
+def _least_latency(curves: CurveSet) -> str:
+    """The least at the highest load that every variant was measured at: at unlike loads it would be that of the lowest load."""
+    loads = by_load(curves.curves)
+    known = [values for values in loads if len(values) == len(curves.curves) and all(one.latency for one in values.values())]
+    common = [values for values in known if are_of_same_hosts(values)]
+    if not common:
+        several = len(curves.curves) > 1
+        return NO_SHARED_HOST if known else "no load was measured in every variant" if several else "not known"
+    values = common[-1]
+    figures = [(one.latency or 0.0, variant) for variant, one in values.items()]
+    where = load_name(next(iter(values.values())), curves.load)
+    highest = "" if values is loads[-1] else ", the highest load of every variant," if len(curves.curves) > 1 else ", the highest load that has one"
+    least = f"{duration(min(figures)[0])} at {where}{highest}{_in(curves, first_of(figures, lowest=True))}"
+    return f"least is {least}" if len(curves.curves) > 1 else least
+
+
+def _in(curves: CurveSet, variants: t.Sequence[str]) -> str:
+    return f" in {listed(variants, 3)}" if len(curves.curves) > 1 else ""
 
 
 def _all_loads(curves: CurveSet) -> list[str]:

@@ -209,7 +209,7 @@ def _latency(a: Analysis) -> list[str]:
         return []
     heads = ["hosts", "cell", "direction", "variant", "I/Os", *(f"p{percent:g}" for percent in _PERCENTS)]
     rows = (
-        [one.label, one.cell, one.direction, one.variant, f"{one.total:,}", *(duration(one.at(percent)) for percent in _PERCENTS)]
+        [one.who, one.cell, one.direction, one.variant, f"{one.total:,}", *(duration(one.at(percent)) for percent in _PERCENTS)]
         for one in known
     )  # fmt: skip
     return _table(heads, rows)
@@ -261,7 +261,7 @@ def _costs(a: Analysis) -> list[str]:
     for key in costs.keys_of(a.answer):
         label = f"per IOPS of {key.cell} ({key.direction}), {key.label}"
         rows.append([label, *(costs.money(one.per_iops.get(key), a.currency) for one in a.costs)])
-    return _table(["what", *(one.variant for one in a.costs)], rows)
+    return [*_table(["what", *(one.variant for one in a.costs)], rows), "", costs.HOSTS_NOTE]
 
 
 def _wear(a: Analysis) -> list[str]:

@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import SafetyOfHosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import AddedBins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
@@ -36,7 +37,7 @@ if t.TYPE_CHECKING:
 class TableCell:
     """One variant in one line: medians over ``hosts``; ``iops_low`` and ``iops_high`` of them.
 
-    :param latency: ns by percentile, of the added bins where all hosts are in it; ``verdict``: the worst of those hosts.
+    :param latency: ns by percentile, of the added bins of several hosts, ``None`` where they cannot be added; ``verdict``: the worst of those hosts.
     :param hidden: percentiles that are not known because of too few I/Os.
     :param comparison: of the IOPS with the baseline; ``None`` for the baseline, and where ``reason`` is why there is none.
     :param is_better: whether it is shown to be better, on the same hosts, and keeps what the baseline keeps on them.
@@ -80,20 +81,17 @@ def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Se
     """Every line, cells in natural order."""
     models = backing_models(points)
     groups: dict[tuple[str, str, str], dict[str, list[Point]]] = {}
-    hosts: dict[tuple[str, str, str], set[str]] = {}
     for one in points:
         model = models[key_of(one)]
         groups.setdefault((one.cell, one.direction, model), {}).setdefault(one.variant, []).append(one)
-        hosts.setdefault((one.variant, one.cell, one.direction), set()).add(one.host)
+    bins = AddedBins(rows.added)
     keys = keys_without(ignore)
     compare = _Comparisons(answer, keys, rows)
     for (cell, direction, model), by_variant in sorted(groups.items(), key=lambda item: (natural(item[0][0]), *item[0][1:])):
         line = []
         for variant in rows.variants:
             here = by_variant.get(variant)
-            whole = here is not None and len(here) == len(hosts[variant, cell, direction])
-            merged = rows.merged.get((variant, cell, direction), {}) if whole else {}
-            line.append(None if here is None else _cell(here, by_variant.get(answer.baseline), merged, compare))
+            line.append(None if here is None else _cell(here, by_variant.get(answer.baseline), bins.percentiles(here) if len(here) > 1 else {}, compare))
         first, *_others = by_variant.values()
         typical = first[0].first
         yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
@@ -130,7 +128,7 @@ class _Comparisons:
 
 def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], compare: _Comparisons) -> TableCell:
     iops = [one.iops for one in here if one.iops is not None]
-    latency = {rank.name: merged.get(rank.name) or median(one.latency.get(rank.name) for one in here) for rank in SHOWN}
+    latency = merged if len(here) > 1 else {rank.name: here[0].latency.get(rank.name) for rank in SHOWN}
     variant = here[0].variant
     comparison, reason, better, keeps, same_hosts = None, "", False, True, True
     if baseline is not None and variant != compare.answer.baseline:

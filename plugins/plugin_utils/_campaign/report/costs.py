@@ -11,15 +11,19 @@ from __future__ import annotations
 
 import fnmatch
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import shared_hosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
+
+#: Of which hosts the figures are.
+HOSTS_NOTE = "Medians over the hosts that have a price and were measured in every variant, where there are such hosts."
 
 _PRICE_OPTIONS = frozenset({"host", "variant", "price", "capacity_tb"})
 
@@ -46,10 +50,12 @@ class CostKey(t.NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """One variant: medians over hosts that have a price.
+    """One variant: medians over the hosts that have a price in every variant, as far as there are any; else over its own.
 
+    :param hosts: how many have a price.
     :param prices: as they were given, each once; ``capacities`` in bytes likewise.
-    :param per_iops: price of one I/O per second, by what decides."""
+    :param per_iops: price of one I/O per second, by what decides.
+    :param tb_hosts: those of ``per_tb``, ``iops_hosts`` those of ``per_iops``."""
 
     variant: str
     hosts: int
@@ -57,6 +63,8 @@ class Cost:
     capacities: tuple[float, ...]
     per_tb: float | None
     per_iops: t.Mapping[CostKey, float]
+    tb_hosts: frozenset[str] = frozenset()
+    iops_hosts: t.Mapping[CostKey, frozenset[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -119,36 +127,56 @@ def costs_of(points: t.Sequence[Point], variants: t.Sequence[str], prices: t.Seq
         if one.first.target and one.first.target_size:
             targets.setdefault((one.host, one.variant), {})[one.first.target] = one.first.target_size
     priced = {key: price for key in sorted({(one.host, one.variant) for one in points}) if (price := _price_of(prices, *key)) is not None}
-    found = []
-    for variant in variants:
-        here = {host: price for (host, of), price in priced.items() if of == variant}
-        if not here:
-            continue
-        capacities = {host: price.capacity or sum(targets.get((host, variant), {}).values()) or None for host, price in here.items()}
-        per_tb = median(price.price / (room / 1e12) for host, price in here.items() if (room := capacities[host]))
-        found.append(
-            Cost(
-                variant,
-                len(here),
-                tuple(sorted({price.price for price in here.values()})),
-                tuple(sorted({room for room in capacities.values() if room})),
-                per_tb,
-                {key: median(values) or 0.0 for key, values in _per_iops(points, variant, here, answer).items()},
-            )
+    of_variant = {variant: {host: price for (host, of), price in priced.items() if of == variant} for variant in variants}
+    of_variant = {variant: here for variant, here in of_variant.items() if here}
+    rooms = {
+        (variant, host): price.capacity or sum(targets.get((host, variant), {}).values()) or None
+        for variant, here in of_variant.items()
+        for host, price in here.items()
+    }
+    by_tb = _on_shared(
+        {variant: {host: price.price / (room / 1e12) for host, price in here.items() if (room := rooms[variant, host])} for variant, here in of_variant.items()}
+    )
+    by_iops = {key: _on_shared(values) for key, values in _per_iops(points, of_variant, answer).items()}
+    return [
+        Cost(
+            variant,
+            len(here),
+            tuple(sorted({price.price for price in here.values()})),
+            tuple(sorted({room for host in here if (room := rooms[variant, host])})),
+            median(by_tb.get(variant, {}).values()),
+            {key: median(values[variant].values()) or 0.0 for key, values in by_iops.items() if variant in values},
+            frozenset(by_tb.get(variant, ())),
+            {key: frozenset(values[variant]) for key, values in by_iops.items() if variant in values},
         )
-    return found
+        for variant, here in of_variant.items()
+    ]
 
 
-def _per_iops(points: t.Sequence[Point], variant: str, prices: t.Mapping[str, Price], answer: Answer) -> dict[CostKey, list[float]]:
-    """Price of one I/O per second of each host, by what decides."""
-    rates = {(one.host, one.cell, one.direction): one.iops for one in points if one.variant == variant and one.host in prices and one.iops}
-    found: dict[CostKey, list[float]] = {}
+#: By variant and host.
+_Figures = t.Mapping[str, t.Mapping[str, float]]
+
+
+def _on_shared(figures: _Figures) -> _Figures:
+    """Of the hosts that every variant has a figure of, as far as there are any: other hosts may be slower."""
+    known = {variant: of for variant, of in figures.items() if of}
+    shared = shared_hosts({"": known}).get("", frozenset())
+    return {variant: {host: value for host, value in of.items() if not shared or host in shared} for variant, of in known.items()}
+
+
+def _per_iops(points: t.Sequence[Point], prices: t.Mapping[str, t.Mapping[str, Price]], answer: Answer) -> dict[CostKey, _Figures]:
+    """Price of one I/O per second on each host, by what decides."""
+    rates = {(one.variant, one.host, one.cell, one.direction): one.iops for one in points if one.iops}
     hosts_of = {one.host_class.label: one.host_class.hosts for one in answer.workloads}
-    for key in keys_of(answer):
-        known = [prices[host].price / rate for host in hosts_of[key.label] if (rate := rates.get((host, key.cell, key.direction)))]
-        if known:
-            found[key] = known
-    return found
+    return {
+        key: {
+            variant: {
+                host: here[host].price / rate for host in hosts_of[key.label] if host in here and (rate := rates.get((variant, host, key.cell, key.direction)))
+            }
+            for variant, here in prices.items()
+        }
+        for key in keys_of(answer)
+    }
 
 
 def money(amount: float | None, currency: str, *, as_given: bool = False) -> str:

@@ -33,6 +33,8 @@ class Distribution:
     :param direction: ``sync`` for the syncs of writes.
     :param hosts: how many were added; ``total``: I/Os.
     :param values: (percent, ns), ascending, only what is known well enough.
+    :param of: how many hosts measured the cell in any variant; ``hosts`` are those that did in every variant.
+    :param is_shared: whether the other variants are of the same hosts.
     """
 
     label: str
@@ -42,6 +44,13 @@ class Distribution:
     direction: str
     total: int
     values: tuple[tuple[float, float], ...]
+    of: int = 0
+    is_shared: bool = True
+
+    @property
+    def who(self) -> str:
+        """The class, and how many of its hosts these are."""
+        return f"{self.label}: {self.hosts} of {self.of}" if 0 < self.hosts < self.of else self.label
 
     def at(self, percent: float) -> float | None:
         """ns."""
@@ -49,30 +58,51 @@ class Distribution:
 
 
 def distributions_of(rows: Rows, classes: t.Sequence[HostClass]) -> list[Distribution]:
-    """A cell whose hosts ran different jobs, or whose latencies are of different kinds, has none.
+    """On the hosts that measured a cell in every variant; on its own hosts, where there are none.
+
+    A cell whose hosts ran different jobs, or whose latencies are of different kinds, has none.
 
     :param classes: those of the rows.
     """
     jobs = _jobs(rows)
-    order = {name: place for place, name in enumerate(rows.variants)}
-    kept = [
-        (key, found)
-        for key, found in _of_classes(rows).items()
-        if len(found.kinds) == 1 and not is_probe(key[2]) and len(jobs.get((key[1], key[2]), ())) <= 1 and key[1] in order
-    ]
-    kept.sort(key=lambda one: (one[0][0], natural(one[0][2]), one[0][3], order[one[0][1]]))
-    return [
-        Distribution(classes[place].label, len({host for host, _cell in found.members}), variant, cell, direction, found.bins.total, _known(found.bins))
-        for (place, variant, cell, direction), found in kept
-    ]
+    groups: dict[tuple[int, str, str], _Parts] = {}
+    for (place, variant, cell, direction), parts in _of_classes(rows, classes).items():
+        if variant in rows.variants and not is_probe(cell) and len(jobs.get((variant, cell), ())) <= 1:
+            groups.setdefault((place, cell, direction), {})[variant] = parts
+    found = []
+    for (place, cell, direction), by_variant in sorted(groups.items(), key=lambda item: (item[0][0], natural(item[0][1]), item[0][2])):
+        shared = _shared_parts(by_variant)
+        every = len({host for parts in by_variant.values() for one in parts.values() for host in _hosts(one)})
+        for variant in sorted(by_variant, key=rows.variants.index):
+            added = merge_histograms([one for part, one in by_variant[variant].items() if not shared or part in shared])
+            if len(added.kinds) == 1:
+                of = classes[place].label, len(_hosts(added)), variant, cell, direction
+                found.append(Distribution(*of, added.bins.total, _known(added.bins), every, bool(shared)))
+    return found
 
 
-def _of_classes(rows: Rows) -> dict[tuple[t.Any, ...], AddedHistogram]:
-    """By class, variant, cell and direction."""
-    groups: dict[tuple[t.Any, ...], list[AddedHistogram]] = {}
-    for (place, variant, cell, _repeat, direction), found in rows.added.items():
-        groups.setdefault((place, variant, cell, direction), []).append(found)
-    return {key: merge_histograms(found) for key, found in groups.items()}
+#: By variant and number of a part of a class.
+_Parts = t.Dict[str, t.Dict[int, AddedHistogram]]
+
+
+def _shared_parts(by_variant: _Parts) -> set[int]:
+    """The parts of a class that have the same hosts in every variant."""
+    common = set.intersection(*(set(parts) for parts in by_variant.values()))
+    return {part for part in common if len({_hosts(parts[part]) for parts in by_variant.values()}) == 1}
+
+
+def _hosts(of: AddedHistogram) -> frozenset[str]:
+    return frozenset(host for host, _cell in of.members)
+
+
+def _of_classes(rows: Rows, classes: t.Sequence[HostClass]) -> dict[tuple[int, str, str, str], dict[int, AddedHistogram]]:
+    """By class, variant, cell and direction the histograms of the parts of the class."""
+    class_of = {host: place for place, one in enumerate(classes) for host in one.hosts}
+    groups: dict[tuple[int, str, str, str], dict[int, list[AddedHistogram]]] = {}
+    for (part, variant, cell, _repeat, direction), found in rows.added.items():
+        place = class_of[min(found.members)[0]]
+        groups.setdefault((place, variant, cell, direction), {}).setdefault(part, []).append(found)
+    return {key: {part: merge_histograms(found) for part, found in parts.items()} for key, parts in groups.items()}
 
 
 def _jobs(rows: Rows) -> dict[tuple[str, str], set[str]]:

@@ -12,8 +12,18 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import key_of, places
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import (
+    NO_SHARED_HOST,
+    SAME,
+    Compared,
+    hosts_note,
+    key_of,
+    leader_of,
+    on_shared_hosts,
+    places,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import AddedBins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
@@ -27,11 +37,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import Added
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
-
-#: Within this share of one another variants have the same rate.
-_SAME = 0.02
 
 #: Limits in ns, one of which is drawn where none is given: the first that in every chart some load keeps and another does not.
 _USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
@@ -39,14 +47,18 @@ _USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
 
 @dataclass(frozen=True)
 class LoadValue:
-    """Medians over hosts at one load. ``latency``: ns, of ``CurveSet.latency_name``."""
+    """Medians over hosts at one load. ``latency``: ns, of ``CurveSet.latency_name``; ``who``: the hosts."""
 
     jobs: int
     depth: int
     iops: float
     bandwidth: float | None
     latency: float | None
-    hosts: int
+    who: frozenset[str]
+
+    @property
+    def hosts(self) -> int:
+        return len(self.who)
 
     @property
     def load(self) -> int:
@@ -68,12 +80,12 @@ class Curve:
 
 @dataclass(frozen=True)
 class CurveSet:
-    """One workload in every variant.
+    """One workload in every variant, on the hosts that have every variant.
 
     :param load: what was varied: ``jobs``, ``queue depth`` or ``jobs x queue depth``.
     :param limit: ns.
-    :param note: why another latency than p99 is drawn; nothing where it is p99.
-    :param leader: the variant with the most IOPS at every load that all were measured at; empty if there is none."""
+    :param note: which hosts are left out, why another latency than p99 is drawn, and how that of several hosts was made.
+    :param leader: the variant with the most IOPS at every load; empty if there is none, and where a variant was not measured at one of them."""
 
     workload: str
     direction: str
@@ -88,7 +100,10 @@ class CurveSet:
 
 @dataclass(frozen=True)
 class HeatMap:
-    """IOPS by block size (rows) and load (columns) in one variant; ``None`` where nothing was measured."""
+    """IOPS by block size (rows) and load (columns) in one variant; ``None`` where nothing was measured.
+
+    :param hosts: those of each value.
+    :param note: which hosts are left out."""
 
     workload: str
     direction: str
@@ -98,6 +113,8 @@ class HeatMap:
     loads: tuple[int, ...]
     iops: tuple[tuple[float | None, ...], ...]
     title: str
+    hosts: tuple[tuple[frozenset[str], ...], ...] = ()
+    note: str = ""
 
 
 def workload_of(one: Measurement, *, with_block: bool = True) -> str:
@@ -113,66 +130,83 @@ def workload_of(one: Measurement, *, with_block: bool = True) -> str:
     return ", ".join(parts)
 
 
-Merged = t.Mapping[t.Tuple[str, str, str], t.Mapping[str, t.Optional[float]]]
-
-
-def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], merged: Merged, limit: float | None = None) -> list[CurveSet]:
+def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], added: Added, limit: float | None = None) -> list[CurveSet]:
     """Every workload that was measured at two loads or more, apart for each place (:func:`places.places`).
 
-    :param merged: percentiles of the added bins of all hosts, by variant, cell and direction.
+    :param added: bins of several hosts.
     :param limit: ns; without one a usual limit that separates the loads of every workload is taken, or none.
     """
     measured = [one for one in points if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs]
     name_of = _names(measured)
-    groups: dict[tuple[str, str], list[Point]] = {}
+    groups: dict[tuple[str, str], dict[_At, dict[str, list[Point]]]] = {}
     for one in measured:
-        groups.setdefault((name_of(one, with_block=True), one.direction), []).append(one)
-    tables = {key: _tables(members, merged) for key, members in groups.items() if len({(one.first.numjobs, one.first.iodepth) for one in members}) > 1}
+        loads = groups.setdefault((name_of(one, with_block=True), one.direction), {})
+        loads.setdefault((one.first.numjobs or 1, one.first.iodepth or 1), {}).setdefault(one.variant, []).append(one)
+    bins = AddedBins(added)
+    tables = {key: _table(on_shared_hosts(loads), bins) for key, loads in groups.items() if len(loads) > 1}
     limit = limit or _common_limit(list(tables.values()))
-    return [_curve_set(*key, groups[key], variants, *tables[key], limit) for key in tables]
+    return [_curve_set(*key, variants, table, limit) for key, table in tables.items()]
 
 
-_Tables = t.Dict[str, t.Tuple[LoadValue, ...]]
+_At = t.Tuple[int, int]
 
 
-def _tables(members: t.Sequence[Point], merged: Merged) -> tuple[str, _Tables]:
-    """What latency is drawn, and the values of each variant in the order of the loads."""
+class _Table(t.NamedTuple):
+    """The values of each variant in the order of the loads; ``name``: the latency that is drawn."""
+
+    name: str
+    values: dict[str, tuple[LoadValue, ...]]
+    note: str
+
+
+def _table(compared: t.Mapping[_At, Compared], bins: AddedBins) -> _Table:
+    members = [one for here in compared.values() for points in here.points.values() for one in points]
     name = next((name for name in ("p99", "p50") if all(one.latency.get(name) for one in members)), "mean")
-    by_variant: dict[str, dict[tuple[int, int], list[Point]]] = {}
-    for one in members:
-        by_variant.setdefault(one.variant, {}).setdefault((one.first.numjobs or 1, one.first.iodepth or 1), []).append(one)
-    return name, {
-        variant: tuple(sorted((_value(at, here, name, merged) for at, here in loads.items()), key=lambda value: (value.load, value.jobs)))
-        for variant, loads in by_variant.items()
-    }
+    loads = sorted(compared, key=lambda at: (at[0] * at[1], at[0]))
+    latency, is_added = _latencies({(variant, at): points for at in loads for variant, points in compared[at].points.items()}, name, bins)
+    values: dict[str, list[LoadValue]] = {}
+    for at in loads:
+        for variant, points in compared[at].points.items():
+            rates = median(one.iops for one in points) or 0.0, median(one.bandwidth for one in points)
+            values.setdefault(variant, []).append(LoadValue(*at, *rates, latency[variant, at], frozenset(one.host for one in points)))
+    notes = hosts_note(list(compared.values()), "loads"), _latency_note(name, members), "" if is_added else _median_note(name)
+    return _Table(name, {variant: tuple(of) for variant, of in values.items()}, " ".join(filter(None, notes)))
 
 
-def _common_limit(tables: t.Sequence[tuple[str, _Tables]]) -> float | None:
+def _latencies(groups: t.Mapping[t.Any, t.Sequence[Point]], name: str, bins: AddedBins) -> tuple[dict[t.Any, float | None], bool]:
+    """Of each group of points, all made in one way; and whether that is by adding bins, where there are several hosts."""
+    if name == "mean":
+        return {key: median(one.mean_latency for one in points) for key, points in groups.items()}, False
+    found = {key: points[0].latency.get(name) if len(points) == 1 else bins.percentiles(points)[name] for key, points in groups.items()}
+    if all(found.values()):
+        return found, True
+    return {key: median(one.latency.get(name) for one in points) for key, points in groups.items()}, not any(
+        len({one.host for one in points}) > 1 for points in groups.values()
+    )
+
+
+def _common_limit(tables: t.Sequence[_Table]) -> float | None:
     """The first usual limit that separates the loads of all workloads; none of unlike latencies."""
-    if len({name for name, _values in tables}) != 1:
+    if len({one.name for one in tables}) != 1:
         return None
     spans = []
-    for _name, by_variant in tables:
-        latencies = [value.latency for values in by_variant.values() for value in values if value.latency]
+    for one in tables:
+        latencies = [value.latency for values in one.values.values() for value in values if value.latency]
         if not latencies:
             return None
         spans.append((min(latencies), max(latencies)))
     return next((one for one in _USUAL_LIMITS if all(low <= one < high for low, high in spans)), None)
 
 
-def _curve_set(
-    workload: str, direction: str, members: t.Sequence[Point], variants: t.Sequence[str], name: str, tables: _Tables, limit: float | None
-) -> CurveSet:
-    curves = tuple(_curve(variant, tables[variant], limit) for variant in variants if variant in tables)
-    jobs, depths = ({getattr(one.first, column) for one in members} for column in ("numjobs", "iodepth"))
+def _curve_set(workload: str, direction: str, variants: t.Sequence[str], table: _Table, limit: float | None) -> CurveSet:
+    curves = tuple(_curve(variant, table.values[variant], limit) for variant in variants if variant in table.values)
+    jobs, depths = ({at(value) for one in curves for value in one.values} for at in (lambda value: value.jobs, lambda value: value.depth))
     load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
-    leaders = {leader for _load, leader in _leaders(curves, load)}
-    leader = leaders.pop() if len(leaders) == 1 and len(curves) > 1 else ""
-    title = _title(workload, direction, name, limit, curves, load)
-    return CurveSet(workload, direction, load, name, limit, curves, title, _note(name, members), leader)
+    title = _title(workload, direction, table.name, limit, curves, load)
+    return CurveSet(workload, direction, load, table.name, limit, curves, title, table.note, _leader_everywhere(curves))
 
 
-def _note(name: str, members: t.Sequence[Point]) -> str:
+def _latency_note(name: str, members: t.Sequence[Point]) -> str:
     if name == "p99":
         return ""
     few = sum("p99" in one.hidden for one in members)
@@ -180,19 +214,14 @@ def _note(name: str, members: t.Sequence[Point]) -> str:
     return f"The {'mean' if name == 'mean' else 'median (p50)'} is drawn, not p99: {why}."
 
 
-def _value(at: tuple[int, int], here: t.Sequence[Point], name: str, merged: Merged) -> LoadValue:
-    # One cell on all hosts: percentiles of added bins. Else the median over hosts, of means too.
-    cells = {(one.variant, one.cell, one.direction) for one in here}
-    added = merged.get(next(iter(cells)), {}).get(name) if len(cells) == 1 else None
-    latency = [added] if added else [median(run.lat_mean_ns for run in one.runs) if name == "mean" else one.latency.get(name) for one in here]
-    return LoadValue(*at, median(one.iops for one in here) or 0.0, median(one.bandwidth for one in here), median(latency), len({one.host for one in here}))
+def _median_note(name: str) -> str:
+    return "" if name == "mean" else f"The {name} of several hosts is the median of theirs: their histograms cannot be added."
 
 
 def _curve(variant: str, values: tuple[LoadValue, ...], limit: float | None) -> Curve:
     loads = [LoadPoint(float(value.load), value.iops, value.latency) for value in values if value.latency and value.iops]
-    if len(loads) < 2:
-        return Curve(variant, values, None, None)
-    return Curve(variant, values, iops_under_limit(loads, limit) if limit else None, saturation(loads))
+    under = iops_under_limit(loads, limit) if limit and loads else None
+    return Curve(variant, values, under, saturation(loads) if len(loads) > 1 else None)
 
 
 def _title(workload: str, direction: str, name: str, limit: float | None, curves: t.Sequence[Curve], load: str) -> str:
@@ -213,35 +242,83 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
 
 
 def _along(curves: t.Sequence[Curve], load: str) -> str:
-    """Which variant has the most IOPS at each load that all of them have."""
-    first = curves[0]
+    """Which variant has the most IOPS at each load that all of them have, and at which others another one has."""
     if len(curves) == 1:
-        rates = [value.iops for value in first.values]
+        rates = [value.iops for value in curves[0].values]
         return f"{figure(min(rates))} to {figure(max(rates))} IOPS"
     found = _leaders(curves, load)
-    leaders = [leader for _load, leader in found]
+    common, others = [one for one in found if one.is_of_all], [one for one in found if not one.is_of_all]
+    leaders = [one.leader for one in common]
+    alone = leaders[0] if len(set(leaders)) == 1 else ""
+    sentence = _along_common(common, load, len(by_load(curves)))
+    if not common and any(not are_of_same_hosts(values) for values in by_load(curves)):
+        sentence = NO_SHARED_HOST
+    elsewhere: dict[str, list[str]] = {}
+    for one in others:
+        if one.leader not in ("", alone):
+            elsewhere.setdefault(one.leader, []).append(one.load)
+    if not elsewhere:
+        return sentence
+    return f"{sentence}; among those measured, {listed([f'{leader} at {listed(at, 3)}' for leader, at in elsewhere.items()], 3)}"
+
+
+def _along_common(common: t.Sequence[_LoadLeader], load: str, loads: int) -> str:
+    """:param common: the loads that every variant was measured at, of ``loads``."""
+    leaders = [one.leader for one in common]
     if not leaders:
         return "no load was measured in every variant"
+    is_whole = len(common) == loads
+    only = f"{load} {common[0].load}, the only load" if len(common) == 1 else f"the {len(common)} of {loads} loads"
+    where = f"at {only} measured in every variant"
     if len(set(leaders)) == 1:
-        return f"{leaders[0]} has the most IOPS at every load" if leaders[0] else f"no variant has {_SAME:.0%} more IOPS than the next at any load"
+        if leaders[0]:
+            return f"{leaders[0]} has the most IOPS {'at every load' if is_whole else where}"
+        return f"no variant has {SAME:.0%} more IOPS than the next {'at any load' if is_whole else where}"
+    suffix = "" if is_whole else f", {where}"
     changes = [place for place in range(1, len(leaders)) if leaders[place] != leaders[place - 1]]
     if len(changes) == 1 and all(leaders):
-        return f"{leaders[0]} has the most IOPS below {load} {found[changes[0]][0]}, {leaders[-1]} from there on"
-    return f"which has the most IOPS depends on the load: {listed(list(dict.fromkeys(one or 'none of them' for one in leaders)))}"
+        return f"{leaders[0]} has the most IOPS below {load} {common[changes[0]].load}, {leaders[-1]} from there on{suffix}"
+    return f"which has the most IOPS depends on the load: {listed(list(dict.fromkeys(one or 'none of them' for one in leaders)))}{suffix}"
 
 
-def _leaders(curves: t.Sequence[Curve], load: str) -> list[tuple[str, str]]:
-    """Each load at which every variant was measured, and the variant with the most IOPS there."""
-    values = [{(value.jobs, value.depth): value for value in one.values} for one in curves]
-    names = [one.variant for one in curves]
-    common = [key for key in values[0] if all(key in of for of in values)]
-    return [(load_name(values[0][key], load), _leader([of[key].iops for of in values], names)) for key in common]
+class _LoadLeader(t.NamedTuple):
+    """A load, the variant with the most IOPS there, and whether all variants were measured at it."""
+
+    load: str
+    leader: str
+    is_of_all: bool
 
 
-def _leader(rates: t.Sequence[float], names: t.Sequence[str]) -> str:
-    """The variant with the most; empty where the next is as fast."""
-    ordered = sorted(zip(rates, names), reverse=True)
-    return ordered[0][1] if len(ordered) < 2 or ordered[0][0] > (1 + _SAME) * ordered[1][0] else ""
+def _leaders(curves: t.Sequence[Curve], load: str) -> list[_LoadLeader]:
+    """Each load at which several variants were measured on the same hosts."""
+    found = []
+    for values in by_load(curves):
+        if len(values) > 1 and are_of_same_hosts(values):
+            leader = leader_of([(value.iops, variant) for variant, value in values.items()])
+            found.append(_LoadLeader(load_name(next(iter(values.values())), load), leader, len(values) == len(curves)))
+    return found
+
+
+def _leader_everywhere(curves: t.Sequence[Curve]) -> str:
+    """The variant with the most IOPS at every load, all of which were measured in every variant."""
+    found = _leaders(curves, "")
+    leaders = {one.leader for one in found if one.is_of_all}
+    is_whole = len(curves) > 1 and len(found) == len(by_load(curves)) and all(one.is_of_all for one in found)
+    return leaders.pop() if is_whole and len(leaders) == 1 else ""
+
+
+def by_load(curves: t.Sequence[Curve]) -> list[dict[str, LoadValue]]:
+    """In the order of the loads the value of each variant that was measured there."""
+    found: dict[tuple[int, int], dict[str, LoadValue]] = {}
+    for one in curves:
+        for value in one.values:
+            found.setdefault((value.load, value.jobs), {})[one.variant] = value
+    return [found[key] for key in sorted(found)]
+
+
+def are_of_same_hosts(values: t.Mapping[str, LoadValue]) -> bool:
+    """Whether the variants may be compared."""
+    return len({one.who for one in values.values()}) == 1
 
 
 def load_name(value: LoadValue, load: str) -> str:
@@ -257,31 +334,38 @@ def _load_at(curve: Curve, at: float, load: str) -> str:
 
 
 def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[HeatMap]:
-    """Every workload with two block sizes and two loads or more."""
+    """Every workload with two block sizes and two loads or more, on the hosts that have every variant."""
     name_of = _names(points)
-    groups: dict[tuple[str, str, str], dict[tuple[int, int], list[float]]] = {}
-    jobs_of: dict[tuple[str, str, str], set[int]] = {}
+    groups: dict[tuple[str, str], dict[tuple[int, int], dict[str, list[Point]]]] = {}
     for one in points:
         first = one.first
         if one.direction != "sync" and one.iops and first.bs_bytes and one.iops * first.bs_bytes <= LARGEST and first.numjobs and first.iodepth:
-            key = (name_of(one, with_block=False), one.direction, one.variant)
-            groups.setdefault(key, {}).setdefault((first.bs_bytes, first.numjobs * first.iodepth), []).append(one.iops)
-            jobs_of.setdefault(key, set()).add(first.numjobs)
+            places_of = groups.setdefault((name_of(one, with_block=False), one.direction), {})
+            places_of.setdefault((first.bs_bytes, first.numjobs * first.iodepth), {}).setdefault(one.variant, []).append(one)
     found = []
-    for (workload, direction, variant), cells in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1], variants.index(item[0][2]))):
-        blocks, loads = sorted({key[0] for key in cells}), sorted({key[1] for key in cells})
-        if len(blocks) < 2 or len(loads) < 2:
-            continue
-        values = {key: median(iops) for key, iops in cells.items()}
-        load = "jobs" if sorted(jobs_of[workload, direction, variant]) == loads else "jobs x queue depth"
-        rows = tuple(tuple(values.get((block, here)) for here in loads) for block in blocks)
-        most = max((iops, key) for key, iops in values.items() if iops)
-        title = (
-            f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), "
-            f"most bandwidth {_best_block(values, load)}"
-        )
-        found.append(HeatMap(workload, direction, variant, load, tuple(blocks), tuple(loads), rows, title))
+    for (workload, direction), measured in sorted(groups.items(), key=lambda item: item[0]):
+        compared = on_shared_hosts(measured)
+        note = hosts_note(list(compared.values()), "block sizes and loads")
+        for variant in variants:
+            cells = {key: here.points[variant] for key, here in compared.items() if here.points.get(variant)}
+            if all(len({key[place] for key in cells}) > 1 for place in (0, 1)):
+                found.append(_heat_map(workload, direction, variant, cells, note))
     return found
+
+
+def _heat_map(workload: str, direction: str, variant: str, cells: t.Mapping[tuple[int, int], t.Sequence[Point]], note: str) -> HeatMap:
+    """:param cells: by block size and load."""
+    blocks, loads = (tuple(sorted({key[place] for key in cells})) for place in (0, 1))
+    values = {key: median(one.iops for one in here) for key, here in cells.items()}
+    load = "jobs" if sorted({one.first.numjobs or 1 for here in cells.values() for one in here}) == list(loads) else "jobs x queue depth"
+    most = max((iops, key) for key, iops in values.items() if iops)
+    title = (
+        f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), "
+        f"most bandwidth {_best_block(values, load)}"
+    )
+    rows = tuple(tuple(values.get((block, here)) for here in loads) for block in blocks)
+    hosts = tuple(tuple(frozenset(one.host for one in cells.get((block, here), ())) for here in loads) for block in blocks)
+    return HeatMap(workload, direction, variant, load, blocks, loads, rows, title, hosts, note)
 
 
 def _best_block(values: t.Mapping[tuple[int, int], float | None], load: str) -> str:

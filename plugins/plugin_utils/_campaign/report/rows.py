@@ -15,6 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import parts_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, CampaignTables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
@@ -98,7 +99,8 @@ class Rows:
 
     :param merged: percentiles in ns of the added bins of all hosts, by (variant, cell, direction) and name.
     :param settings: by (host, stack) what its layers were set to, as (device, layer, key, value).
-    :param classes: the hosts of each class; ``added``: the bins themselves, by (number of the class, variant, cell, repeat, direction).
+    :param classes: the hosts of each class, divided by :func:`places.parts_of`; ``added``: the bins themselves, by (number in it, variant, cell, repeat,
+        direction).
     :param aggregates: what hosts, and targets of a host, did together.
     :param charts: what is drawn over time.
     :param disproved: hosts on which a power-loss test has lost writes that the verdict of their stack says are kept.
@@ -141,7 +143,7 @@ def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str
     with ThreadPoolExecutor(1) as beside:
         drives, settings, charts = (beside.submit(_in_cursor, one, database.cursor()) for one in (_drives, _settings, _read_charts))
         read = Rows(campaign, read_measurements(database), drives.result(), settings=settings.result())
-        read.classes = tuple(one.hosts for one in host_classes(read, facts))
+        read.classes = parts_of((one.hosts for one in host_classes(read, facts)), read.measurements)
         tables = CampaignTables(database, read.measurements, read.classes)
         read.merged, read.added, read.aggregates = tables.merged, tables.added, aggregates_of(tables)
         read.charts = charts.result()

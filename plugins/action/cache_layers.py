@@ -14,6 +14,8 @@ import typing as t
 from ansible.plugins.action import ActionBase
 from ansible.utils.vars import merge_hash
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import wrong_list
+
 
 class ActionModule(ActionBase):
     """See the documentation of ``cachefleet.storage.cache_layers``. Only hosts that measure receive the code of the runner."""
@@ -24,6 +26,8 @@ class ActionModule(ActionBase):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         result = super().run(tmp, task_vars)
         layers = dict(self._task.args)
+        if wrong := wrong_list(layers):
+            return merge_hash(result, {"failed": True, "changed": False, "msg": f"{wrong} Nothing was changed."})
         name, arguments = "cache_layers", layers
         if layers.get("benchmark"):
             measurement = {option: layers.pop(option) for option in ("benchmark", "settle") if option in layers}

@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
@@ -26,6 +27,14 @@ Params = t.Mapping[str, t.Any]
 GROUPS = ("drive_write_cache", "raid_cache", "block_cache", "storage_network", "block_queue")
 #: What a module accepts as the measurement that it starts once all layers are as specified.
 MEASUREMENT = {"benchmark": {"type": "dict"}, "settle": {"type": "float", "default": 0}}
+#: What a user sets: the variables of the roles, from which the options are filled.
+VARIABLES = {
+    "drives": "drive_write_cache_drives",
+    "controllers": "raid_cache_controllers",
+    "caches": "block_cache_caches",
+    "queues": "block_queue_devices",
+    "queue_module_options": "block_queue_module_options",
+}
 #: Parameters of the network that leave nothing to do if all of them are empty.
 _NETWORK = ("links", "aoe_initiator", "aoe_targets")
 
@@ -132,9 +141,25 @@ def checked(option: str, argument_spec: Params, values: Params) -> dict[str, t.A
     """
     result = ArgumentSpecValidator(dict(argument_spec)).validate(dict(values))
     if result.error_messages:
-        reasons = "; ".join(dict.fromkeys(unknown_key(text) or text for text in result.error_messages))
-        raise BadInput(f"{option}: {reasons}{'' if reasons.endswith(('.', '?')) else '.'}", item=option)
+        inside = re.compile(rf" found in {re.escape(option.partition('.')[0].partition(' ')[0])}\b")
+        reasons = "; ".join(dict.fromkeys(unknown_key(text) or inside.sub("", text) for text in result.error_messages))
+        raise BadInput(f"{_named(option)}: {reasons}{'' if reasons.endswith(('.', '?')) else '.'}", item=option)
     return dict(result.validated_parameters)
+
+
+def _named(option: str) -> str:
+    """An option with the variable that a role fills it from."""
+    name = re.split(r"[. ]", option)[0]
+    return f"{option} (variable {VARIABLES[name]})" if name in VARIABLES else option
+
+
+def wrong_list(params: Params) -> str:
+    """Which list is none of dictionaries, as a sentence; empty if all of them are. Ansible's own message names neither variable nor type."""
+    for name, variable in VARIABLES.items():
+        value = params.get(name) or []
+        if not isinstance(value, (list, tuple)) or not all(isinstance(entry, t.Mapping) for entry in value):
+            return f"{name} (variable {variable}) must be a list of dictionaries."
+    return ""
 
 
 def _checked_list(option: str, name: str, options: Params, entries: t.Sequence[Params]) -> list[Entry]:

@@ -97,7 +97,6 @@ class Charts:
 class Rows:
     """A campaign as a report needs it.
 
-    :param merged: percentiles in ns of the added bins of all hosts, by (variant, cell, direction) and name.
     :param settings: by (host, stack) what its layers were set to, as (device, layer, key, value).
     :param classes: the hosts of each class, divided by :func:`places.parts_of`; ``added``: the bins themselves, by (number in it, variant, cell, repeat,
         direction).
@@ -109,7 +108,6 @@ class Rows:
     campaign: str
     measurements: list[Measurement]
     drives: list[Drive] = field(default_factory=list)
-    merged: dict[tuple[str, str, str], dict[str, float | None]] = field(default_factory=dict)
     settings: dict[tuple[str, str], list[tuple[str, str, str, str]]] = field(default_factory=dict)
     aggregates: list[Aggregate] = field(default_factory=list)
     charts: Charts = field(default_factory=lambda: Charts([], 0, []))
@@ -145,7 +143,7 @@ def read_rows(database: DuckDBPyConnection, campaign: str, facts: t.Sequence[str
         read = Rows(campaign, read_measurements(database), drives.result(), settings=settings.result())
         read.classes = parts_of((one.hosts for one in host_classes(read, facts)), read.measurements)
         tables = CampaignTables(database, read.measurements, read.classes)
-        read.merged, read.added, read.aggregates = tables.merged, tables.added, aggregates_of(tables)
+        read.added, read.aggregates = tables.added, aggregates_of(tables)
         read.charts = charts.result()
     return read
 

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median_of_all
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import HostVariantCell, Pooled, RunSet, SetFigures, directions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import Histogram, histogram, merged, percentile_values
 
@@ -69,22 +68,6 @@ class CampaignTables:
         for (_class, variant, cell, repeat, direction), found in self.added.items():
             cells.setdefault((variant, cell, repeat, direction), []).append(found)
         self._pooled = {cell: merge_histograms(parts).pooled for cell, parts in cells.items()}
-
-    @property
-    def merged(self) -> dict[tuple[str, str, str], dict[str, float | None]]:
-        """Percentiles in ns of the added bins of all hosts, whenever they measured: the median of the repeats by (variant, cell, direction).
-
-        Only where all of them ran the same job: one with another rate would be in the tail of the others.
-        """
-        jobs: dict[tuple[str, str], set[str]] = {}
-        for one in self.measurements:
-            if one.workload_sha256 is not None:
-                jobs.setdefault((one.variant, one.cell), set()).add(one.workload_sha256)
-        repeats: dict[tuple[str, str, str], list[Pooled]] = {}
-        for (variant, cell, _repeat, direction), pooled in self._pooled.items():
-            if len(jobs.get((variant, cell), ())) <= 1:
-                repeats.setdefault((variant, cell, direction), []).append(pooled)
-        return {key: {one.name: median_of_all([pooled.shown(one) for pooled in found]) for one in SHOWN} for key, found in repeats.items()}
 
     def figures(self, sets: t.Sequence[RunSet]) -> list[SetFigures]:
         """The figures of each set."""

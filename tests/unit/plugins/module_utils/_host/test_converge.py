@@ -97,7 +97,7 @@ def test_a_device_that_no_layer_creates_is_missing_before_anything_changes(rig):
 
 
 def test_unknown_options_and_types_are_one_sentence(rig):
-    with pytest.raises(BadInput, match=r"drives: .*there is no key write_cach: did you mean write_cache\?$"):
+    with pytest.raises(BadInput, match=r"drives \(variable \w+\): .*there is no key write_cach: did you mean write_cache\?$"):
         rig.converge(drives=[{"device": HDD, "write_cach": "disabled"}])
     with pytest.raises(BadInput, match="caches: the type zcache of images is not supported"):
         rig.converge(caches=[{**CACHES[0], "type": "zcache"}])

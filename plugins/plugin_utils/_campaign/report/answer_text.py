@@ -155,7 +155,7 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         return f"{looks}; {measured}, so this is no proof. Repeat at least {repeats.fewest} times: -e {repeats.variable}={repeats.fewest}."
     if verdict == "undecided":
         names = [f"{name}{'' if value is None else f' ({_figure(one, value)})'}" for name, value in ((one.baseline, before), (best.variant, after))]
-        return f"Too close to call between {' and '.join(names)}{where}{_interval(best)}.{_next_step(one, best)}"
+        return f"No difference is shown between {' and '.join(names)}{where}{_interval(best)}.{_next_step(one, best)}"
     if verdict == "same":
         return _no_difference(one, base)
     if verdict == "worse":
@@ -249,8 +249,8 @@ def _without_result(one: WorkloadAnswer) -> str:
 
 def _noise(one: WorkloadAnswer) -> str:
     """Which variants are noisier than a comparison should be."""
-    noisy = [f"{result.variant} ({result.noise:.0%})" for result in one.results if result.is_noisy]
-    return f"Noisy: repeats of {listed(noisy)} vary by more than {NOISE_GATE:.0%}; repeat more often on idle hosts." if noisy else ""
+    noisy = [f"{result.variant} ({result.noise * 100:.0f} %)" for result in one.results if result.is_noisy]
+    return f"Noisy: repeats of {listed(noisy)} vary by more than {NOISE_GATE * 100:.0f} %; repeat more often on idle hosts." if noisy else ""
 
 
 def _best(one: WorkloadAnswer, verdict: str) -> Result:

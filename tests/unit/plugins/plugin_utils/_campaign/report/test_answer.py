@@ -84,7 +84,9 @@ def test_equal_values_are_no_multiple_of_each_other():
 
 def test_undecided_comparison_names_no_winner():
     answer = answered(repeats("before", 100, 130, 90, 120) + repeats("after", 110, 95, 140, 125))
-    assert answer.sentences[0].startswith("No difference is shown between before (110) and after (118) (ratio 0.73 to 1.56, at least 97 %, p = 0.69). Add repeats.")
+    assert answer.sentences[0].startswith(
+        "No difference is shown between before (110) and after (118) (ratio 0.73 to 1.56, at least 97 %, p = 0.69). Add repeats."
+    )
     assert answer.workloads[0].recommended is None
 
 

@@ -139,7 +139,9 @@ class _Reader:
         done = 0
         with memoryview(self._buffer) as view:
             while done < place.length:
-                count = self._read_into(view[done : place.length], place.offset + done)
+                # Released at once: the traceback of an error would keep the slice, and the buffer could not be closed.
+                with view[done : place.length] as part:
+                    count = self._read_into(part, place.offset + done)
                 if count == 0:
                     raise OSError(errno.ENODATA, f"the device ends at {place.offset + done} bytes")
                 done += count

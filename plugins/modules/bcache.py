@@ -57,13 +57,13 @@ options:
       origin:
         description:
           - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
-          - It must be empty, or already a bcache backing device.
+          - It must be empty, which means that it reads as zeros and is not open in any process, or already a bcache backing device.
         type: str
         required: true
       cache_devices:
         description:
           - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
-          - It must be empty or have the cache set. If it differs from the attached device, the cache is flushed, detached
+          - It must be empty in the same sense or have the cache set. If it differs from the attached device, the cache is flushed, detached
             and created again on the new device. The old device is wiped if no other backing device is attached to it.
           - Required when O(caches[].state=present).
         type: list

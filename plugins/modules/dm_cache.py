@@ -20,7 +20,8 @@ description:
     removed from C(/dev/mapper/NAME), which then uses the origin alone, and created again.
   - The whole list is read, planned and applied in one call. On a host that is already configured as described, the number of commands is
     constant.
-  - Nothing is forced. The fast device must be empty. The origin must not be in use when it is cached for the first time.
+  - Nothing is forced. The fast device must be empty, which means that it reads as zeros and is not open in any process.
+    The origin must not be in use when it is cached for the first time.
   - The kernel refuses to mount an origin while it is cached, but other software may access it. If LVM is used on C(/dev/mapper/NAME), exclude
     the origin with C(global_filter) or a devices file in C(lvm.conf).
   - If the cache device is missing at boot, C(/dev/mapper/NAME) does not appear. Do not use the origin instead. A cache in V(writeback)

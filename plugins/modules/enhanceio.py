@@ -58,7 +58,7 @@ options:
       cache_devices:
         description:
           - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
-          - It must be empty. The whole device is used. Use a partition for a smaller cache.
+          - It must be empty, which means that it reads as zeros and is not open in any process. The whole device is used. Use a partition for a smaller cache.
           - Required when O(caches[].state=present).
         type: list
         elements: path

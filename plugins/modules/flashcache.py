@@ -59,7 +59,7 @@ options:
       cache_devices:
         description:
           - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
-          - The device must be empty.
+          - The device must be empty, which means that it reads as zeros and is not open in any process.
           - Required when O(caches[].state=present).
         type: list
         elements: path

@@ -57,7 +57,7 @@ options:
         description:
           - The persistent path of the fast device, for example in C(/dev/disk/by-id), or the two paths of a mirror.
           - Each is either a physical volume of the origin's volume group with free space,
-            or an empty device, which is initialised as a physical volume and added to the volume group.
+            or an empty device (it reads as zeros and is not open in any process), which is initialised as a physical volume and added to the volume group.
           - An ambiguous link, such as that of two drives with the same serial number, is refused.
           - Required when O(caches[].state=present).
           - Also required with O(caches[].release_devices=true).

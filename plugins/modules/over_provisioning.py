@@ -15,6 +15,7 @@ description:
     part with one partition that does not fill the drive, with a host protected area of an ATA drive, or with an NVMe namespace that
     is smaller than the drive.
   - A drive is only changed if it is empty. A drive with a signature, metadata of a cache, a partition, a mount or a holder is refused.
+  - A drive with data without a signature, which does not read as zeros, and a drive that a process has open or that is exported to other hosts is refused too.
     There is no option that overrides this.
   - The whole drive is discarded first, because blocks that the drive still considers used are not available as spare area. It is then read at 66
     offsets. If a drive guarantees zeroes and returns other data, the task fails. If it guarantees nothing, this is reported in RV(drives).

@@ -19,11 +19,13 @@ import stat
 import typing as t
 from dataclasses import replace
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import is_as_left
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices, suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
@@ -39,6 +41,9 @@ MIRRORED, DEGRADED, UNMIRRORED = "mirrored", "degraded", "none"
 #: What comes back alone after a boot passes for the whole mirror, and lacks what was written without it.
 STALE_MEMBER = "Take the failed member out of the machine before the next boot: if it alone were found then, it would serve old data."
 
+#: MD_NAME of arrays that this collection made; mdadm keeps 32 bytes of a name.
+PREFIX = "cachefleet-"
+
 #: udev and its like open a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.5
@@ -53,12 +58,14 @@ class DeviceUse:
     :param signatures: what libblkid reports, as ``type`` or ``type (label or UUID)``.
     :param cache_metadata: superblocks of block caches that libblkid does not support.
     :param users: what uses it, each as the rest of a sentence about it.
+    :param data: that it has data without a signature, or cannot be read, as the rest of a sentence about it; empty if it is empty, or was not read.
     :param examined: whether the device itself was examined.
     """
 
     signatures: tuple[str, ...] = ()
     cache_metadata: tuple[str, ...] = ()
     users: tuple[str, ...] = ()
+    data: str = ""
     examined: bool = False
 
     def with_signatures(self, *types: str | None) -> DeviceUse:
@@ -79,7 +86,7 @@ class DeviceUse:
             reasons.append(f"carries a signature ({', '.join(self.signatures)})")
         if self.cache_metadata:
             reasons.append(f"carries {' and '.join(self.cache_metadata)}, and may hold blocks that its origin does not have")
-        return reasons
+        return [*reasons, self.data] if self.data else reasons
 
     def advice(self, path: str) -> str:
         """What can be done about it."""
@@ -88,13 +95,30 @@ class DeviceUse:
                 "name an empty device, or flush that cache with its own tools; if nothing on it is needed, overwrite the beginning of"
                 f" {path} yourself (wipefs does not detect that metadata)"
             )
-        return f"name an empty device, or, if nothing on it is needed, unmount it and run wipefs -a {path} yourself"
+        if self.data:
+            return (
+                f"name an empty device, or, if nothing on it is needed, make it return zeros yourself: blkdiscard {path}, the module purge, or overwrite"
+                " it (wipefs only removes signatures)"
+            )
+        return f"name an empty device, or, if nothing on it is needed, unmount it, discard it (blkdiscard) and run wipefs -a {path} yourself"
 
 
-def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], None]) -> DeviceUse:
+def examine(
+    runner: Runner,
+    path: str,
+    root: Path,
+    sleep: t.Callable[[float], None],
+    *,
+    around: Neighbourhood | None = None,
+    held: bool = False,
+    empty: bool = True,
+) -> DeviceUse:
     """Examine one device.
 
     :param path: any path of the device.
+    :param around: the devices of the host, if they have been read already.
+    :param held: whether this process holds the device exclusively.
+    :param empty: whether it must be empty; a device that keeps its data is not read.
     :raises ToolMissing: if the host has neither wipefs nor blkid.
     """
     node = root / path.lstrip("/")
@@ -102,8 +126,55 @@ def examine(runner: Runner, path: str, root: Path, sleep: t.Callable[[float], No
     if suspended is not None:
         # Reads wait as long as it is suspended.
         return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), examined=True)
-    users = (*_held(node, sleep), *_looped(node, root), *_served(node, root))
-    return DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
+    around = Neighbourhood(read_devices(runner, root), runner, root) if around is None else around
+    device = _behind(around.devices, path)
+    busy = () if held else _held(node, sleep)
+    users = (*busy, *_looped(node, root), *(_used(around, device, sleep, busy=bool(busy)) if device is not None else ()))
+    found = DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
+    is_read = empty and not found.reasons and not (device is not None and is_own_array(device))
+    return replace(found, data=_data(node, root)) if is_read else found
+
+
+def _behind(devices: Devices, path: str) -> BlockDevice | None:
+    try:
+        return devices.resolve(path)
+    except DeviceMissing:
+        return None
+
+
+def is_own_array(device: BlockDevice) -> bool:
+    """Whether this collection made an MD array, of devices that were empty or that a cache has left: what it shows is never read."""
+    return device.kind == "md" and device.properties.get("MD_NAME", "").split(":")[-1].startswith(PREFIX)
+
+
+def _used(around: Neighbourhood, device: BlockDevice, sleep: t.Callable[[float], None], *, busy: bool) -> t.Iterator[str]:
+    """Who uses a device, or what is around it, without the kernel holding it.
+
+    :param busy: whether the kernel holds it: its open count says nothing then.
+    """
+    for one in (device, *(other for name, other in around.around(device).items() if name != device.name)):
+        where = "" if one is device else f"shares its storage with {one.path}, which "
+        yield from (f"{where}is served to other hosts by {exporter}" for exporter in around.exporters(one))
+    found = around.openers(device, sleep)
+    if found.writers:
+        yield f"is open for writing in {', '.join(found.writers)}"
+    if found.readers:
+        yield f"is open for reading in {', '.join(found.readers)}"
+    if found.opened and not busy:
+        yield "is open according to device-mapper (dmsetup info), and no process was found that has it open"
+    if found.unseen and not (found.writers or found.readers):
+        yield f"may be in use, because the open files of {found.unseen} processes cannot be read (run as root: become: true)"
+    yield from (f"is also {twin.path}, which {use}" for twin in around.same_storage(device) for use in uses_of(replace(twin, read_only=False))[:1])
+
+
+def _data(node: Path, root: Path) -> str:
+    try:
+        offset = contents.first_data(node, contents.places_of(contents.size_of(node)))
+    except OSError as error:
+        return f"cannot be read ({error.strerror or error})"
+    if offset is None or is_as_left(node, root):
+        return ""
+    return f"contains data without a known signature, the first that was found at byte {offset}"
 
 
 def require_stable(path: str, stable: str | None, item: str) -> None:
@@ -209,10 +280,6 @@ def _looped(node: Path, root: Path) -> tuple[str, ...]:
     unit = _unit(node)
     loops = [place.parent.parent.name for place in sorted((root / "sys/block").glob("loop*/loop/backing_file")) if _backing(place, root) == unit]
     return (f"lies under {', '.join('/dev/' + name for name in loops)}",) if unit is not None and loops else ()
-
-
-def _served(node: Path, root: Path) -> tuple[str, ...]:
-    return tuple(f"is served to other hosts by vblade {export.address} on {export.interface}" for export in exporters_of(node, root))
 
 
 def _backing(place: Path, root: Path) -> tuple[int, int] | None:

@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
@@ -102,7 +103,8 @@ def read_host_devices(
     # A mirror that a cache has left, in a run that was killed.
     above.update({array.name: array.path for array in arrays.values() if array.ours})
     examined = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
-    findings = {name: examine(runner, path, root, sleep) for name, path in examined.items() if name not in in_use}
+    around = Neighbourhood(devices, runner, root)
+    findings = {name: examine(runner, path, root, sleep, around=around) for name, path in examined.items() if name not in in_use}
     return HostDevices(devices, findings, arrays, mirror.machine_id(root))
 
 

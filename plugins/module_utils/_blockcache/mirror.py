@@ -19,7 +19,8 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, md_redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -31,8 +32,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-#: MD_NAME of arrays that this collection made; mdadm keeps 32 bytes of a name.
-PREFIX = "cachefleet-"
 _NAMESPACE = uuid.UUID("6f6c3e0e-7f3c-4f0b-9d0a-2b7a1c5d9e43")
 #: How long udev may take to name a new array, in seconds.
 _PATIENCE = 30.0
@@ -206,9 +205,10 @@ class MirrorOperations:
                     f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
                 )
         there = [path for path in operation.members if (self.root / path.lstrip("/")).exists()]
-        for path in there:
-            # 2 of mdadm: no superblock is there, which is what is wanted.
-            self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
+        with releasing(there, self.root):
+            for path in there:
+                # 2 of mdadm: no superblock is there, which is what is wanted.
+                self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
         udev.refresh(self.runner, there, step.item)
 
     def _require_nothing_on(self, step: Step, path: str) -> None:

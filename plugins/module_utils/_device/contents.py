@@ -58,6 +58,18 @@ def places_of(size: int, chance: random.Random | None = None) -> tuple[Extent, .
     return (Extent(0, EDGE), *between, Extent(last, size - last))
 
 
+def size_of(node: Path) -> int:
+    """The bytes of a device or file.
+
+    :raises OSError: if it cannot be opened.
+    """
+    descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        return os.lseek(descriptor, 0, os.SEEK_END)
+    finally:
+        os.close(descriptor)
+
+
 def first_data(node: Path, places: t.Iterable[Extent]) -> int | None:
     """The offset of the first place that has anything else than zeros; ``None`` if all have zeros.
 
@@ -139,7 +151,9 @@ class _Reader:
         done = 0
         with memoryview(self._buffer) as view:
             while done < place.length:
-                count = self._read_into(view[done : place.length], place.offset + done)
+                # Released at once: the traceback of an error would keep the slice, and the buffer could not be closed.
+                with view[done : place.length] as part:
+                    count = self._read_into(part, place.offset + done)
                 if count == 0:
                     raise OSError(errno.ENODATA, f"the device ends at {place.offset + done} bytes")
                 done += count

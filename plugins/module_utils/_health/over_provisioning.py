@@ -22,13 +22,16 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep, releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces, partition_table
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
     LAYER,
     AttachNamespace,
@@ -89,7 +92,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         found = ReserveState(device, device.stable_path, discards=self._discards(device), claimants=claimants)
         if device.kind != "disk":
             return found
-        found = dataclasses.replace(found, finding=self._examine(device))
+        found = dataclasses.replace(found, finding=self._examine(devices, device))
         if spec.method == "partition":
             return self._with_partition(devices, device, found)
         if spec.method == "hpa" and device.transport == "sata":
@@ -104,13 +107,13 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         partition = devices.get(device.partitions[0]) if len(device.partitions) == 1 else None
         if partition is None or (table is not None and table.ours is None):
             return dataclasses.replace(found, table=table)
-        return dataclasses.replace(found, table=table, partition=partition, part_finding=self._examine(partition))
+        return dataclasses.replace(found, table=table, partition=partition, part_finding=self._examine(devices, partition))
 
-    def _examine(self, device: BlockDevice) -> DeviceUse:
+    def _examine(self, devices: Devices, device: BlockDevice) -> DeviceUse:
         # Use is reported by itself; opening it exclusively would only wait.
         if device.holders or device.mountpoints or device.swap:
             return DeviceUse()
-        return examine(self.runner, device.path, self.root, self.sleep)
+        return examine(self.runner, device.path, self.root, self.sleep, around=Neighbourhood(devices, self.runner, self.root))
 
     def _discards(self, device: BlockDevice) -> bool:
         try:
@@ -143,10 +146,11 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         :raises Refused: if something came upon it since it was read.
         """
         path = step.item
-        reasons = examine(self.runner, path, self.root, self.sleep).reasons
-        if reasons:
-            raise Refused(f"{path} {' and '.join(reasons)} now, and is not discarded.", item=path)
-        self.runner.run(["blkdiscard", path], timeout=_PATIENCE, item=path)
+        with _held(self.root / path.lstrip("/"), path):
+            finding = examine(self.runner, path, self.root, self.sleep, around=self._around(), held=True)
+            if finding.reasons:
+                raise Refused(f"{path} {' and '.join(finding.reasons)} now, and is not discarded: {finding.advice(path)}.", item=path)
+            discard(self.runner, path, timeout=_PATIENCE)
         self.proofs[path] = self._prove(path)
 
     def _prove(self, path: str) -> str:
@@ -179,11 +183,27 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
 
     @carry_out.register
     def _remove_partition(self, _operation: RemovePartition, step: Step) -> None:
-        self.runner.run(["wipefs", "--all", "--quiet", step.item], item=step.item)
+        """Remove the table of a partition that is still empty, or as a cache of ours has left it.
+
+        :raises Refused: if something came upon it since it was read.
+        """
+        around = self._around()
+        for name in around.devices.resolve(step.item).partitions:
+            reasons = examine(self.runner, node_of(name), self.root, self.sleep, around=around).reasons
+            if reasons:
+                raise Refused(f"{node_of(name)} {' and '.join(reasons)} now, and is not removed.", item=step.item)
+        with releasing([step.item], self.root):
+            self.runner.run(["wipefs", "--all", "--quiet", step.item], item=step.item)
+
+    def _around(self) -> Neighbourhood:
+        return Neighbourhood(read_devices(self.runner, self.root), self.runner, self.root)
 
     @carry_out.register
     def _make_partition(self, operation: MakePartition, step: Step) -> None:
         partition_table.make(self.runner, step.item, operation.size)
+        # A drive that returns other bytes than zeros after a discard has an empty partition all the same.
+        for name in read_devices(self.runner, self.root).resolve(step.item).partitions:
+            keep(node_of(name), self.root)
 
     @carry_out.register
     def _reread(self, _operation: RereadTable, step: Step) -> None:
@@ -250,6 +270,22 @@ def _described(found: ReserveState, spec: ReserveSpec, proof: str | None) -> dic
     elif found.controller is not None:
         whole, usable = found.controller.capacity or whole, sum(space.size for space in found.controller.namespaces)
     return {"device": spec.device, "method": spec.method, "size": whole, "usable": usable, "usable_device": path, "discard": proof}
+
+
+@contextlib.contextmanager
+def _held(node: Path, path: str) -> t.Iterator[None]:
+    """Hold a drive exclusively: meanwhile it cannot be mounted or built on.
+
+    :raises Refused: if it is in use.
+    """
+    try:
+        handle = os.open(node, os.O_RDONLY | os.O_EXCL | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise Refused(f"{path} cannot be opened exclusively now ({error.strerror}), and is not discarded.", item=path) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
 
 
 def _reads_zeroes(node: Path) -> bool:

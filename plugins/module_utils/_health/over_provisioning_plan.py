@@ -343,7 +343,7 @@ def _require_unused(device: BlockDevice | None, finding: DeviceUse, spec: Reserv
         path = device.path if device is not None else spec.device
         raise Refused(
             f"{spec.device}: {path} {' and '.join(reasons)}, and only an empty drive is divided, because dividing it discards everything:"
-            f" free it, or, if nothing on it is needed, run wipefs -a {path} yourself.",
+            f" {finding.advice(path)}.",
             item=spec.device,
         )
 

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard, run_forced
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.output import (
     AtaSecurity,
     SanitizeLog,
@@ -49,10 +50,7 @@ def erase(runner: Runner, path: str, method: str, found: PurgeState, sleep: t.Ca
         # --quick: without the 15 seconds in which it can be cancelled. It polls until the drive is done.
         runner.run(["sg_sanitize", "--block", "--quick", path], timeout=LONGEST, item=path)
     else:
-        # util-linux 2.36 and newer open the device exclusively without --force, older ones do not know it.
-        completed = _forced(runner, ["blkdiscard", path], path)
-        if completed.rc:
-            raise CommandFailed(f"{path} was not discarded: {completed.last_words}", item=path, completed=completed)
+        discard(runner, path, timeout=LONGEST)
 
 
 def read_security(runner: Runner, path: str) -> AtaSecurity:
@@ -90,18 +88,10 @@ def _security(runner: Runner, path: str, option: str, timeout: float | None = No
 
 
 def _format(runner: Runner, path: str, ses: int, flbas: int) -> None:
-    completed = _forced(runner, ["nvme", "format", path, f"--ses={ses}", f"--lbaf={flbas}", f"--timeout={round(LONGEST) * 1000}"], path)
+    command = ["nvme", "format", path, f"--ses={ses}", f"--lbaf={flbas}", f"--timeout={round(LONGEST) * 1000}"]
+    completed = run_forced(runner, command, path, timeout=LONGEST)
     if completed.rc:
         raise CommandFailed(f"{path} was not formatted: {completed.last_words}", item=path, completed=completed)
-
-
-def _forced(runner: Runner, argv: list[str], path: str) -> Completed:
-    """With ``--force``, as this process holds the device exclusively; without it if the version of the tool does not have the option."""
-    completed = runner.run([*argv, "--force"], ok=None, timeout=LONGEST, item=path)
-    printed = f"{completed.stdout}{completed.stderr}"
-    if completed.rc and "option" in printed and "force" in printed:
-        return runner.run(argv, ok=None, timeout=LONGEST, item=path)
-    return completed
 
 
 def _sanitize(runner: Runner, controller: str, path: str, action: int, sleep: t.Callable[[float], None]) -> None:

@@ -138,8 +138,7 @@ class Cache(abc.ABC):
         """Take everything away by force: only for scratch disks, and only after the last look at them."""
         for disk in [*self.disks, self.origin]:
             tool("wipefs", "--all", "--force", disk, check=False)
-            with contextlib.suppress(OSError), open(disk, "r+b") as device:
-                device.write(b"\0" * 1024**2)
+            tool("blkdiscard", "--zeroout", disk, check=False)
         tool("udevadm", "settle", check=False)
 
 

@@ -59,6 +59,7 @@ reset)
         pvremove --yes "$pv"
     done
     wipefs --all --quiet "$ssd"
+    blkdiscard --zeroout "$ssd"
     rm -f /etc/udev/rules.d/99-cachefleet-*
     rm -rf "$state" /etc/systemd/network
     cp --archive "$kept/simulators" "$state"

@@ -11,6 +11,7 @@ import json
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
@@ -19,6 +20,7 @@ MIB = 1024**2
 SATA, NVME, VOLUME = "/dev/disk/by-id/ata-SSD_S1", "/dev/disk/by-id/nvme-FAST_SSD_N1", "/dev/disk/by-id/scsi-VD1"
 #: What of a drive that was used before happens to be zeroes, at both ends.
 _HEAD = 8192
+_HALF = 64 * 1024
 _NAMES = {"sda": SATA, "nvme0n1": NVME, "sdc": VOLUME}
 _SIZES = {"sda": 64 * MIB, "nvme0n1": 64 * MIB, "sdc": 32 * MIB}
 
@@ -55,11 +57,12 @@ class FakeDrives:
     def _make(self) -> None:
         (self.root / "dev/disk/by-id").mkdir(parents=True, exist_ok=True)
         for name, link in _NAMES.items():
-            # What the drive held in an earlier life, between the places where signatures are.
+            # What a cache has left there, between the places where signatures are.
             (self.root / "dev" / name).write_bytes(bytes(_HEAD) + b"old data" * (1024 * 8) + bytes(_HEAD))
             with contextlib.suppress(FileExistsError):
                 (self.root / link.lstrip("/")).symlink_to(self.root / "dev" / name)
             self._write(f"sys/class/block/{name}/queue/discard_max_bytes", "2147483136" if name in self.discards else "0")
+            keep(link, self.root)
         self._write("sys/class/nvme/nvme0/model", "FAST SSD\n")
         self._write("sys/class/nvme/nvme0/serial", "N1\n")
         (self.root / "sys/class/block/nvme0n1/device").symlink_to(self.root / "sys/class/nvme/nvme0")
@@ -164,13 +167,16 @@ class FakeDrives:
         return 0, "", ""
 
     def _blkdiscard(self, words: tuple[str, ...], _stdin: str, half: bool) -> tuple[int, str, str]:
+        # This process holds the drive.
+        assert words[-1] == "--force"
+        words = words[:-1]
         name = self._name(words[-1])
         node = self.root / "dev" / name
         if name not in self.discards:
             return 1, "", f"blkdiscard: {words[-1]}: BLKDISCARD ioctl failed: Operation not supported"
         if self.zeroes:
             old = node.read_bytes()
-            node.write_bytes(bytes(2 * _HEAD) + old[2 * _HEAD :] if half else bytes(len(old)))
+            node.write_bytes(bytes(_HALF) + old[_HALF:] if half else bytes(len(old)))
         return 0, "", ""
 
     def _sfdisk(self, words: tuple[str, ...], stdin: str, half: bool) -> tuple[int, str, str]:

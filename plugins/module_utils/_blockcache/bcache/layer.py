@@ -52,6 +52,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
@@ -306,7 +307,8 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             # While its UUID can still be read.
             rules = bcache_rules.read_rules(self.root)
             bcache_rules.write_rules({uuid: kept for uuid, kept in rules.items() if uuid != found.uuid}, self.root)
-            self._wiped(step, path)
+            with releasing([path], self.root):
+                self._wiped(step, path)
         bcache_journal.forget_set(cset, self.root)
         self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
 

@@ -252,8 +252,8 @@ def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpe
     if reasons:
         raise Refused(
             f"{spec.name}: {spec.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
-            f" copy it elsewhere, make the device empty (wipefs -a {spec.origin}), run again and copy it back, or use lvm_cache or dm_cache, which take an"
-            " origin as it is.",
+            f" copy it elsewhere, make the device empty (blkdiscard {spec.origin}, or overwrite it with zeros), run again and copy it"
+            " back, or use lvm_cache or dm_cache, which take an origin as it is.",
             item=spec.name,
         )
 

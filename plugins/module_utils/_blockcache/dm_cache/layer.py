@@ -53,6 +53,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fas
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
@@ -60,6 +61,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, holding
 
@@ -159,6 +161,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     def _origins(self, devices: Devices, kernel: Kernel) -> dict[str, OriginContent]:
         """What stands on origins and uses them, of those that have no cache yet."""
         found = {}
+        around = Neighbourhood(devices, self.runner, self.root)
         for cache in self.spec:
             mapping = kernel.mappings.get(cache.name)
             if not cache.present or (mapping is not None and isinstance(mapping.table, CacheTable) and mapping.table.kind == cache.kind):
@@ -167,7 +170,8 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
                 devices.resolve(cache.origin)
             except DeviceMissing:
                 continue
-            users = cache_device.examine(self.runner, cache.origin, self.root, self.sleep).users if mapping is None else ()
+            # An origin keeps its data: only who uses it matters.
+            users = cache_device.examine(self.runner, cache.origin, self.root, self.sleep, around=around, empty=False).users if mapping is None else ()
             found[cache.origin] = OriginContent(users, self._content_block(cache.origin) if cache.kind == tables.WRITECACHE else 0)
         return found
 
@@ -339,7 +343,8 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             node = device
         if node is not None and operation.erase:
             try:
-                self._erase(step, node)
+                with releasing([device] if device else [], self.root):
+                    self._erase(step, node)
             except StorageError:
                 # A device that is gone cannot be made empty, and is not to be.
                 if operation.must:

@@ -50,6 +50,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState, half_flushed, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
@@ -334,8 +335,9 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
                     " blocks that its origin does not have: it is not wiped.",
                     item=step.item,
                 )
-            os.pwrite(handle, bytes(output.SUPERBLOCK_SIZE), output.SUPERBLOCK_OFFSET)
-            os.fsync(handle)
+            with releasing([operation.path], self.root):
+                os.pwrite(handle, bytes(output.SUPERBLOCK_SIZE), output.SUPERBLOCK_OFFSET)
+                os.fsync(handle)
         except OSError as error:
             raise CommandFailed(f"{step.item}: {operation.path} cannot be wiped: {error.strerror}.", item=step.item) from None
         finally:

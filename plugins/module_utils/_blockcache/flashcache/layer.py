@@ -49,6 +49,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
@@ -292,13 +293,15 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
                 f"{step.item}: {ssd} {' and '.join(finding.users)}, so that it was not made empty: find out who uses it, and run again.", item=step.item
             )
         self._require_as_left(step, ssd, stored, finding)
-        if stored is not None:
-            self._note_remains(step, operation.lasting, flashcache_remains.digest_of(ssd, self.root))
-            self.runner.run(["flashcache_destroy", ssd], item=step.item)
-        # In the other modes copies of the first blocks of the origin lie there: file systems with the same UUID.
-        self.runner.run(["wipefs", "--all", ssd], item=step.item)
+        with releasing([ssd], self.root):
+            if stored is not None:
+                self._note_remains(step, operation.lasting, flashcache_remains.digest_of(ssd, self.root))
+                self.runner.run(["flashcache_destroy", ssd], item=step.item)
+            # In the other modes copies of the first blocks of the origin lie there: file systems with the same UUID.
+            self.runner.run(["wipefs", "--all", ssd], item=step.item)
         udev.refresh(self.runner, [ssd], step.item)
-        finding = examine(self.runner, ssd, self.root, self.sleep)
+        # What the cache has left there carries no signature.
+        finding = examine(self.runner, ssd, self.root, self.sleep, empty=False)
         if finding.reasons:
             raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: check dmesg.", item=step.item)
         flashcache_remains.note_remains(step.item, None, self.root)

@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -129,13 +130,14 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
 
     def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.DeviceUse]:
         found: dict[str, cache_device.DeviceUse] = {}
+        around = Neighbourhood(devices, self.runner, self.root)
         for path in (path for spec in self.spec if spec.present for path in spec.cache_devices):
             try:
                 device = devices.resolve(path)
             except DeviceMissing:
                 continue
             if device.name not in found and device.name not in pv_devices.values():
-                found[device.name] = cache_device.examine(self.runner, path, self.root, self.sleep)
+                found[device.name] = cache_device.examine(self.runner, path, self.root, self.sleep, around=around)
         return found
 
     def _read_sectors(self, known: t.AbstractSet[str]) -> dict[str, int]:

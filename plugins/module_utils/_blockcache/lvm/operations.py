@@ -48,6 +48,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
     SetSetting,
     SetSettings,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
@@ -119,7 +120,8 @@ class LvmOperations(LvmCommands):
                     self._run(step, ["lvremove", "--yes", spare.full_name], lambda name=spare.name: self._volume(vg, name) is None)
             self._run(step, ["vgreduce", vg, path], lambda: getattr(self._physical_volume(path), "vg", vg) is None)
         if physical is not None:
-            self._run(step, ["pvremove", path], lambda: self._physical_volume(path) is None)
+            with releasing([path], self.root):
+                self._run(step, ["pvremove", path], lambda: self._physical_volume(path) is None)
             udev.refresh(self.runner, [path], step.item)
 
     # -- the fast volume

@@ -23,9 +23,10 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import examine_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
@@ -49,8 +50,6 @@ NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
 #: An exclusive open and the list of writers are tried this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.3
-#: So often where only udev reads it, as it does after every write to it: on a slow host that takes seconds.
-_UDEV_ATTEMPTS = 30
 
 
 def examine(
@@ -91,12 +90,8 @@ class _Examination:
         self.device = devices.resolve(target.path)
         self.mounts = users.mounts_of_all(root)
         self.members = users.file_system_members(root)
-        self.swaps = {self._name_of(unit) for unit in users.swap_units(root)}
-        self.names = {unit: one.name for one in devices for unit in self._units_of(one)}
-        # What each loop device lies on: it leaves no holder there, and an exclusive open would not detect it.
-        self.backing = {one.name: users.backing_unit(root, one.name) for one in devices if one.kind == "loop"}
-        self.loops = {name: self.names.get(unit) if unit is not None else None for name, unit in self.backing.items()}
-        self.exports = [(self.names.get(unit), exporter) for unit, exporter in users.exported_units(root) if unit is not None]
+        self.around = Neighbourhood(devices, runner, root)
+        self.swaps = {self.around.names.get(unit) for unit in users.swap_units(root)}
 
     def facts(self, writing: bool) -> TargetFacts:
         device = self.device
@@ -126,18 +121,6 @@ class _Examination:
 
     # -- who is who
 
-    def _units_of(self, device: BlockDevice) -> t.Iterator[Unit]:
-        major, _colon, minor = device.number.partition(":")
-        if major.isdigit() and minor.isdigit():
-            yield Unit("block", os.makedev(int(major), int(minor)))
-        # Below another root the nodes are plain files.
-        node = unit_of(self.root / device.path.lstrip("/")) if self.root != Path("/") else None
-        if node is not None:
-            yield node
-
-    def _name_of(self, unit: Unit) -> str | None:
-        return next((one.name for one in self.devices for own in self._units_of(one) if own == unit), None)
-
     def _whole(self, device: BlockDevice) -> BlockDevice:
         return (self.devices.get(device.parent) if device.parent else None) or device
 
@@ -166,79 +149,31 @@ class _Examination:
     def _neighbours(self) -> tuple[Neighbour, ...]:
         device = self.device
         found = [self._examine("itself", device, self._signatures(device))]
-        for child in self._above(device):
+        for child in self.around.above(device):
             relation = "partition of it" if child.kind == "partition" else "built on it"
             # What is built on it is in use whatever it contains; a suspended mapping would block its reader.
             partition = child.kind == "partition"
             found.append(self._examine(relation, child, self._signatures(child) if partition else (), exclusive=partition))
         seen = {device.name}
         # Breadth first with the device above: what is normal on a device depends on what is built on it.
-        queue = [(below, device) for below in self._below(device)]
+        queue = [(below, device) for below in self.around.below(device)]
         while queue:
             below, above = queue.pop(0)
             if below.name in seen:
                 continue
             seen.add(below.name)
             found.append(self._examine("below it", below, self._strange_signatures(below, above), exclusive=False))
-            queue += [(further, below) for further in self._below(below)]
-        found += [self._examine("the same storage", twin, (), exclusive=False) for twin in self._same_storage()]
+            queue += [(further, below) for further in self.around.below(below)]
+        found += [self._examine("the same storage", twin, (), exclusive=False) for twin in self.around.same_storage(device)]
         return tuple(found)
-
-    def _below(self, device: BlockDevice) -> list[BlockDevice]:
-        names = [device.parent] if device.parent else [*device.slaves, self.loops.get(device.name) or ""]
-        return [one for one in map(self.devices.get, names) if one is not None]
-
-    def _above(self, device: BlockDevice) -> list[BlockDevice]:
-        """Everything built on a device, nearest first: partitions, holders, loop devices over it, and theirs."""
-        found: dict[str, BlockDevice] = {}
-        queue = [device]
-        while queue:
-            one = queue.pop(0)
-            for name in (*one.partitions, *one.holders, *self._loops_over(one)):
-                above = self.devices.get(name)
-                if above is not None and name not in found and name != device.name:
-                    found[name] = above
-                    queue.append(above)
-        return list(found.values())
-
-    def _loops_over(self, device: BlockDevice) -> list[str]:
-        return [loop for loop, below in self.loops.items() if below == device.name]
-
-    def _own_stack(self) -> dict[str, BlockDevice]:
-        """The target and everything below it, loop devices too, by name."""
-        found: dict[str, BlockDevice] = {}
-        queue = [self.device]
-        while queue:
-            one = queue.pop(0)
-            if one.name not in found:
-                found[one.name] = one
-                queue += self._below(one)
-        return found
-
-    def _same_storage(self) -> list[BlockDevice]:
-        """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
-        disks = [one for one in (self.device, *self.devices.parents(self.device)) if one.kind in ("disk", "loop")]
-        known = {one.name for disk in disks for one in (disk, *self._above(disk))} | {self.device.name}
-        found: dict[str, BlockDevice] = {}
-        for disk in disks:
-            file = self._storage_of(disk)
-            for other in self.devices:
-                same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
-                if other.name not in known and (same_unit or (file is not None and self._storage_of(other) == file)):
-                    found.update({one.name: one for one in (other, *self._above(other)) if one.name not in known})
-        return list(found.values())
-
-    def _storage_of(self, device: BlockDevice) -> Unit | str | None:
-        """What a loop device lies on; its path where nothing else is known."""
-        return (self.backing.get(device.name) or users.backing_path(self.root, device.name)) if device.kind == "loop" else None
 
     def _examine(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
         points = device.mountpoints or ((self.mounts[device.number],) if device.number in self.mounts else ())
         # Below the target the holders are the target's own stack.
         holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
-        own = self._own_stack()
-        holders_outside = tuple(node_of(name) for name in (*holders, *(loop for loop in self._loops_over(device) if loop not in own)))
-        exports = tuple(dict.fromkeys(exporter for name, exporter in self.exports if name == device.name))
+        own = self.around.stack(self.device)
+        holders_outside = tuple(node_of(name) for name in (*holders, *(loop for loop in self.around.loops_over(device) if loop not in own)))
+        exports = self.around.exporters(device)
         busy = self._open(device.path, os.O_RDONLY | os.O_EXCL) if exclusive else None
         return Neighbour(
             relation, device.path, points, device.swap or device.name in self.swaps, holders_outside, exports, busy, signatures, self.members.get(device.name)
@@ -278,30 +213,8 @@ class _Examination:
 
     def _with_users(self, facts: TargetFacts) -> TargetFacts:
         """Who has the target open, and who has anything below, above or beside it open for writing."""
-        own = {self.device.name, self._whole(self.device).name}
-        around = own | set(self._own_stack()) | {one.name for one in (*self._above(self.device), *self._same_storage())}
-        units = {unit: one.name for one in self.devices if one.name in around for unit in self._units_of(one)}
-        for attempt in range(_UDEV_ATTEMPTS):
-            if attempt:
-                self.pause(_PAUSE)
-            found = users.open_files(self.root, set(units))
-            rows = [(units[unit], row) for unit, opened in found.found.items() for row in opened]
-            writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
-            readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == self.device.name))
-            opened = 0 if writers or readers else _open_count(self.device, self.runner)
-            is_only_udev = readers and not writers and all("udev" in reader for reader in readers)
-            if not (writers or readers or opened) or (attempt + 1 >= _ATTEMPTS and not is_only_udev):
-                break
-        return dataclasses.replace(facts, writers=writers, readers=readers, unseen=found.unreadable, opened=opened)
-
-
-def _open_count(device: BlockDevice, runner: Runner) -> int:
-    """How often a device is open according to device-mapper: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
-    if device.dm_name is None or device.holders or device.mountpoints or not runner.has("dmsetup"):
-        return 0
-    major, _colon, minor = device.number.partition(":")
-    answer = runner.run(["dmsetup", "info", "--columns", "--noheadings", "--options", "open", "--major", major, "--minor", minor], ok=None).stdout.strip()
-    return int(answer) if answer.isdigit() else 0
+        found = self.around.openers(self.device, self.pause)
+        return dataclasses.replace(facts, writers=found.writers, readers=found.readers, unseen=found.unseen, opened=found.opened)
 
 
 def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices | None) -> TargetFacts:

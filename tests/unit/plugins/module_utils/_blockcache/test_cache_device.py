@@ -5,8 +5,18 @@
 
 from __future__ import annotations
 
+import dataclasses
+import errno
+import os
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
-from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
 def test_suspended_device_is_not_read(tmp_path):
@@ -23,3 +33,87 @@ def test_suspended_device_is_not_read(tmp_path):
 def test_udev_signatures_are_used_only_if_device_was_not_examined():
     assert DeviceUse().with_signatures("LVM2_member").signatures == ("LVM2_member",)
     assert DeviceUse(examined=True).with_signatures("LVM2_member").signatures == ()
+
+
+NOTHING = Reply('{"signatures": []}')
+SSD, HDD = (BlockDevice(name, f"/dev/{name}", number, size=4096) for name, number in (("sdb", "8:16"), ("sdc", "8:32")))
+
+
+def host(root, *devices, data=b""):
+    for device in devices:
+        node = root / device.path.lstrip("/")
+        node.parent.mkdir(exist_ok=True)
+        node.write_bytes(data.ljust(4096, b"\0"))
+    runner = ScriptedRunner({("wipefs",): NOTHING, ("dmsetup", "info"): Reply("1\n"), ("dmsetup", "table"): Reply("")})
+    return runner, Neighbourhood(Devices(devices, root), runner, root)
+
+
+def look_at(root, runner, around, path="/dev/sdb", **how):
+    return examine(runner, path, root, lambda _seconds: None, around=around, **how)
+
+
+def test_empty_device_has_no_reasons(tmp_path):
+    assert look_at(tmp_path, *host(tmp_path, SSD)).reasons == []
+
+
+def test_data_without_a_signature_is_a_reason_only_where_the_device_must_be_empty(tmp_path):
+    runner, around = host(tmp_path, SSD, data=b"\0database")
+    found = look_at(tmp_path, runner, around)
+    assert found.reasons == ["contains data without a known signature, the first that was found at byte 0"]
+    assert "blkdiscard /dev/sdb" in found.advice("/dev/sdb")
+    assert look_at(tmp_path, runner, around, empty=False).reasons == []
+    keep("/dev/sdb", tmp_path)
+    assert look_at(tmp_path, runner, around).reasons == [], "a cache of this collection left it"
+
+
+def test_read_error_is_a_reason(tmp_path, monkeypatch):
+    def failing(_node, _places):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(cache_device.contents, "first_data", failing)
+    assert look_at(tmp_path, *host(tmp_path, SSD)).reasons == ["cannot be read (Input/output error)"]
+
+
+@pytest.mark.parametrize(("mode", "word"), [(os.O_RDWR, "writing"), (os.O_RDONLY, "reading")])
+@pytest.mark.parametrize("empty", [True, False])
+def test_open_device_is_in_use_whatever_it_contains(tmp_path, mode, word, empty):
+    runner, around = host(tmp_path, SSD)
+    process = tmp_path / "proc/77"
+    for folder in ("fd", "fdinfo"):
+        (process / folder).mkdir(parents=True)
+    (process / "comm").write_text("qemu\n")
+    (process / "maps").write_text("")
+    (process / "fdinfo/3").write_text(f"flags:\t{mode:o}\n")
+    (process / "fd/3").symlink_to(tmp_path / "dev/sdb")
+    assert look_at(tmp_path, runner, around, empty=empty).users == (f"is open for {word} in qemu (77)",)
+
+
+def test_exported_device_or_its_disk_is_in_use(tmp_path):
+    part = dataclasses.replace(SSD, name="sdb1", path="/dev/sdb1", number="8:17", kind="partition", parent="sdb")
+    disk = dataclasses.replace(SSD, partitions=("sdb1",))
+    namespace = tmp_path / "sys/kernel/config/nvmet/subsystems/nqn.x/namespaces/1"
+    namespace.mkdir(parents=True)
+    (namespace / "device_path").write_text("/dev/sdb\n")
+    (namespace / "enable").write_text("1\n")
+    runner, around = host(tmp_path, disk, part)
+    assert look_at(tmp_path, runner, around).users == ("is served to other hosts by nvmet subsystem nqn.x",)
+    shared = "shares its storage with /dev/sdb, which is served to other hosts by nvmet subsystem nqn.x"
+    assert look_at(tmp_path, runner, around, "/dev/sdb1").users == (shared,)
+
+
+def test_mapping_that_the_kernel_has_open_is_in_use(tmp_path):
+    mapping = dataclasses.replace(SSD, kind="dm", dm_name="scratch")
+    assert "is open according to device-mapper" in look_at(tmp_path, *host(tmp_path, mapping)).users[0]
+
+
+def test_device_whose_other_path_is_mounted_is_in_use(tmp_path):
+    one, other = dataclasses.replace(SSD, wwn="0x1"), dataclasses.replace(HDD, wwn="0x1", mountpoints=("/srv",))
+    assert look_at(tmp_path, *host(tmp_path, one, other)).users == ("is also /dev/sdc, which is mounted on /srv",)
+
+
+def test_own_mirror_is_not_read(tmp_path):
+    """It is made of devices that were empty or that a cache has left, which differ."""
+    own = dataclasses.replace(SSD, kind="md", properties={"MD_NAME": "any:cachefleet-images"})
+    assert look_at(tmp_path, *host(tmp_path, own, data=b"left by a cache")).reasons == []
+    theirs = dataclasses.replace(own, properties={"MD_NAME": "host:data"})
+    assert look_at(tmp_path, *host(tmp_path, theirs, data=b"a database")).reasons

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import random
@@ -101,3 +102,16 @@ def test_file_system_without_direct_io(tmp_path, monkeypatch):
     monkeypatch.setattr(contents.os, "preadv", refused)
     assert first_data(node, places_of(GIB)) == 0
     assert len(tried) == 2
+
+
+@pytest.mark.parametrize("read", [first_data, digests, contents.samples])
+def test_read_error_is_an_os_error(tmp_path, monkeypatch, read):
+    """While the traceback of the error refers to a slice of the buffer, the buffer cannot be closed."""
+    node = device(tmp_path, GIB)
+
+    def failing(_descriptor, _buffers, _offset):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(contents.os, "preadv", failing)
+    with pytest.raises(OSError, match="Input/output error"):
+        read(node, places_of(GIB))

@@ -4,12 +4,16 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 from __future__ import annotations
 
+import errno
 import json
+import os
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
@@ -52,7 +56,7 @@ GONE = {"state": "absent", "usable": None}
 def test_empty_drive_is_discarded_and_gets_one_partition(host):
     outcome, facts = run(host, partition())
     assert outcome.changed
-    assert host.changes == [f"blkdiscard {SATA}", f"sfdisk --quiet --wipe never {SATA}"]
+    assert host.changes == [f"blkdiscard {SATA} --force", f"sfdisk --quiet --wipe never {SATA}"]
     assert facts["drives"] == [
         {
             "device": SATA,
@@ -182,6 +186,73 @@ def test_drive_without_zeroes_guarantee_cannot_prove_discard(host, device):
     assert "cannot prove" in run(host, partition(device=device))[1]["drives"][0]["discard"]
 
 
+@pytest.mark.parametrize(("device", "method"), [(SATA, "partition"), (SATA, "hpa"), (NVME, "namespace")])
+def test_drive_with_data_without_a_signature_is_not_discarded(host, device, method):
+    node = host.root / "dev" / ("sda" if device == SATA else "nvme0n1")
+    before = b"encrypted disk of a machine" * 4096
+    node.write_bytes(before)
+    with pytest.raises(Refused, match="contains data without a known signature, the first that was found at byte 0"):
+        run(host, partition(device=device, method=method))
+    assert (host.changes, node.read_bytes()) == ([], before)
+
+
+@pytest.mark.parametrize("mode", [os.O_RDWR, os.O_RDONLY])
+def test_drive_that_a_process_has_open_is_not_discarded(host, mode):
+    """A machine, a database or a target opens its disk without holding it."""
+    open_in_a_process(host, "sda", mode)
+    with pytest.raises(Refused, match=r"is open for (writing|reading) in qemu \(77\)"):
+        run(host, partition())
+    assert host.changes == []
+
+
+def open_in_a_process(host, name, mode=os.O_RDWR):
+    process = host.root / "proc/77"
+    for folder in ("fd", "fdinfo"):
+        (process / folder).mkdir(parents=True)
+    (process / "comm").write_text("qemu\n")
+    (process / "maps").write_text("")
+    (process / "fdinfo/3").write_text(f"flags:\t{mode:o}\n")
+    (process / "fd/3").symlink_to(host.root / "dev" / name)
+
+
+def test_drive_opened_after_the_plan_is_not_discarded(host):
+    layer = OverProvisioningLayer(host, read_drives([partition()]), host.root, sleep=lambda _seconds: None)
+    steps = layer.plan(layer.read())
+    open_in_a_process(host, "sda")
+    with pytest.raises(Refused, match="is open for writing in qemu"):
+        layer.apply(steps[0])
+    assert host.changes == []
+
+
+def test_unreadable_drive_is_not_empty(host, monkeypatch):
+    def failing(_node, _places):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(contents, "first_data", failing)
+    with pytest.raises(Refused, match=r"cannot be read \(Input/output error\)"):
+        run(host, partition())
+    assert host.changes == []
+
+
+def test_partition_that_a_cache_has_left_is_removed_and_one_with_other_data_is_not(host):
+    run(host, partition())
+    node = host.root / "dev/sda1"
+    node_data = b"blocks of an origin" * 100
+    read = host.devices
+
+    def devices():
+        found = read()
+        node.write_bytes(node_data)
+        return found
+
+    host.devices = devices
+    with pytest.raises(Refused, match="contains data without a known signature"):
+        run(host.again(), partition(**GONE))
+    node.write_bytes(node_data)
+    keep("/dev/sda1", host.root)
+    assert run(host.again(), partition(**GONE))[0].changed
+
+
 def test_missing_sfdisk_is_reported_before_discard(host):
     host.missing.add("sfdisk")
     with pytest.raises(ToolMissing):
@@ -195,7 +266,7 @@ def test_missing_sfdisk_is_reported_before_discard(host):
 def test_hpa_takes_effect_from_the_next_power_cycle(host):
     outcome, facts = run(host, partition(method="hpa"))
     assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, SetMaxSectors]
-    assert host.changes == [f"blkdiscard {SATA}", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
+    assert host.changes == [f"blkdiscard {SATA} --force", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
     assert "next power cycle" in facts["problems"][0]
     assert outcome.warnings == tuple(facts["problems"])
     outcome, facts = run(host.again(), partition(method="hpa"))

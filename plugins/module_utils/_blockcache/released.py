@@ -1,0 +1,92 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Devices that this collection has given back, and what was left on them: that is no data of anyone, and may be overwritten.
+
+A cache whose superblock is wiped leaves copies of blocks of its origin that carry no signature. So the host keeps the SHA-256 of the places that
+``_device/contents.py`` samples: as long as all of them are as they were left, the device has nothing else on it.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import EDGE, Extent
+
+FOLDER = "var/lib/cachefleet/released"
+_PIECE = 64 * KIB
+
+
+@contextlib.contextmanager
+def releasing(paths: t.Iterable[str], root: Path = Path("/")) -> t.Iterator[None]:
+    """Around the commands that wipe the metadata of a cache of ours, once it is proven that nothing on it is needed.
+
+    Metadata lie at the ends: what is between them is recorded first, for a run that is killed before the end.
+
+    :param paths: stable paths of the devices.
+    """
+    paths = tuple(paths)
+    for path in paths:
+        keep(path, root, ends=False)
+    yield
+    for path in paths:
+        keep(path, root)
+
+
+def is_as_left(node: Path, root: Path = Path("/")) -> bool:
+    """Whether everything on a device is what was left there, as far as it is read."""
+    try:
+        size = contents.size_of(node)
+        return any(_agrees(node, places) for found, places in _records(root) if found == size)
+    except OSError:
+        return False
+
+
+def _agrees(node: Path, places: t.Mapping[Extent, str]) -> bool:
+    # What has become zeros since is empty: a discard may have been interrupted. Of most records the first place differs already.
+    for part in (list(places)[:1], places):
+        found = contents.samples(node, part)
+        if not found or any(sample.byte != 0 and sample.sha256 != places[place] for place, sample in found.items()):
+            return False
+    return True
+
+
+def keep(path: str, root: Path = Path("/"), *, ends: bool = True) -> None:
+    """Record what is on a device that is free. If this is lost, the device has to be made empty by hand, and nothing else happens.
+
+    :param ends: whether both ends are recorded too.
+    """
+    node = root / path.lstrip("/")
+    with contextlib.suppress(OSError, CommandFailed):
+        size = contents.size_of(node)
+        places = [piece for place in contents.places_of(size) if ends or EDGE <= place.offset < size - EDGE - contents.BLOCK for piece in _pieces(place)]
+        if not places:
+            return
+        rows = [[place.offset, place.length, sha256] for place, sha256 in contents.digests(node, places).items()]
+        name = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
+        replace_file(root / FOLDER / f"{name}.json", json.dumps({"device": path, "size": size, "places": rows}) + "\n", mode=0o600)
+
+
+def _pieces(place: Extent) -> t.Iterator[Extent]:
+    """A place in parts that are zeros or as they were, also where a discard was interrupted."""
+    for offset in range(0, place.length, _PIECE):
+        yield Extent(place.offset + offset, min(_PIECE, place.length - offset))
+
+
+def _records(root: Path) -> t.Iterator[tuple[int, dict[Extent, str]]]:
+    for file in sorted((root / FOLDER).glob("*.json")):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            found = json.loads(file.read_text(encoding="utf-8"))
+            yield int(found["size"]), {Extent(int(offset), int(length)): str(sha256) for offset, length, sha256 in found["places"]}

@@ -1,0 +1,168 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is below, above and beside a block device, and who uses any of that: holders, loop devices, exports, open files.
+
+Sources: sysfs (Documentation/ABI/stable/sysfs-block: ``holders``, ``slaves``, ``start`` and ``size`` of a partition in sectors of 512), the
+loop driver (loop(4)), proc(5), and ``dmsetup table``, whose rows give what a mapping uses of each device below it (Documentation/admin-guide/
+device-mapper: linear, striped, dm-crypt).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import functools
+import os
+import time
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import OpenFiles, Unit, unit_of
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+#: The list of processes is read this often: udev and scanners hold a device for a moment.
+_ATTEMPTS = 3
+_PAUSE = 0.3
+#: So often where only udev reads it, as it does after every write to it: on a slow host that takes seconds.
+_UDEV_ATTEMPTS = 30
+
+
+@frozen
+class Openers:
+    """Who has a device open.
+
+    :param writers: processes that have it, or anything below, above or beside it, open for writing.
+    :param readers: processes that have the device itself open for reading.
+    :param unseen: how many processes could not be examined.
+    :param opened: how often device-mapper counts it as open, where no process was found.
+    """
+
+    writers: tuple[str, ...] = ()
+    readers: tuple[str, ...] = ()
+    unseen: int = 0
+    opened: int = 0
+
+
+class Neighbourhood:
+    """The block devices of a host, and what each of them shares with others."""
+
+    def __init__(self, devices: Devices, runner: Runner, root: Path = Path("/")) -> None:
+        self.devices = devices
+        self.runner = runner
+        self.root = root
+        self.names = {unit: one.name for one in devices for unit in self.units_of(one)}
+        # What each loop device lies on: it leaves no holder there, and an exclusive open would not detect it.
+        self.backing = {one.name: users.backing_unit(root, one.name) for one in devices if one.kind == "loop"}
+        self.loops = {name: self.names.get(unit) if unit is not None else None for name, unit in self.backing.items()}
+        self.exports = [(self.names.get(unit), exporter) for unit, exporter in users.exported_units(root) if unit is not None]
+
+    def units_of(self, device: BlockDevice) -> t.Iterator[Unit]:
+        major, _colon, minor = device.number.partition(":")
+        if major.isdigit() and minor.isdigit():
+            yield Unit("block", os.makedev(int(major), int(minor)))
+        # Below another root the nodes are plain files.
+        node = unit_of(self.root / device.path.lstrip("/")) if self.root != Path("/") else None
+        if node is not None:
+            yield node
+
+    def exporters(self, device: BlockDevice) -> tuple[str, ...]:
+        """By what a device is given to other hosts."""
+        return tuple(dict.fromkeys(exporter for name, exporter in self.exports if name == device.name))
+
+    def below(self, device: BlockDevice) -> list[BlockDevice]:
+        names = [device.parent] if device.parent else [*device.slaves, self.loops.get(device.name) or ""]
+        return [one for one in map(self.devices.get, names) if one is not None]
+
+    def above(self, device: BlockDevice) -> list[BlockDevice]:
+        """Everything built on a device, nearest first: partitions, holders, loop devices over it, and theirs."""
+        found: dict[str, BlockDevice] = {}
+        queue = [device]
+        while queue:
+            one = queue.pop(0)
+            for name in (*one.partitions, *one.holders, *self.loops_over(one)):
+                above = self.devices.get(name)
+                if above is not None and name not in found and name != device.name:
+                    found[name] = above
+                    queue.append(above)
+        return list(found.values())
+
+    def loops_over(self, device: BlockDevice) -> list[str]:
+        return [loop for loop, below in self.loops.items() if below == device.name]
+
+    def stack(self, device: BlockDevice) -> dict[str, BlockDevice]:
+        """A device and everything below it, loop devices too, by name."""
+        found: dict[str, BlockDevice] = {}
+        queue = [device]
+        while queue:
+            one = queue.pop(0)
+            if one.name not in found:
+                found[one.name] = one
+                queue += self.below(one)
+        return found
+
+    def same_storage(self, device: BlockDevice) -> list[BlockDevice]:
+        """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
+        disks = [one for one in (device, *self.devices.parents(device)) if one.kind in ("disk", "loop")]
+        known = {one.name for disk in disks for one in (disk, *self.above(disk))} | {device.name}
+        found: dict[str, BlockDevice] = {}
+        for disk in disks:
+            file = self._storage_of(disk)
+            for other in self.devices:
+                same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
+                if other.name not in known and (same_unit or (file is not None and self._storage_of(other) == file)):
+                    found.update({one.name: one for one in (other, *self.above(other)) if one.name not in known})
+        return list(found.values())
+
+    def _storage_of(self, device: BlockDevice) -> Unit | str | None:
+        """What a loop device lies on; its path where nothing else is known."""
+        return (self.backing.get(device.name) or users.backing_path(self.root, device.name)) if device.kind == "loop" else None
+
+    def around(self, device: BlockDevice) -> dict[str, BlockDevice]:
+        """A device and its whole disk, with everything below, above and beside it, by name."""
+        whole = self.devices.get(device.parent) if device.parent else None
+        found = {**self.stack(device), **({whole.name: whole} if whole is not None else {})}
+        found.update({one.name: one for one in (*self.above(device), *self.same_storage(device))})
+        return found
+
+    # -- who has it open
+
+    def openers(self, device: BlockDevice, pause: t.Callable[[float], None] = time.sleep) -> Openers:
+        """Who has a device open, and who has anything around it open for writing."""
+        units = {unit: one.name for one in self.around(device).values() for unit in self.units_of(one)}
+        for attempt in range(_UDEV_ATTEMPTS):
+            if attempt:
+                pause(_PAUSE)
+            found = self._openers(device, units, users.open_files(self.root, set(units)) if attempt else self._open_files)
+            is_only_udev = found.readers and not found.writers and all("udev" in reader for reader in found.readers)
+            if not (found.writers or found.readers or found.opened) or (attempt + 1 >= _ATTEMPTS and not is_only_udev):
+                break
+        return found
+
+    def _openers(self, device: BlockDevice, units: t.Mapping[Unit, str], files: OpenFiles) -> Openers:
+        rows = [(name, row) for unit, name in units.items() for row in files.of(unit)]
+        writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
+        readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == device.name))
+        opened = 0 if writers or readers else _open_count(device, self.runner)
+        return Openers(writers, readers, files.unreadable, opened)
+
+    @functools.cached_property
+    def _open_files(self) -> OpenFiles:
+        """Read once for all devices: on a host with many processes this takes long."""
+        return users.open_files(self.root, set(self.names))
+
+
+def _open_count(device: BlockDevice, runner: Runner) -> int:
+    """How often a device is open according to device-mapper: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
+    if device.dm_name is None or device.holders or device.mountpoints or not runner.has("dmsetup"):
+        return 0
+    major, _colon, minor = device.number.partition(":")
+    answer = runner.run(["dmsetup", "info", "--columns", "--noheadings", "--options", "open", "--major", major, "--minor", minor], ok=None).stdout.strip()
+    return int(answer) if answer.isdigit() else 0

@@ -21,6 +21,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
 
 _STOPPING_SECONDS = 30.0
@@ -63,7 +64,7 @@ class BackgroundRun:
         :raises NotUnderstood: if its file is damaged.
         """
         try:
-            found = json.loads(self._path.read_text(encoding="utf-8"))
+            found = json.loads(read_own(self._path))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError):

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import verifier
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import opened_target, verifier
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.host_writer import boot_id, fence_records
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec, spec_of
@@ -27,7 +28,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.wit
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import Medium
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import WitnessLog
 
 _PAUSE = 2.0
 
@@ -42,16 +45,14 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
     log = read_log(log_file, run)
     spec = spec_of(log.writer)
     rebooted = log.writer.get("boot_id") != boot_id()
-    _wait_for_target(spec, read_devices, runner, timeout)
+    target = _open_target(spec, log, _wait_for_target(spec, read_devices, runner, timeout))
+    if target is None:
+        # Its acknowledged writes are gone with it.
+        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
     try:
-        medium = spec.medium(readable=True)
-    except FileNotFoundError:
-        # Its acknowledged files are gone with it.
-        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
-    except StorageError:
-        if spec.kind != "file" or Path(spec.path).exists():
-            raise
-        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
+        medium = spec.medium(target, readable=True)
+    finally:
+        os.close(target)
     with contextlib.closing(medium):
         blocks = Blocks(bytes.fromhex(run), spec.block_size)
         found = verifier.verify(log, blocks, medium.read, rebooted=rebooted)
@@ -59,7 +60,15 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
     return _result(found, damaged, rebooted=rebooted)
 
 
-def _nothing_left(log: t.Any, spec: RunSpec, run: str, *, rebooted: bool) -> verifier.Verification:
+def _open_target(spec: RunSpec, log: WitnessLog, facts: TargetFacts | None) -> int | None:
+    """The target, open; ``None`` if it is gone."""
+    if facts is not None:
+        return opened_target.open_device(facts, os.O_RDONLY)
+    owner = log.writer.get("owner", os.geteuid())
+    return opened_target.open_left(Path(spec.path), owner, is_folder=spec.layout == "rename")
+
+
+def _nothing_left(log: WitnessLog, spec: RunSpec, run: str, *, rebooted: bool) -> verifier.Verification:
     return verifier.verify(log, Blocks(bytes.fromhex(run), spec.block_size), lambda _place: b"", rebooted=rebooted)
 
 
@@ -83,9 +92,10 @@ def damaged_fence(spec: RunSpec, blocks: Blocks, medium: Medium) -> list[int]:
     return damaged
 
 
-def _wait_for_target(spec: RunSpec, read_devices: t.Callable[[], Devices], runner: Runner, timeout: float) -> None:
+def _wait_for_target(spec: RunSpec, read_devices: t.Callable[[], Devices], runner: Runner, timeout: float) -> TargetFacts | None:
     """Wait until the target is there: caches are assembled after the boot.
 
+    :returns: what was found of a device; nothing of a file.
     :raises DeviceMissing: if it does not appear.
     :raises Refused: if it is another device by now.
     """
@@ -95,10 +105,11 @@ def _wait_for_target(spec: RunSpec, read_devices: t.Callable[[], Devices], runne
             if spec.kind == "file":
                 if not Path(spec.path).parent.is_dir():
                     raise DeviceMissing(f"The folder {Path(spec.path).parent} does not exist.", item=spec.path)
-                return
+                return None
             target = FioTarget(spec.path, identity=spec.identity, size=spec.extent)
-            guard.require(examination.examine(read_devices(), target, runner, writing=False), writing=False)
-            return
+            facts = examination.examine(read_devices(), target, runner, writing=False)
+            guard.require(facts, writing=False)
+            return facts
         except DeviceMissing as error:
             if time.monotonic() > deadline:
                 raise DeviceMissing(

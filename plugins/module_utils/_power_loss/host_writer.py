@@ -13,9 +13,7 @@ import contextlib
 import dataclasses
 import mmap
 import os
-import shutil
 import signal
-import stat
 import typing as t
 from pathlib import Path
 
@@ -23,9 +21,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import resolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import opened_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import make_file, sync_up
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import SECTOR, Blocks, Record, is_test_sector
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Writer, connect
@@ -72,6 +71,19 @@ def examine(target: FioTarget, spec: RunSpec, devices: Devices, runner: Runner) 
     return facts
 
 
+def lasting_path(facts: TargetFacts) -> str:
+    """The path that leads to a target also after a boot: names such as sda can change with it. No link on it is one that another user can exchange."""
+    if facts.device is None:
+        return facts.path
+    if facts.device.stable_path:
+        return facts.device.stable_path
+    try:
+        resolved(Path(facts.target.path), facts.target)
+    except (StorageError, OSError):
+        return facts.path
+    return facts.target.path
+
+
 def start(spec: RunSpec, facts: TargetFacts, run: str, witness: WitnessAddress, runner: Runner, folder: Path = FOLDER) -> bool:
     """Start the writer of a run, unless it is running.
 
@@ -90,10 +102,12 @@ def start(spec: RunSpec, facts: TargetFacts, run: str, witness: WitnessAddress, 
     background.write({"run": run, "spec": spec.to_dict(), "boot_id": boot_id(), "permitted": permitted, "state": "starting", "message": ""})
     try:
         background.start(lambda under_way: _writer_main(spec, facts, background, witness, runner, under_way))
-    except StorageError:
+    except StorageError as error:
         # If the connection failed, the range may already have been written.
-        with contextlib.suppress(StorageError):
+        try:
             remove_written(background, runner)
+        except StorageError as left:
+            error.message = " ".join(dict.fromkeys((error.message, left.message)))
         raise
     return True
 
@@ -112,54 +126,62 @@ def _writer_main(
         with guard.claimed(facts):
             if facts.device is not None:
                 guard.require_contents(examination.examined_again(facts, runner, Path("/"), None))
-            _prepare(spec, facts, background)
-            medium = spec.medium(number=_number(facts))
-            greeting = {"run": background.run, "boot_id": boot_id(), "spec": spec.to_dict()}
-            connection, session = connect(witness.address, witness.port, witness.secret, greeting)
-            writer = Writer(medium, Blocks(bytes.fromhex(background.run), spec.block_size), spec.load(), connection, session)
-            signal.signal(signal.SIGTERM, lambda *_signal: writer.stop())
-            background.update(state="writing")
-            under_way()
-            daemon.leave_session_scope(runner)
-            writer.run()
+            with _prepared(spec, facts, background) as target:
+                medium = spec.medium(target)
+                greeting = {"run": background.run, "boot_id": boot_id(), "spec": spec.to_dict(), "owner": os.fstat(target).st_uid}
+                connection, session = connect(witness.address, witness.port, witness.secret, greeting)
+                blocks = Blocks(bytes.fromhex(background.run), spec.block_size)
+                writer = Writer(medium, blocks, spec.load(), connection, session)
+                signal.signal(signal.SIGTERM, lambda *_signal: writer.stop())
+                background.update(state="writing")
+                under_way()
+                daemon.leave_session_scope(runner)
+                writer.run()
     except StorageError as error:
         background.update(state="failed", message=error.message)
         raise
     background.update(state="ended", message="The writer has ended by itself.")
 
 
-def _number(facts: TargetFacts) -> tuple[int, int] | None:
-    if facts.device is None:
-        return None
-    major, _colon, minor = facts.device.number.partition(":")
-    return int(major), int(minor)
-
-
-def _prepare(spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> None:
-    """Make what is written to: zeros, and the fence behind them; both are synced."""
+@contextlib.contextmanager
+def _prepared(spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> t.Iterator[int]:
+    """What is written to, open: with zeros, and the fence behind them; both are synced."""
     path = Path(spec.path)
-    if facts.device is not None:
-        background.update(made=True)
-    else:
-        if spec.layout == "rename":
-            _make_folder(path)
-        else:
-            make_file(path, 0 if spec.layout == "append" else spec.extent)
-        # Only what this run made is removed after it, whatever has its name by then.
-        background.update(made=path.lstat().st_ino)
-        if spec.layout != "in_place":
-            return
-    _zero(path, spec.extent)
-    medium = dataclasses.replace(spec, sync="none", bulk=False).medium(number=_number(facts))
-    blocks = Blocks(bytes.fromhex(background.run), spec.block_size)
+    target = _opened(path, spec, facts, background)
     try:
+        if spec.layout == "in_place":
+            _zero(target, path, spec.extent)
+            _write_fence(target, spec, background.run)
+        if facts.device is None:
+            # The run is verified at its path.
+            opened_target.require_in_place(path, target)
+        yield target
+    finally:
+        os.close(target)
+
+
+def _opened(path: Path, spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> int:
+    if facts.device is not None:
+        target = opened_target.open_device(facts, os.O_WRONLY)
+        background.update(made=True)
+        return target
+
+    def record(made: opened_target.MadeTarget) -> None:
+        background.update(made=dataclasses.asdict(made))
+
+    if spec.layout == "rename":
+        return opened_target.make_folder(path, record)
+    return opened_target.make_file(path, 0 if spec.layout == "append" else spec.extent, record)
+
+
+def _write_fence(target: int, spec: RunSpec, run: str) -> None:
+    blocks = Blocks(bytes.fromhex(run), spec.block_size)
+    with contextlib.closing(dataclasses.replace(spec, sync="none", bulk=False).medium(target)) as medium:
         with mmap.mmap(-1, spec.block_size) as buffer:
             for record in fence_records(spec):
                 buffer[:] = blocks.make(record)
                 medium.write(record.offset // spec.block_size, buffer)
         medium.sync()
-    finally:
-        medium.close()
 
 
 def fence_records(spec: RunSpec) -> list[Record]:
@@ -167,25 +189,13 @@ def fence_records(spec: RunSpec) -> list[Record]:
     return [Record(0, place * spec.block_size, 0) for place in range(spec.places, spec.places + spec.fence)]
 
 
-def _make_folder(path: Path) -> None:
+def _zero(descriptor: int, path: Path, size: int) -> None:
     try:
-        path.mkdir(mode=0o700)
-        sync_up(path)
-    except OSError as error:
-        raise CommandFailed(f"The folder {path} of the power-loss test cannot be made: {error.strerror}.", item=str(path)) from None
-
-
-def _zero(path: Path, size: int) -> None:
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC if not path.is_block_device() else os.O_WRONLY | os.O_CLOEXEC)
-        try:
-            zeros = bytes(_PIECE)
-            done = 0
-            while done < size:
-                done += os.pwrite(descriptor, zeros[: size - done], done)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        zeros = bytes(_PIECE)
+        done = 0
+        while done < size:
+            done += os.pwrite(descriptor, zeros[: size - done], done)
+        os.fsync(descriptor)
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
 
@@ -220,30 +230,16 @@ def remove_written(background: BackgroundRun, runner: Runner, devices: t.Callabl
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
     note = background.read()
+    made = note.get("made")
     try:
         spec = RunSpec(**note["spec"])
+        left = opened_target.MadeTarget(**made) if made and spec.kind == "file" else None
     except (KeyError, TypeError, BadInput):
         raise CommandFailed(f"The note of the run {background.run} on this host is incomplete: remove its files by hand.", item=background.run) from None
-    if not note.get("made"):
-        return
-    if spec.kind == "file":
-        _remove_file(Path(spec.path), note["made"])
-    else:
+    if left is not None:
+        opened_target.remove(Path(spec.path), left, rebooted=note.get("boot_id") != boot_id())
+    elif made:
         _zero_device(spec, note.get("permitted") is True, devices() if devices is not None else read_devices(runner), runner)
-
-
-def _remove_file(path: Path, inode: int) -> None:
-    try:
-        status = path.lstat()
-    except FileNotFoundError:
-        # A power cut may have taken it.
-        return
-    if status.st_ino != inode:
-        raise Refused(f"{path} is not what the power-loss test made: it is not removed.", item=str(path))
-    if stat.S_ISDIR(status.st_mode):
-        shutil.rmtree(path)
-    else:
-        path.unlink()
 
 
 def _zero_device(spec: RunSpec, permitted: bool, devices: Devices, runner: Runner) -> None:
@@ -252,14 +248,18 @@ def _zero_device(spec: RunSpec, permitted: bool, devices: Devices, runner: Runne
     facts = examination.examine(devices, target, runner, writing=True)
     guard.require(facts, writing=True, extent=spec.extent)
     with guard.claimed(facts):
-        if not permitted:
-            _require_test_data(spec)
-        _zero(Path(facts.path), spec.extent)
+        descriptor = opened_target.open_device(facts, os.O_WRONLY)
+        try:
+            if not permitted:
+                _require_test_data(spec, descriptor)
+            _zero(descriptor, Path(facts.path), spec.extent)
+        finally:
+            os.close(descriptor)
 
 
-def _require_test_data(spec: RunSpec) -> None:
+def _require_test_data(spec: RunSpec, descriptor: int) -> None:
     """:raises Refused: if the range has anything else than zeros and sectors of this or an earlier run: a disk may have brought those back."""
-    medium = spec.medium(readable=True)
+    medium = spec.medium(descriptor, readable=True)
     zeros = bytes(spec.block_size)
     with contextlib.closing(medium):
         for place in range(spec.places + spec.fence):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
+import re
 import typing as t
 from pathlib import Path
 
@@ -28,6 +29,9 @@ SYNCS = ("fsync", "fdatasync", "o_dsync", "fua", "none")
 #: writes each block to a new file, which then takes the place of the old one, and syncs the folder.
 LAYOUTS = ("in_place", "append", "rename")
 
+#: A file of the layout ``rename``, or the new one that takes its place.
+FILE_NAME = re.compile(r"\.?block-\d+(\.new)?$")
+
 
 class InPlace:
     """Blocks of a block device or of a file.
@@ -35,9 +39,10 @@ class InPlace:
     :param path: of a device, or of a file that exists and is large enough (``append``: that is empty).
     :param size: of a block, in bytes.
     :param direct: whether the page cache is bypassed (O_DIRECT).
+    :param descriptor: of what is written, whatever the path leads to by now.
     """
 
-    def __init__(self, path: Path, size: int, sync: str, *, direct: bool, readable: bool = False, number: tuple[int, int] | None = None) -> None:
+    def __init__(self, path: Path, size: int, sync: str, *, direct: bool, readable: bool = False, descriptor: int | None = None) -> None:
         if sync not in SYNCS:
             raise BadInput(f"'{sync}' is not a supported sync: use one of {', '.join(SYNCS)}.", item="sync")
         self._size = size
@@ -46,13 +51,9 @@ class InPlace:
         flags = os.O_RDONLY if readable else os.O_WRONLY
         flags |= (os.O_DIRECT if direct else 0) | (os.O_DSYNC if sync == "o_dsync" else 0)
         try:
-            self._descriptor = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW if not _is_device(path) else flags | os.O_CLOEXEC)
+            self._descriptor = os.open(_opened(path, descriptor), flags | os.O_CLOEXEC)
         except OSError as error:
             raise CommandFailed(f"{path} cannot be opened: {error.strerror}.", item=str(path)) from None
-        status = os.fstat(self._descriptor)
-        if number is not None and (os.major(status.st_rdev), os.minor(status.st_rdev)) != number:
-            os.close(self._descriptor)
-            raise CommandFailed(f"{path} has become another device since it was examined.", item=str(path))
 
     def write(self, place: int, data: mmap.mmap) -> None:
         """Write a block and sync it. ``data`` is aligned to a page, as O_DIRECT needs it."""
@@ -82,20 +83,21 @@ class Renamed:
     """One file for each place; a write replaces it by a new one.
 
     :param folder: of its own, only for this test.
+    :param descriptor: of it, whatever the path leads to by now.
     """
 
-    def __init__(self, folder: Path, size: int, sync: str) -> None:
+    def __init__(self, folder: Path, size: int, sync: str, *, descriptor: int | None = None) -> None:
         if sync not in ("fsync", "fdatasync", "none"):
             raise BadInput(f"With layout rename, sync must be fsync, fdatasync or none, not {sync}.", item="sync")
         self._folder = folder
         self._size = size
         self._sync = sync
-        self._descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._descriptor = os.open(_opened(folder, descriptor), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
 
     def write(self, place: int, data: mmap.mmap) -> None:
         """Write a new file, sync it, rename it and sync the folder."""
         name, draft = _file(place), f".{_file(place)}.new"
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._descriptor)
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600, dir_fd=self._descriptor)
         try:
             if os.pwrite(descriptor, data, 0) != self._size:
                 raise CommandFailed(f"A block was written in part: there is no space left in {self._folder}.", item=str(self._folder))
@@ -129,38 +131,10 @@ class Renamed:
 Medium = t.Union[InPlace, Renamed]
 
 
-def make_file(path: Path, size: int) -> None:
-    """Make a file that is not there yet, allocate it, and sync it and its folder: its existence must not be what a power cut takes.
-
-    :param size: bytes; 0 for one that grows.
-    :raises CommandFailed: if it exists already, or there is no space.
-    """
-    try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        try:
-            if size:
-                os.posix_fallocate(descriptor, 0, size)
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-        sync_up(path.parent)
-    except OSError as error:
-        raise CommandFailed(f"The file {path} of the power-loss test cannot be made: {error.strerror}.", item=str(path)) from None
-
-
-def sync_up(folder: Path) -> None:
-    """Sync a folder and the one that it is in."""
-    for place in (folder, folder.parent):
-        descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
 def _file(place: int) -> str:
     return f"block-{place:08d}"
 
 
-def _is_device(path: Path) -> bool:
-    return path.is_block_device()
+def _opened(path: Path, descriptor: int | None) -> Path:
+    """A path that leads to an open file (proc(5)); one that is opened again has flags of its own."""
+    return path if descriptor is None else Path(f"/proc/self/fd/{descriptor}")

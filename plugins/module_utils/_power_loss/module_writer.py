@@ -67,9 +67,7 @@ def _start(options: t.Mapping[str, t.Any], folder: Path, background: BackgroundR
         host_writer.require_same(background, found)
         return {"changed": False, "target": {"path": found.path, "identity": found.identity}, "stack": _stack(stack, found)}
     facts = host_writer.examine(target, spec, stack.devices, runner)
-    # Names such as sda can change with the boot.
-    path = (facts.device.stable_path or target.path) if facts.device is not None else facts.path
-    found = dataclasses.replace(spec, path=path, identity=facts.identity)
+    found = dataclasses.replace(spec, path=host_writer.lasting_path(facts), identity=facts.identity)
     result = {"changed": True, "target": {"path": found.path, "identity": found.identity}, "stack": _stack(stack, found)}
     if not check_mode:
         host_writer.start(found, facts, options["run"], host_writer.WitnessAddress(options["witness_address"], options["witness_port"], secret), runner, folder)

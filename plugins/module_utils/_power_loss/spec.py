@@ -91,14 +91,18 @@ class RunSpec:
         order = "sequential" if once or self.bulk else self.order
         return Load(self.block_size, self.places, order=order, depth=self.depth, seconds=self.seconds, bulk=self.bulk, once=once)
 
-    def medium(self, *, readable: bool = False, number: tuple[int, int] | None = None) -> Medium:
-        """:raises CommandFailed: if the target cannot be opened."""
+    def medium(self, descriptor: int | None = None, *, readable: bool = False) -> Medium:
+        """What is written to, or read.
+
+        :param descriptor: of the target, whatever its path leads to by now.
+        :raises CommandFailed: if the target cannot be opened.
+        """
         path = Path(self.path)
         if self.layout == "rename":
-            return Renamed(path, self.block_size, self.sync)
+            return Renamed(path, self.block_size, self.sync, descriptor=descriptor)
         # A bulk load is synced once at its end.
         sync = "none" if readable or self.bulk else self.sync
-        return InPlace(path, self.block_size, sync, direct=self.direct and not readable, readable=readable, number=number)
+        return InPlace(path, self.block_size, sync, direct=self.direct and not readable, readable=readable, descriptor=descriptor)
 
     def to_dict(self) -> dict[str, t.Any]:
         return asdict(self)

@@ -25,7 +25,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_verifier, host_writer
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import make_file, sync_up
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import make_file, make_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Writer, connect
@@ -109,10 +109,9 @@ def _prepare(spec: RunSpec, blocks: Blocks) -> None:
         with contextlib.suppress(FileNotFoundError):
             path.unlink()
         if spec.layout == "rename":
-            path.mkdir()
-            sync_up(path)
+            os.close(make_folder(path))
         else:
-            make_file(path, 0 if spec.layout == "append" else spec.extent)
+            os.close(make_file(path, 0 if spec.layout == "append" else spec.extent))
     if spec.layout != "in_place":
         return
     with open(path, "r+b", buffering=0) as stream:

@@ -44,7 +44,7 @@ def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path
     """Examine a plain file, which may be there or not: see :func:`examination.examine`."""
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
-    real = _resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
+    real = resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
     inside = "/" + str(real.relative_to(os.path.realpath(root)))
     status = _status(target, real, inside)
     _require_mounted(target, inside, root)
@@ -68,7 +68,7 @@ def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path
     return facts if facts.unit is None else _with_users(facts, facts.unit, root, again)
 
 
-def _resolved(path: Path, target: FioTarget) -> Path:
+def resolved(path: Path, target: FioTarget) -> Path:
     """The path behind every link on it, of which none may be one that another user could have put there.
 
     :raises Refused: naming such a link.

@@ -170,14 +170,20 @@ def claimed(facts: TargetFacts, root: Path = Path("/"), *, pause: t.Callable[[fl
         return
     descriptor = _open_exclusively(root / facts.path.lstrip("/"), facts, pause)
     try:
-        status = os.fstat(descriptor)
-        # Below another root the nodes are plain files.
-        same = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == facts.device.number if stat.S_ISBLK(status.st_mode) else root != Path("/")
-        if not same:
-            raise Refused(f"{facts.target.path} has become another device since it was examined ({facts.device.number}).", item=facts.target.path)
+        require_same_device(descriptor, facts, root)
         yield
     finally:
         os.close(descriptor)
+
+
+def require_same_device(descriptor: int, facts: TargetFacts, root: Path = Path("/")) -> None:
+    """:raises Refused: if what is open is another device than the one that was examined."""
+    status = os.fstat(descriptor)
+    number = facts.device.number if facts.device is not None else None
+    # Below another root the nodes are plain files.
+    same = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == number if stat.S_ISBLK(status.st_mode) else root != Path("/")
+    if not same:
+        raise Refused(f"{facts.target.path} has become another device since it was examined ({number}).", item=facts.target.path)
 
 
 def require_unchanged(facts: TargetFacts, root: Path = Path("/")) -> None:

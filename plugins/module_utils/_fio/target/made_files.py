@@ -29,7 +29,8 @@ if t.TYPE_CHECKING:
 
 #: Beside the campaigns, whose own folders go when their results are collected.
 _FILE = ".made_files.json"
-_MARK = "user.cachefleet.storage"
+#: The extended attribute of what the collection has made.
+MARK = "user.cachefleet.storage"
 
 
 @frozen
@@ -80,7 +81,7 @@ class MadeFiles:
         except OSError as error:
             raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
         try:
-            os.setxattr(descriptor, _MARK, mark.encode())
+            os.setxattr(descriptor, MARK, mark.encode())
         except OSError:
             # No marks on this file system: as long as this runner runs and holds no other, its inode is used.
             self._own[path] = unit_of(descriptor)
@@ -93,7 +94,7 @@ class MadeFiles:
             return self._own[path] == unit_of(descriptor)
         made = self._made.get(path)
         try:
-            return made is not None and os.getxattr(descriptor, _MARK).decode(errors="replace") == made.mark
+            return made is not None and os.getxattr(descriptor, MARK).decode(errors="replace") == made.mark
         except OSError:
             return False
 
@@ -162,7 +163,7 @@ class MadeFiles:
 
     def _mark_of(self, path: str) -> str:
         try:
-            return os.getxattr(self._place(path), _MARK, follow_symlinks=False).decode(errors="replace")
+            return os.getxattr(self._place(path), MARK, follow_symlinks=False).decode(errors="replace")
         except OSError:
             return ""
 

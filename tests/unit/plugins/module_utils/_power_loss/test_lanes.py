@@ -19,7 +19,8 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import lanes, messages
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.lanes import Lane, LaneProcesses, StopFlag
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace, make_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import make_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Load, Writer
 
@@ -166,7 +167,7 @@ def test_process_that_cannot_be_started_is_an_error(monkeypatch):
 
 def test_witness_that_is_gone_ends_all_processes(tmp_path):
     path = tmp_path / "file"
-    make_file(path, 64 * 4096)
+    os.close(make_file(path, 64 * 4096))
     own, other = socket.socketpair()
     writer = Writer(InPlace(path, 4096, "none", direct=False), BLOCKS, Load(4096, 64, depth=4), own, messages.Session(b"s" * 32, b"c" * 32))
     # Not close: the processes of the lanes have a copy, which a witness elsewhere has not.
@@ -179,7 +180,7 @@ def test_witness_that_is_gone_ends_all_processes(tmp_path):
 
 def test_stopped_writer_returns_after_its_writes(tmp_path):
     path = tmp_path / "file"
-    make_file(path, 64 * 4096)
+    os.close(make_file(path, 64 * 4096))
     own, other = socket.socketpair()
     writer = Writer(InPlace(path, 4096, "fdatasync", direct=False), BLOCKS, Load(4096, 64, depth=4), own, messages.Session(b"s" * 32, b"c" * 32))
     received = []

@@ -240,12 +240,13 @@ def test_folder_without_permission_names_become(tmp_path, monkeypatch):
 def test_other_data_in_the_range_is_not_overwritten(host):
     spec = start_writer(host, start_witness(host))
     cut(host)
-    host_writer._require_test_data(spec)
+    with open(spec.path, "rb") as handle:
+        host_writer._require_test_data(spec, handle.fileno())
     with open(spec.path, "r+b") as handle:
         handle.seek(5 * BLOCK + 600)
         handle.write(b"data of another")
-    with pytest.raises(Refused, match="at byte 20992"):
-        host_writer._require_test_data(spec)
+    with open(spec.path, "rb") as handle, pytest.raises(Refused, match="at byte 20992"):
+        host_writer._require_test_data(spec, handle.fileno())
 
 
 @pytest.mark.parametrize(("path", "message"), [("/dev/shm/x", "never make a file there"), ("/nowhere/x", "does not exist"), (__file__, "exists")])

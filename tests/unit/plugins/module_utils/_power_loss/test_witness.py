@@ -16,7 +16,8 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import witness as witness_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace, Renamed, make_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace, Renamed
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import make_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.verifier import verify
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
@@ -78,7 +79,7 @@ def log_of(folder, *, events):
 @pytest.mark.parametrize("sync", ["fsync", "fdatasync", "o_dsync", "fua", "none"])
 def test_every_acknowledged_write_is_found(tmp_path, witness, order, depth, sync):
     path = tmp_path / "file"
-    make_file(path, 64 * 4096)
+    os.close(make_file(path, 64 * 4096))
     medium = InPlace(path, 4096, sync, direct=False)
     write(witness, medium, load(order=order, depth=depth))
     log = log_of(tmp_path, events=("ended",))
@@ -104,7 +105,7 @@ def test_renamed_files_are_found(tmp_path, witness):
 
 def test_bulk_load_is_acknowledged_after_its_one_sync(tmp_path, witness):
     path = tmp_path / "file"
-    make_file(path, 64 * 4096)
+    os.close(make_file(path, 64 * 4096))
     calls = []
 
     class Counting(InPlace):
@@ -120,7 +121,7 @@ def test_bulk_load_is_acknowledged_after_its_one_sync(tmp_path, witness):
 
 
 def test_appending_load_ends_with_its_range(tmp_path, witness):
-    make_file(tmp_path / "file", 0)
+    os.close(make_file(tmp_path / "file", 0))
     medium = InPlace(tmp_path / "file", 4096, "fsync", direct=False)
     write(witness, medium, load(order="sequential", once=True))
     assert (tmp_path / "file").stat().st_size == 64 * 4096
@@ -132,7 +133,7 @@ def test_nothing_is_acknowledged_whose_sync_fails(tmp_path, witness):
         def write(self, place, data):
             raise OSError(5, "Input/output error")
 
-    make_file(tmp_path / "file", 64 * 4096)
+    os.close(make_file(tmp_path / "file", 64 * 4096))
     medium = Failing(tmp_path / "file", 4096, "fsync", direct=False)
     with pytest.raises(CommandFailed, match="Input/output error"):
         write(witness, medium, load())
@@ -191,7 +192,7 @@ def test_witness_that_is_gone_ends_the_run(tmp_path):
     with running(tmp_path) as witness:
         connection, session = connect("127.0.0.1", witness.port, SECRET, GREETING)
     connection.shutdown(socket.SHUT_RDWR)
-    make_file(tmp_path / "file", 64 * 4096)
+    os.close(make_file(tmp_path / "file", 64 * 4096))
     medium = InPlace(tmp_path / "file", 4096, "none", direct=False)
     with pytest.raises(CommandFailed, match="The witness is gone"):
         Writer(medium, Blocks(bytes.fromhex(RUN), 4096), load(), connection, session).run()
@@ -270,4 +271,4 @@ def test_invalid_loads_are_rejected(options):
 def test_existing_file_is_never_taken(tmp_path):
     (tmp_path / "file").write_text("data")
     with pytest.raises(CommandFailed, match="cannot be made"):
-        make_file(tmp_path / "file", 4096)
+        os.close(make_file(tmp_path / "file", 4096))

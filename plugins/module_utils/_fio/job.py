@@ -21,7 +21,7 @@ import math
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
@@ -402,12 +402,6 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
     if reason is not None:
         raise BadInput(f"{name}: {key}={abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
     return text
-
-
-def abbreviated(value: t.Any) -> str:
-    """A value for a message: what a user wrote may be long, or not be text."""
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 
 
 def _lines(options: t.Mapping[str, str | None]) -> tuple[str, ...]:

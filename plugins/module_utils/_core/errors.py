@@ -53,6 +53,12 @@ class StorageError(Exception):
         return result
 
 
+def abbreviated(value: t.Any) -> str:
+    """A value for a message: what a user wrote may be long, or not be text, or have characters that cannot be encoded."""
+    text = ascii(value)
+    return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
+
+
 def _shortened(text: str) -> str:
     if len(text) <= _OUTPUT:
         return text

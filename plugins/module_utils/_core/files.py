@@ -10,11 +10,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import tempfile
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, abbreviated
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +32,20 @@ def read_file(path: Path) -> str:
         return ""
     except OSError as error:
         raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
+
+
+def require_path(path: Path, option: str) -> None:
+    """:raises BadInput: if the value of an option cannot be a path: it is too long, or has characters that no path has."""
+    try:
+        path.lstat()
+        return
+    except ValueError:
+        reason = "it has a null character, or one that cannot be encoded"
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            return
+        reason = "it is too long"
+    raise BadInput(f"{option} {abbreviated(str(path))} is not a path: {reason}.", item=option)
 
 
 def replace_file(path: Path, text: str, mode: int = 0o644) -> None:

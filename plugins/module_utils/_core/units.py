@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 
 #: The kernel's unit in ``/sys/block/*/size``, ``stat`` and device-mapper tables, whatever the drive's block size is.
 SECTOR = 512
@@ -20,7 +20,8 @@ MIB = 1024**2
 GIB = 1024**3
 
 _SUFFIXES = {"": 1, "b": 1, "k": KIB, "m": MIB, "g": GIB, "t": 1024**4, "p": 1024**5}
-_SIZE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*$", re.IGNORECASE)
+#: With more digits than any size has, Python cannot compute it.
+_SIZE = re.compile(r"^\s*(\d{1,30}(?:\.\d+)?)\s*([bkmgtp]?)(?:i?b)?\s*$", re.IGNORECASE)
 
 
 def parse_size(text: str | int, item: str | None = None, option: str = "") -> int:
@@ -33,7 +34,7 @@ def parse_size(text: str | int, item: str | None = None, option: str = "") -> in
     match = _SIZE.match(str(text))
     if not match:
         where = f"{item}: {option} " if option else ""
-        raise BadInput(f"{where}'{text}' is not a size: use a number with an optional suffix k, M, G or T (powers of 1024).", item=item)
+        raise BadInput(f"{where}{abbreviated(str(text))} is not a size: use a number with an optional suffix k, M, G or T (powers of 1024).", item=item)
     number, suffix = match.groups()
     return int(float(number) * _SUFFIXES[suffix.lower()]) if "." in number else int(number) * _SUFFIXES[suffix.lower()]
 

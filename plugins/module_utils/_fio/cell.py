@@ -17,13 +17,13 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, abbreviated
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component

@@ -21,12 +21,12 @@ import math
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, canonical, needs_engine, refusal
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, objection
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, is_number, objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
 
 if t.TYPE_CHECKING:
@@ -385,9 +385,9 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
         if value is None or value is True or str(value) in ("1", ""):
             return None
         raise BadInput(f"{name}: the option {key} is either true or false.", item=name, option=key)
-    if isinstance(value, bool):
+    if isinstance(value, bool) and not is_number(canonical(key)):
         return "1" if value else "0"
-    if not isinstance(value, (str, int, float)) or value == "":
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         raise BadInput(f"{name}: the option {key} needs a text or a number, not {abbreviated(value)}.", item=name, option=key)
     if isinstance(value, float) and not math.isfinite(value):
         raise BadInput(f"{name}: the option {key} is {value}, which fio does not accept.", item=name, option=key)
@@ -402,12 +402,6 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
     if reason is not None:
         raise BadInput(f"{name}: {key}={abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
     return text
-
-
-def abbreviated(value: t.Any) -> str:
-    """A value for a message: what a user wrote may be long, or not be text."""
-    text = ascii(value)
-    return text if len(text) <= 80 else f"{text[:76]}...{text[-1]}"
 
 
 def _lines(options: t.Mapping[str, str | None]) -> tuple[str, ...]:

@@ -90,6 +90,23 @@ _BOUNDS: t.Mapping[str, tuple[int, int]] = {
     "file_append": (0, 1),
     "sprandom": (0, 1),
 }
+#: Other numbers, sizes, times and lists of them (fio --cmdhelp): true would be 1 of whatever the option counts.
+_NUMBERS = frozenset(
+    {
+        *("runtime", "ramp_time", "startdelay", "num_range", "rwmixread", "rwmixwrite", "rwmixcycle", "percentage_sequential", "randseed"),
+        *("spr_num_regions", "thinktime", "thinktime_spin", "thinktime_blocks", "thinktime_iotime", "thinkcycles", "rate_iops", "rate_iops_min"),
+        *("rate_cycle", "max_latency", "latency_target", "latency_window", "latency_percentile", "flow", "flow_watermark", "flow_sleep"),
+        *("steadystate_duration", "steadystate_ramp_time", "steadystate_check_interval", "max_open_zones", "job_max_open_zones"),
+        *("zone_reset_threshold", "zone_reset_frequency", "fsync", "fdatasync", "sync_file_range", "write_barrier", "plids", "iomem_align"),
+        *("hugepage-size", "lockmem", "buffer_compress_percentage", "buffer_compress_chunk", "dedupe_percentage"),
+        *("dedupe_working_set_percentage", "verifysort_nr", "verify_interval", "verify_offset", "verify_pattern_interval", "verify_backlog"),
+        *("verify_backlog_batch", "trim_percentage", "trim_backlog", "trim_backlog_batch", "nice", "prio", "prioclass", "cpumask", "cpus_allowed"),
+        *("numa_cpu_nodes", "verify_async_cpus", "log_compression_cpus", "gtod_cpu", "log_avg_msec", "log_hist_msec", "log_hist_coarseness"),
+        *("log_entries", "log_compression", "bwavgtime", "iopsavgtime", "percentile_list", "significant_figures"),
+        *("cmdprio", "cmdprio_class", "cmdprio_percentage", "hipri_percentage", "sqthread_poll_cpu", "stream_id"),
+        *("flow_id", "force_async", "unit_base", "log_alternate_epoch_clock_id", "job_start_clock_id"),
+    }
+)
 #: One for each direction; the others have exactly one.
 _BY_DIRECTION = frozenset({"percentage_random"})
 _PLAIN = re.compile(r"[A-Za-z0-9._:,/%+-]+\Z")
@@ -113,6 +130,14 @@ def objection(option: str, value: str) -> str | None:
         return None if _WORDS[option][0].match(value) else f"must be one of {_WORDS[option][1]}"
     allowed = _allowed_values(option, value)
     return None if allowed is None else f"is refused: the value must be {allowed}"
+
+
+def is_number(option: str) -> bool:
+    """Whether the values of an option are numbers, sizes or words, of which neither true nor false is one.
+
+    :param option: canonical name.
+    """
+    return option in _WORDS or option in _FORMS or option in _NUMBERS or _BOUNDS.get(option, (0, 1)) != (0, 1)
 
 
 def _allowed_values(option: str, value: str) -> str | None:

@@ -19,7 +19,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file, require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
@@ -51,6 +51,7 @@ class BackgroundRun:
     """
 
     def __init__(self, folder: Path, run: str) -> None:
+        require_path(folder, "folder")
         # Checks that the id is a file name.
         log_path(folder, run)
         self.folder = folder

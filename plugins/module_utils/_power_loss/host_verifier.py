@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import opened_target, verifier
@@ -42,6 +43,8 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
     :returns: see :meth:`verifier.Verification.to_dict`, with ``fence_damaged`` and ``booted``.
     :raises StorageError: if that cannot be determined: nothing counts as kept that was not read.
     """
+    if not 0 <= timeout < math.inf:
+        raise BadInput(f"timeout must be a number of seconds from 0, not {timeout}.", item="timeout")
     log = read_log(log_file, run)
     spec = spec_of(log.writer)
     rebooted = log.writer.get("boot_id") != boot_id()

@@ -17,7 +17,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, TimedOut, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.messages import read_secret
@@ -50,8 +50,8 @@ def addresses_of(names: t.Iterable[str]) -> tuple[str, ...]:
     for name in names:
         try:
             found.update({str(row[4][0]): None for row in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
-        except OSError:
-            raise BadInput(f"'{name}' is neither an IP address nor a name that the host of the witness can resolve.", item=name) from None
+        except (OSError, ValueError):
+            raise BadInput(f"{abbreviated(name)} is neither an IP address nor a name that the host of the witness can resolve.", item=name) from None
     return tuple(found)
 
 

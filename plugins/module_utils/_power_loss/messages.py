@@ -39,13 +39,13 @@ MESSAGE_BYTES = _BODY.size + _CODE_BYTES
 _GREETING_LIMIT = 65536
 
 
-def read_secret(text: str) -> bytes:
+def read_secret(text: str | None) -> bytes:
     """The secret of a run from its hexadecimal digits, which the message does not repeat.
 
     :raises BadInput: if it is not one.
     """
     try:
-        secret = bytes.fromhex(text)
+        secret = bytes.fromhex(text or "")
     except ValueError:
         secret = b""
     if len(secret) != SECRET_BYTES:

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_target
@@ -55,6 +56,7 @@ def carry_out(options: t.Mapping[str, t.Any], folder: Path, *, check_mode: bool)
 
 
 def _start(options: t.Mapping[str, t.Any], folder: Path, background: BackgroundRun, runner: Runner, *, check_mode: bool) -> dict[str, t.Any]:
+    _require_complete(options)
     size = size_of(options["target"]["size"])
     target = read_target({**options["target"], "size": size}, "target")
     spec = RunSpec(target.path, target.kind, target.identity, size, **{name: options[name] for name in _LOAD})
@@ -72,6 +74,15 @@ def _start(options: t.Mapping[str, t.Any], folder: Path, background: BackgroundR
     if not check_mode:
         host_writer.start(found, facts, options["run"], host_writer.WitnessAddress(options["witness_address"], options["witness_port"], secret), runner, folder)
     return result
+
+
+def _require_complete(options: t.Mapping[str, t.Any]) -> None:
+    """:raises BadInput: if what a writer needs is null: AnsibleModule requires only that it is given."""
+    for name in ("secret", "witness_address", "witness_port", "target"):
+        if options[name] is None:
+            raise BadInput(f"{name} must be set to start a writer.", item=name)
+    if not 1 <= options["witness_port"] <= 65535:
+        raise BadInput(f"witness_port must be between 1 and 65535, not {abbreviated(options['witness_port'])}.", item="witness_port")
 
 
 def _stack(stack: Stack, spec: RunSpec) -> dict[str, t.Any]:

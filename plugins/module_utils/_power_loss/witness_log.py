@@ -20,7 +20,7 @@ import zlib
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path, sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
 
@@ -103,9 +103,11 @@ def read_log(path: Path, run: str) -> WitnessLog:
     """Read a log.
 
     :param run: id of the run that it must be of.
+    :raises BadInput: if it cannot be a path.
     :raises NotUnderstood: if there is none, or it is damaged elsewhere than where a witness was cut off.
     :raises Refused: if it is the log of another run.
     """
+    require_path(path, "log")
     try:
         lines = path.read_text(errors="replace").split("\n")
     except OSError as error:

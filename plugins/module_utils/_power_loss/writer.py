@@ -17,7 +17,7 @@ import socket
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.lanes import Done, Lane, LaneProcesses, StopFlag, failed_write
@@ -146,11 +146,14 @@ class Writer:
 def connect(address: str, port: int, secret: bytes, greeting: t.Mapping[str, t.Any], patience: float = 10.0) -> tuple[socket.socket, messages.Session]:
     """Connect to a witness.
 
+    :raises BadInput: if its address is not one.
     :raises CommandFailed: if it cannot be reached.
     :raises Refused: if it does not accept this writer.
     """
     try:
         connection = socket.create_connection((address, port), timeout=patience)
+    except ValueError:
+        raise BadInput(f"witness_address {abbreviated(address)} is neither an IP address nor the name of a host.", item="witness_address") from None
     except OSError as error:
         reason = error.strerror or str(error)
         raise CommandFailed(f"The witness at {address} port {port} cannot be reached: {reason}. Check its address, and firewalls.", item=address) from None

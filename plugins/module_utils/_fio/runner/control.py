@@ -18,6 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, RunnerLog, Status, is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
@@ -253,5 +254,6 @@ def _cells(spool: Spool) -> list[dict[str, t.Any]]:
 
 
 def spool_of(folder: str, campaign: str) -> Spool:
-    """:raises BadInput: if the campaign cannot be a folder."""
+    """:raises BadInput: if the campaign or the spool cannot be a folder."""
+    require_path(Path(folder), "spool")
     return Spool(Path(folder), campaign)

@@ -16,10 +16,12 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+import math
+import re
 import typing as t
 from dataclasses import replace
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, read_cell
@@ -129,6 +131,8 @@ def read_order(raw: t.Mapping[str, t.Any]) -> Order:
     :raises BadInput: naming the step and the cell and what is wrong.
     """
     variant = component(raw["variant"], "variant")
+    if not isinstance(raw["steps"], (list, tuple)):
+        raise BadInput(f"steps must be a list of steps, not {abbreviated(raw['steps'])}.", item="steps")
     steps: list[RunStep] = []
     seen: set[CellKey] = set()
     barriers = 0
@@ -141,10 +145,17 @@ def read_order(raw: t.Mapping[str, t.Any]) -> Order:
             seen.add(requested.cell.key)
         steps.append(step)
     pace = Pace(**{name: raw[name] for name in Pace.__dataclass_fields__ if raw.get(name) is not None})
-    if pace.sample_interval < 0.5 or pace.slack < 0 or pace.timeout <= 0 or pace.barrier_timeout < 0:
-        raise BadInput("sample_interval must be at least 0.5 seconds, timeout must be above 0, and slack and barrier_timeout must not be below 0.")
+    _check_pace(pace)
     campaign, host = component(raw["campaign"], "campaign"), component(str(raw.get("host") or ""), "host")
     return Order(campaign, variant, host, tuple(steps), pace, _identity(campaign, variant, host, raw["steps"], pace.series), raw)
+
+
+def _check_pace(pace: Pace) -> None:
+    low = pace.sample_interval < 0.5 or pace.timeout <= 0 or pace.slack < 0 or pace.barrier_timeout < 0
+    if low or not all(0 <= seconds < math.inf for seconds in (pace.sample_interval, pace.timeout, pace.slack, pace.barrier_timeout)):
+        raise BadInput(
+            "sample_interval must be at least 0.5 seconds, timeout must be above 0, slack and barrier_timeout must not be below 0, and all must be finite."
+        )
 
 
 def _identity(campaign: str, variant: str, host: str, rows: t.Sequence[t.Mapping[str, t.Any]], series: bool) -> str:
@@ -171,10 +182,15 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     where = f"Step {number}"
     if not isinstance(row, dict) or set(row) - _STEP_KEYS:
         unknown = sorted(map(str, set(row) - _STEP_KEYS))[:1] if isinstance(row, dict) else []
-        raise BadInput(f"{where} must be a dictionary with {', '.join(sorted(_STEP_KEYS))}" + (f", and {unknown[0]} is not supported." if unknown else "."))
+        raise BadInput(
+            f"{where} must be a dictionary with {', '.join(sorted(_STEP_KEYS))}" + (f", and {abbreviated(unknown[0])} is not supported." if unknown else ".")
+        )
     kind = row.get("kind") or "cells"
     if kind not in KINDS:
-        raise BadInput(f"{where}: kind must be one of {', '.join(KINDS)}, not '{kind}'.")
+        raise BadInput(f"{where}: kind must be one of {', '.join(KINDS)}, not {abbreviated(kind)}.")
+    other = "cell" if kind == "cells" else "cells" if kind == "search" or row.get("cell") else None
+    if other and row.get(other):
+        raise BadInput(f"{where}: {other} is not supported in a step of kind {kind}{'' if kind != 'rounds' else ' that has cell'}.")
     rows = row["cells"] if kind != "search" and row.get("cells") else [row["cell"]] if kind != "cells" and row.get("cell") else []
     if not isinstance(rows, list) or not rows:
         raise BadInput(f"{where} must have {'cells' if kind == 'cells' else 'cell'}.")
@@ -182,8 +198,8 @@ def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
     if kind == "cells":
         _check_targets(requested, where)
     offset = row.get("offset")
-    if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or offset < 0):
-        raise BadInput(f"{where}: offset must be a number of seconds from 0, not {offset!r}.")
+    if offset is not None and (isinstance(offset, bool) or not isinstance(offset, (int, float)) or not 0 <= offset < math.inf):
+        raise BadInput(f"{where}: offset must be a number of seconds from 0, not {abbreviated(offset)}.")
     name = requested[0].cell.key.cell
     done = row.get("done") or {}
     if not isinstance(done, dict):
@@ -209,7 +225,9 @@ def _read_rounds(row: t.Any, requested: t.Sequence[RequestedCell]) -> Rounds:
     names = [one.cell.key.cell for one in requested]
     found = read_rounds(row, names[0])
     if (found.decided_by or len(names) > 1) and found.decided_by not in names:
-        raise BadInput(f"{names[0]}: decided_by of rounds must be one of the cells that are measured in them, not '{found.decided_by[:60]}'.", item=names[0])
+        raise BadInput(
+            f"{names[0]}: decided_by of rounds must be one of the cells that are measured in them, not {abbreviated(found.decided_by)}.", item=names[0]
+        )
     return found
 
 
@@ -226,18 +244,18 @@ def edges(step: RunStep) -> list[RequestedCell]:
 def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
     if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
         raise BadInput(f"{where}: a cell must be a dictionary with name, target and job.")
-    name = str(row["name"])
+    name = component(str(row["name"]), "cell")
     unknown = sorted(map(str, (set(row) - _CELL_KEYS) | (set(row["target"]) - _TARGET_KEYS)))
     if unknown:
-        raise BadInput(f"{where}: '{unknown[0]}' is not supported in the cell {name[:60]}.", item=name[:60])
+        raise BadInput(f"{where}: {abbreviated(unknown[0])} is not supported in the cell {name[:60]}.", item=name[:60])
     repeat = row.get("repeat") or 1
-    if isinstance(repeat, bool) or not str(repeat).isdigit():
-        raise BadInput(f"{where}: repeat of the cell {name[:60]} must be a whole number, not {repeat!r}.", item=name[:60])
+    if isinstance(repeat, bool) or not re.match(r"[0-9]{1,9}\Z", str(repeat)):
+        raise BadInput(f"{where}: repeat of the cell {name[:60]} must be a whole number, not {abbreviated(repeat)}.", item=name[:60])
     size = row["target"].get("size")
     target = {**row["target"], "size": None if size is None else parse_size(size, item=name)}
     decides = row.get("decides")
     if decides is not None and not (isinstance(decides, list) and all(isinstance(metric, str) for metric in decides)):
-        raise BadInput(f"{where}: decides of the cell {name[:60]} must be a list of metrics, not {decides!r}.", item=name[:60])
+        raise BadInput(f"{where}: decides of the cell {name[:60]} must be a list of metrics, not {abbreviated(decides)}.", item=name[:60])
     plain = {"name": name, "repeat": int(repeat), "target": target, "job": row.get("job")}
     return RequestedCell(
         read_cell(variant, plain),

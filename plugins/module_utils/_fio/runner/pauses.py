@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Seconds that a pause without a limit of its own may last.
@@ -53,7 +53,7 @@ def read_pause(row: t.Any, step: int) -> Pause | None:
         return Pause(FIXED, seconds=seconds, most=max(seconds, most))
     if kinds == ["until"]:
         if row["until"] != "clean":
-            raise BadInput(f"{where}: until of a pause must be clean, not '{row['until']}'.")
+            raise BadInput(f"{where}: until of a pause must be clean, not {abbreviated(row['until'])}.")
         return Pause(CLEAN, most=most)
     if row["garbage_collection"] == "measured":
         return Pause(GARBAGE, most=most)

@@ -14,9 +14,10 @@ more than 10 % of the average from the first round of the window to its last.
 from __future__ import annotations
 
 import dataclasses
+import math
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 TRACKED = ("read", "write")
@@ -62,9 +63,9 @@ def read_rounds(row: t.Any, cell: str) -> Rounds:
     """
     if not isinstance(row, dict):
         raise BadInput(f"{cell}: rounds must be a dictionary; it may be empty.", item=cell)
-    unknown = sorted(set(row) - {one.name for one in dataclasses.fields(Rounds)})
+    unknown = sorted(map(str, set(row) - {one.name for one in dataclasses.fields(Rounds)}))
     if unknown:
-        raise BadInput(f"{cell}: '{unknown[0]}' is not supported in rounds.", item=cell)
+        raise BadInput(f"{cell}: {abbreviated(unknown[0])} is not supported in rounds.", item=cell)
     try:
         found = Rounds(
             most=int(row.get("most", 25)),
@@ -75,10 +76,12 @@ def read_rounds(row: t.Any, cell: str) -> Rounds:
             what=str(row.get("what", "iops")),
             decided_by=str(row.get("decided_by") or ""),
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{cell}: most and window of rounds must be whole numbers, range and slope must be numbers.", item=cell) from None
-    if not 2 <= found.window <= found.most <= 999 or found.range <= 0 or found.slope <= 0:
-        raise BadInput(f"{cell}: window of rounds must be at least 2 and must not exceed most (at most 999), and range and slope must be above 0.", item=cell)
+    if not 2 <= found.window <= found.most <= 999 or not (0 < found.range < math.inf and 0 < found.slope < math.inf):
+        raise BadInput(
+            f"{cell}: window of rounds must be at least 2 and must not exceed most (at most 999), and range and slope must be finite and above 0.", item=cell
+        )
     if found.track not in TRACKED or found.what not in FIGURES:
         raise BadInput(f"{cell}: track of rounds must be one of {', '.join(TRACKED)}, and what one of {', '.join(FIGURES)}.", item=cell)
     return found

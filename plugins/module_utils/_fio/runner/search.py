@@ -14,10 +14,11 @@ value the middle is tried until what is left between them is a small part of the
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 METRICS = ("mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99")
@@ -73,9 +74,9 @@ def read_search(row: t.Any, cell: str) -> Search:
     """
     if not isinstance(row, dict):
         raise BadInput(f"{cell}: search must be a dictionary with metric, limit, over, first and last.", item=cell)
-    unknown = sorted(set(row) - {one.name for one in dataclasses.fields(Search)})
+    unknown = sorted(map(str, set(row) - {one.name for one in dataclasses.fields(Search)}))
     if unknown:
-        raise BadInput(f"{cell}: '{unknown[0]}' is not supported in search.", item=cell)
+        raise BadInput(f"{cell}: {abbreviated(unknown[0])} is not supported in search.", item=cell)
     found = Search(
         metric=str(row.get("metric", "p99")),
         limit=_whole(row, "limit", cell),
@@ -88,8 +89,8 @@ def read_search(row: t.Any, cell: str) -> Search:
     )
     for name, value, known in (("metric", found.metric, METRICS), ("over", found.over, OVER), ("direction", found.direction or "read", DIRECTIONS)):
         if value not in known:
-            raise BadInput(f"{cell}: {name} of a search must be one of {', '.join(known)}, not '{value}'.", item=cell)
-    if found.first > found.last or found.factor < 1.1 or not 0 < found.bracket < 1:
+            raise BadInput(f"{cell}: {name} of a search must be one of {', '.join(known)}, not {abbreviated(value)}.", item=cell)
+    if found.first > found.last or not 1.1 <= found.factor < math.inf or not 0 < found.bracket < 1:
         raise BadInput(f"{cell}: first of a search must not exceed last, factor must be at least 1.1, and bracket must be between 0 and 1.", item=cell)
     return found
 
@@ -104,7 +105,7 @@ def _whole(row: t.Mapping[str, t.Any], name: str, cell: str, default: int | None
 def _real(row: t.Mapping[str, t.Any], name: str, cell: str, default: float) -> float:
     try:
         return float(row.get(name, default))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise BadInput(f"{cell}: {name} of a search must be a number, not {row.get(name)!r}.", item=cell) from None
 
 

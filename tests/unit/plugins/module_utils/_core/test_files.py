@@ -9,6 +9,7 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import files
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 
 @pytest.fixture
@@ -40,3 +41,11 @@ def test_new_folders_are_not_world_writable_with_any_umask(tmp_path):
     finally:
         os.umask(umask)
     assert [(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "a/b/file")] == [0o755, 0o755, 0o644]
+
+
+@pytest.mark.parametrize(("name", "words"), [("a\0b", "a null character"), ("\ud800", "cannot be encoded"), ("x" * 3000, "too long")])
+def test_text_that_cannot_be_a_path_is_rejected(tmp_path, name, words):
+    with pytest.raises(BadInput, match=rf"^spool '.*is not a path: it .*{words}") as caught:
+        files.require_path(tmp_path / name, "spool")
+    assert len(caught.value.message.encode()) < 200
+    files.require_path(tmp_path / "not there" / "x", "spool")

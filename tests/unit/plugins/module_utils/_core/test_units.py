@@ -38,3 +38,10 @@ def test_sizes_are_formatted(count, text):
 @pytest.mark.parametrize(("value", "step", "result"), [(1, 32, 32), (32, 32, 32), (33, 32, 64), (0, 32, 0)])
 def test_values_are_rounded_up(value, step, result):
     assert round_up(value, step) == result
+
+
+@pytest.mark.parametrize("text", ["9" * 400 + ".5", "9" * 5000, "\ud800"], ids=["infinite", "long", "surrogate"])
+def test_text_that_cannot_be_computed_is_no_size(text):
+    with pytest.raises(BadInput, match="is not a size") as caught:
+        parse_size(text)
+    assert len(caught.value.message.encode()) < 300

@@ -46,6 +46,20 @@ def test_flags_and_booleans():
     assert job.section_lines[0][1] == ("rw=read", "time_based", "group_reporting", "direct=1", "invalidate=0", "norandommap")
 
 
+@pytest.mark.parametrize("value", [True, False])
+@pytest.mark.parametrize(
+    "key", ["bs", "blocksize", "numjobs", "iodepth", "runtime", "timeout", "size", "rw", "rwmixread", "thinktime", "fsync", "rate", "loops"]
+)
+def test_options_that_count_are_neither_true_nor_false(key, value):
+    with pytest.raises(BadInput, match=rf"the option {key} needs a text or a number, not {value}"):
+        read({"rw": "read", key: value} if key != "rw" else {"rw": value})
+
+
+@pytest.mark.parametrize("key", ["direct", "fill_device", "file_append", "sprandom", "sync", "end_fsync", "randrepeat", "unified_rw_reporting"])
+def test_options_of_0_and_1_may_be_true_or_false(key):
+    assert [read({"rw": "read", key: value}).sections[0].value(key) for value in (True, False)] == ["1", "0"]
+
+
 def test_user_options_override_added_options():
     assert "percentile_list=50:90:95" not in fio_job.render(read({"rw": "read", "percentile_list": "99"}), DEVICE)
     sized = TargetFacts(target=FioTarget("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)

@@ -451,3 +451,9 @@ def test_real_file_with_real_fio(tmp_path):
     summary = result["cells"][0]["summary"]
     assert summary["read"]["total_ios"] + summary["write"]["total_ios"] >= 200
     assert not list((tmp_path / "spool/c1").glob(".cell*"))
+
+
+@pytest.mark.parametrize("spool", ["/a\0b", "/\ud800", "/" + "x" * 3000])
+def test_spool_that_cannot_be_a_path_is_rejected(spool):
+    with pytest.raises(BadInput, match=r"^spool '.*is not a path"):
+        control.spool_of(spool, "c")

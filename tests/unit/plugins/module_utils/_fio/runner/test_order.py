@@ -91,7 +91,7 @@ def test_rounds_over_several_cells():
         ([{"kind": "rounds", "cells": [cell("a"), cell("b")]}], "a: decided_by of rounds must be one of the cells"),
         ([{"kind": "rounds", "cell": cell("a"), "rounds": {"decided_by": "c"}}], "decided_by of rounds must be one of the cells .* not 'c'"),
         (["x"], "Step 0 must be a dictionary with"),
-        ([{"cells": [cell()], "when": 5}], "and when is not supported"),
+        ([{"cells": [cell()], "when": 5}], "and 'when' is not supported"),
         ([{"kind": "loop"}], "kind must be one of"),
         ([{}], "Step 0 must have cells"),
         ([{"kind": "search"}], "Step 0 must have cell"),
@@ -116,3 +116,58 @@ def test_invalid_orders_are_rejected(steps, words):
 def test_invalid_sample_interval_is_rejected():
     with pytest.raises(BadInput, match="sample_interval must be at least"):
         read({"cells": [cell()]}, sample_interval=0.1)
+
+
+@pytest.mark.parametrize("name", ["slack", "timeout", "sample_interval", "barrier_timeout"])
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_times_that_are_not_finite_are_rejected(name, value):
+    with pytest.raises(BadInput, match="all must be finite"):
+        read({"cells": [cell()]}, **{name: value})
+    with pytest.raises(BadInput, match="offset must be a number of seconds from 0, not"):
+        read({"cells": [cell()], "offset": value})
+
+
+@pytest.mark.parametrize("steps", [None, "x", 1, {"cells": []}])
+def test_steps_that_are_no_list_are_rejected(steps):
+    with pytest.raises(BadInput, match=r"^steps must be a list of steps, not"):
+        read_order({"campaign": "c", "variant": "v", "host": "h", "steps": steps})
+
+
+@pytest.mark.parametrize(
+    ("step", "words"),
+    [
+        ({"cells": [cell()], "cell": {"a": 1}}, "cell is not supported in a step of kind cells"),
+        ({**search_step(), "cells": [1]}, "cells is not supported in a step of kind search"),
+        ({"kind": "rounds", "cell": cell(), "cells": [{"a": 1}]}, "cells is not supported in a step of kind rounds that has cell"),
+        ({"cells": [cell(repeat="9" * 5000)]}, "repeat of the cell w must be a whole number"),
+        ({"cells": [cell(repeat="\u00b2")]}, "repeat of the cell w must be a whole number"),
+    ],
+    ids=["cell", "search", "rounds", "repeat", "digit"],
+)
+def test_odd_steps_are_rejected(step, words):
+    with pytest.raises(BadInput, match=words):
+        read(step)
+
+
+HALF = "\ud800"
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"kind": HALF, "cells": [cell()]},
+        {HALF: 1, "cells": [cell()]},
+        {"cells": [cell(**{HALF: 1})]},
+        {"cells": [cell(HALF, x=1)]},
+        {"cells": [cell(target={"device": "/dev/sdb", "size": HALF})]},
+        {"cells": [cell()], "pause": {"until": HALF}},
+        {"kind": "rounds", "cell": cell(), "rounds": {"decided_by": HALF}},
+        {"kind": "rounds", "cell": cell(), "rounds": {HALF: 1, 1: 1}},
+        {**search_step(), "search": {"limit": 10, "last": 4, "over": HALF}},
+        {**search_step(), "search": {"limit": 10, "last": 4, HALF: 1, 1: 1}},
+    ],
+)
+def test_messages_can_be_encoded(step):
+    with pytest.raises(BadInput) as caught:
+        read(step)
+    assert caught.value.message.encode()

@@ -108,3 +108,10 @@ def test_totals_of_reads_and_writes(what, total):
     assert rounds.total_of({"summary": {"read": read, "write": write}}, what) == total
     assert rounds.total_of({"summary": None}, what) is None
     assert rounds.total_of({"summary": {"read": {"iops": None, "bw_bytes": None, "lat": None}}}, what) is None
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "inf", 10**400])
+@pytest.mark.parametrize("name", ["most", "window", "range", "slope"])
+def test_numbers_that_are_not_finite_are_rejected(name, value):
+    with pytest.raises(BadInput, match=r"must be whole numbers|must be finite"):
+        rounds.read_rounds({name: value}, "c")

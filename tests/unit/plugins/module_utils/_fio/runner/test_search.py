@@ -115,3 +115,10 @@ def test_latency_used_by_the_search():
     assert search.probe_of(search.read_search(WANTED, "c"), 4, {"state": "ok", "summary": total}).latency_ns == 12, "what the application sees, if it is known"
     assert search.probe_of(search.read_search({**WANTED, "metric": "p99.9"}, "c"), 4, both).latency_ns is None
     assert search.probe_of(search.read_search(WANTED, "c"), 4, {"state": "failed", "summary": None}) == Probe(4, None, None, "failed")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), 10**400])
+@pytest.mark.parametrize("name", ["factor", "bracket"])
+def test_numbers_that_are_not_finite_are_rejected(name, value):
+    with pytest.raises(BadInput, match=r"must be at least|must be a number"):
+        search.read_search({"limit": 10, "last": 64, name: value}, "c")

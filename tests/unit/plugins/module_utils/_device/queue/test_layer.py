@@ -135,7 +135,7 @@ REFUSED = [
     ({"device": SSD, "read_ahead_kb": 130}, "would make 128 of 130"),
     ({"device": SSD, "scheduler": "cfq"}, "cfq is gone since Linux 5.0: write bfq"),
     ({"device": SSD, "scheduler": "anticipatory"}, "has no scheduler anticipatory: it has mq-deadline, none, bfq, kyber"),
-    ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: use {SSD} instead"),
+    ({"device": "/dev/sdb", "scheduler": "none"}, f"may be another device after the next reboot: use {SSD}, which is the same device"),
     ({"match": {}}, "nothing is set"),
     ({"match": {}, "wbt_lat_usec": -2}, "at least -1"),
     ({"match": {"size_min": "big"}, "nomerges": 1}, "entry 2: size_min 'big' is not a size"),

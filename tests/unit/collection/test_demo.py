@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 
 TOP = Path(__file__).resolve().parents[3]
 OUTPUT = TOP / "scripts/demo-output"
-ACTIONS = ["Switch the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0 (sda) off, provider ata", "Write the udev rule"]
+ACTIONS = ["Disable the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0 (sda), provider ata", "Write the udev rule"]
 MODULE = f"""#!/usr/bin/python
 from ansible.module_utils.basic import AnsibleModule
 module = AnsibleModule({{"changed": {{"type": "bool"}}, "msg": {{}}}}, supports_check_mode=True)
@@ -60,7 +60,7 @@ def test_changes_and_failures_are_printed_and_nothing_else(tmp_path):
     assert played.returncode == 2
     # Wrapped to 80 columns.
     assert lines[:3] == [
-        "here: Switch the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0",
+        "here: Disable the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0",
         "    (sda) off, provider ata",
         "here: Write the udev rule",
     ]

@@ -255,7 +255,7 @@ def _accelerated(volume: Volume) -> str | None:
     if volume.acceleration == "controller_cache":
         return "it uses the cache of the controller, and a volume has one of the two; set its caching off with the module raid_cache first"
     if volume.acceleration == "io_bypass":
-        return "SSD I/O bypass is on for its array; switch that off first"
+        return "SSD I/O bypass is enabled for its array; disable it first"
     if volume.acceleration in (NONE, "maxcache"):
         return None
     if volume.write.configured == WRITETHROUGH:

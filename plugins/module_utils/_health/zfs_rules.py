@@ -81,7 +81,7 @@ def _log(pool: Pool, vdev: Vdev) -> t.Iterator[Finding]:
         words = f"{label} lacks {' and '.join(gone)}: {after}. Replace the device with zpool replace."
         yield Finding("critical" if left < 1 else "warning", subject, "zfs_log_state", words, vdev.state, _ONLINE)
     elif vdev.parity < 1:
-        words = f"{label} is not mirrored: if it fails in a power cut, the newest synchronous writes are lost. Mirror it with zpool attach."
+        words = f"{label} is not mirrored: if it fails in a power failure, the newest synchronous writes are lost. Mirror it with zpool attach."
         yield Finding("warning", subject, "zfs_log_redundancy", words, "none", "mirrored")
 
 

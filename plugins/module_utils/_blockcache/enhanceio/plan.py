@@ -337,9 +337,9 @@ class _CachePlan:
         volatile = [] if spec.allow_ignored_flushes else _volatile(self.state, spec)
         if volatile:
             raise self._refused(
-                f"would lose flushed writes in a power cut, because EnhanceIO in mode writeback does not pass every flush down, and {volatile[0].rstrip('.')}:"
-                " turn that cache off (drive_write_cache), name the drive in protected_drives if it has power-loss protection, use mode writethrough,"
-                " or set allow_ignored_flushes: true for this cache"
+                f"would lose flushed writes in a power failure, because EnhanceIO in mode writeback does not pass every flush down, and"
+                f" {volatile[0].rstrip('.')}: turn that cache off (drive_write_cache), name the drive in protected_drives if it has"
+                " power-loss protection, use mode writethrough, or set allow_ignored_flushes: true for this cache"
             )
 
     def _require_tools(self) -> None:

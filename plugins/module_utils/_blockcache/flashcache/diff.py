@@ -214,8 +214,8 @@ class Diff:
         clauses = volatile_under(self.state, self.spec, fast.path)
         if clauses and not self.spec.allow_ignored_flushes:
             raise self._refused(
-                f"would lose acknowledged writes in a power cut, because flashcache passes no flush down and {' and '.join(clauses)}: turn that cache off"
-                " (drive_write_cache), name the drive in protected_drives if it keeps its cache through a power cut, or set"
+                f"would lose acknowledged writes in a power failure, because flashcache passes no flush down and {' and '.join(clauses)}: turn that cache off"
+                " (drive_write_cache), name the drive in protected_drives if it keeps its cache through a power failure, or set"
                 " allow_ignored_flushes: true for this cache"
             )
 

@@ -391,7 +391,7 @@ def test_drive_turned_volatile_is_reported_and_flush_still_works(host):
     host.volatile = {SSD: ["/dev/sdb has its volatile write cache on"]}
     outcome = host.run_layer(**BACK)
     assert not outcome.changed
-    assert "a power cut would lose acknowledged writes" in outcome.warnings[0]
+    assert "a power failure would lose acknowledged writes" in outcome.warnings[0]
     host.run_layer(state="absent")
 
 

@@ -178,7 +178,7 @@ def _made_again(ground: HostDevices, spec: CacheSpec, layer: str, array: mirror.
         if member.name not in array.members:
             require_empty(member, ground.findings.get(member.name, DeviceUse()), path, spec.name)
     freed = [path for member, path in zip(members, spec.cache_devices) if member.name in array.members]
-    action = f"Stop the mirror {array.label.split(':')[-1]}, which is not whole and was never used, and make {' and '.join(freed)} empty"
+    action = f"Stop the mirror {array.label.split(':')[-1]}, which is incomplete and was never used, and wipe {' and '.join(freed)}"
     stop = Step(layer, spec.name, "mirror", freed, None, action, mirror.ReleaseMirror(array.name, tuple(freed)))
     uuid = mirror.array_uuid(spec.name, members, ground.machine)
     return FastDevice(mirror.array_path(uuid), None, mirror.smallest_size(members), MIRRORED, (stop, _mirror_step(spec, layer, uuid, mirror.CreateMirror)))

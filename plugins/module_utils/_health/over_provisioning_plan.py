@@ -145,7 +145,7 @@ def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, 
     specs = tuple(_read_drive(item) for item in items)
     for path in {spec.device for spec in specs}:
         if sum(spec.device == path for spec in specs) > 1:
-            raise BadInput(f"{path} stands in the list twice.", item=path)
+            raise BadInput(f"{path} is listed twice: name it once.", item=path)
     return specs
 
 
@@ -179,8 +179,8 @@ def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
 def _require_one(found: ReserveState, spec: ReserveSpec) -> None:
     """Refuse a path that does not permanently name one whole drive."""
     if not is_stable(spec.device):
-        instead = f"use {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
-        raise BadInput(f"{spec.device} may be another drive after the next reboot: {instead}.", item=spec.device)
+        instead = f"use {found.stable_path}, which is the same device" if found.stable_path else "name it by its serial number"
+        raise BadInput(f"{spec.device} may be another device after the next reboot: {instead}.", item=spec.device)
     if found.claimants:
         raise BadInput(f"{spec.device} is also a link to {', '.join(found.claimants)}: use a link that only one of them has.", item=spec.device)
     if found.device is not None and found.device.kind != "disk":

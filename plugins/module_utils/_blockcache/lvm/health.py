@@ -143,7 +143,7 @@ def mend_advice(state: LvmState, pool: LogicalVolume) -> str:
         )
     if any(mirror.health for mirror in mirrors):
         return "Its device is there again: run lvchange --refresh on the cached volume, and replace the drive if it fails again."
-    return "It is being made equal; that ends by itself."
+    return "The mirror is synchronising; no action is needed."
 
 
 def memory_of_writecache(size: int, block_size: int) -> int:

@@ -308,7 +308,7 @@ def test_missing_commands_are_reported_in_one_sentence(host):
 
 def test_insufficient_memory_error_reports_required_and_available(host, monkeypatch):
     monkeypatch.setattr(requirements, "available_memory", lambda _root: 1024**3)
-    with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 2 GiB, and 1 GiB are available"):
+    with pytest.raises(Refused, match=r"Not enough memory: starting a, b needs 2 GiB, and 1 GiB are available"):
         host.run("started", A, B)
 
 

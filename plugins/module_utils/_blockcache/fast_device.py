@@ -124,7 +124,7 @@ def choose(ground: HostDevices, spec: CacheSpec, layer: str, *, taken: t.Contain
     members = [resolve_stable(ground.devices, path, spec.name) for path in spec.cache_devices]
     for member, path in zip(members, spec.cache_devices):
         if member.name in taken:
-            raise BadInput(f"{spec.name}: {path} is taken by a cache before it in the list: name another device.", item=spec.name)
+            raise BadInput(f"{spec.name}: {path} is used by a cache before it in the list: name another device.", item=spec.name)
     _require_no_half(ground, spec, members)
     if not spec.mirror:
         member = members[0]

@@ -160,6 +160,6 @@ def _advice(sight: AoeSight, interfaces: t.Sequence[str], block: int) -> str:
         return f"no MTU up to {limit} carries such a block, so make the cache with blocks of {format_size(BLOCK)}."
     where = " and ".join(interfaces) or "the interface"
     return (
-        f"set the MTU {mtu} on {where} and on the interface of the other side, for frames of {payload(mtu)} bytes; every switch port between must take"
+        f"set the MTU {mtu} on {where} and on the interface of the other side, for frames of {payload(mtu)} bytes; every switch port between must accept"
         f" frames of {mtu + _ETHERNET} bytes (role storage_network, purpose aoe)."
     )

@@ -42,9 +42,9 @@ _WHY_BYPASSED = {
     "enhanceio": "it bypasses requests that are not whole blocks",
 }
 _WHY_MISSED = {
-    "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy takes in only blocks that are requested again,"
+    "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy caches only blocks that are requested again,"
     " so that reading once or in sequence stays with the origin",
-    "writecache": "dm-writecache takes in only what is written; reads that were not written before come from the origin",
+    "writecache": "dm-writecache caches only what is written; reads that were not written before come from the origin",
 }
 _STATISTICS_CANNOT_TELL = (
     "Block statistics count requests and bytes: single sizes, and whether requests begin inside a block of the cache, cannot be seen in them."

@@ -250,8 +250,8 @@ def _plan_hpa(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     visible = sectors.visible * device.logical_block
     if visible != device.size:
         raise Refused(
-            f"{spec.device} was set to {format_size(visible)} since it was switched on, and takes one change per power cycle: switch the power of"
-            " the drive off and on, and run this again.",
+            f"{spec.device} was set to {format_size(visible)} since it was switched on, and accepts one change per power cycle: power-cycle"
+            " the drive, and run this again.",
             item=spec.device,
         )
     _require_unused(device, found.finding, spec)

@@ -61,7 +61,7 @@ def test_changes_and_failures_are_printed_and_nothing_else(tmp_path):
     # Wrapped to 80 columns.
     assert lines[:3] == [
         "here: Disable the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0",
-        "    (sda) off, provider ata",
+        "    (sda), provider ata",
         "here: Write the udev rule",
     ]
     text = " ".join(lines[3:])
@@ -70,7 +70,7 @@ def test_changes_and_failures_are_printed_and_nothing_else(tmp_path):
 
 
 def test_what_check_mode_predicts_is_no_change(tmp_path):
-    assert "Switch" not in _play(tmp_path, "--check").stdout
+    assert "Disable" not in _play(tmp_path, "--check").stdout
 
 
 def test_the_opening_follows_from_the_variables():

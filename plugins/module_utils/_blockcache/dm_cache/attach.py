@@ -61,7 +61,7 @@ class AttachPlan:
         spec, state = self.spec, self.state
         origin = self._origin()
         if origin.name in self.taken:
-            raise BadInput(f"{self.name}: {spec.origin} is taken by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
+            raise BadInput(f"{self.name}: {spec.origin} is used by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
         if self.top is None:
             self._require_unused(origin)
         fast = self._choose(before)

@@ -275,7 +275,7 @@ class _CachePlan:
         origin = resolve_stable(self.state.devices, spec.origin, self.name)
         # Two links of one disk are two origins if only their paths are compared.
         if origin.name in self.taken:
-            raise BadInput(f"{self.name}: {spec.origin} is taken by a cache before it in the list: cache a device once.", item=self.name)
+            raise BadInput(f"{self.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=self.name)
         chosen = fast_device.choose(self._ground_without(left), spec, LAYER, taken=self.taken)
         self._require_apart(origin, chosen, replaces)
         self.taken.update([*self._names(chosen), origin.name])

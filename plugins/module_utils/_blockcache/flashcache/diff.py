@@ -130,7 +130,7 @@ class Diff:
         """A cache that runs keeps its origin, and an origin has one cache."""
         spec, running = self.spec, self.running
         if origin is not None and origin.name in self.taken:
-            raise BadInput(f"{spec.name}: {spec.origin} is taken by a cache before it in the list: cache a device once.", item=spec.name)
+            raise BadInput(f"{spec.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=spec.name)
         if running is not None:
             devices = self.state.ground.devices
             if name_behind(devices, spec.origin) not in (None, running.disk_name):
@@ -201,7 +201,7 @@ class Diff:
         needed, memory = memory_of(size, spec.block_size), self.state.memory
         if memory and needed > memory * MEMORY_SHARE:
             raise self._refused(
-                f"would take {format_size(needed)} of the {format_size(memory)} of main memory for its table of blocks, more than a quarter:"
+                f"would need {format_size(needed)} of the {format_size(memory)} of main memory for its table of blocks, more than a quarter:"
                 " use a smaller size or a larger chunk_size"
             )
 
@@ -231,8 +231,8 @@ class Diff:
         devices = self.state.ground.devices
         if stored.state == UNSTABLE:
             raise self._refused(
-                f"cannot be loaded from {path}: its metadata could not be written when it was shut down, and the kernel takes it no more;"
-                " what was dirty is in no other place, so restore the origin from a backup, or examine it before you run flashcache_destroy"
+                f"cannot be loaded from {path}: its metadata could not be written when it was shut down, and the kernel no longer loads it;"
+                " the dirty blocks are nowhere else, so restore the origin from a backup, or examine it before you run flashcache_destroy"
             )
         disk, ssd = devices.resolve(stored.disk, self.spec.name), devices.resolve(path, self.spec.name)
         for device, place, recorded in ((ssd, path, stored.ssd_size), (disk, stored.disk, stored.disk_size)):

@@ -84,7 +84,7 @@ def stored_state(stored: FlashcacheSuperblock, device: BlockDevice, ground: Host
     path = device.stable_path or device.path
     if stored.state == UNSTABLE:
         state = "read_only"
-        problem = f"The metadata of the cache on {path} could not be written when it was shut down, and the kernel loads it no more: restore {stored.disk}."
+        problem = f"The metadata of the cache on {path} could not be written when it was shut down, and the kernel no longer loads it: restore {stored.disk}."
     elif stored.clean:
         state, problem = "inactive", f"The cache {stored.name} on {path} is clean and not loaded: load it with state: present, or make {path} empty."
     else:

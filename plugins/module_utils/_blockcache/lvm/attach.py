@@ -298,7 +298,7 @@ class AttachPlan:
         sector, block = self.state.sectors.get(self.spec.origin), self.spec.settings.get(BLOCK_SIZE)
         if sector is not None and block is not None and sector < block:
             raise self.refused(
-                f"carries a file system that writes in units of {sector} bytes, which a writecache with block_size {block} does not take:"
+                f"carries a file system that writes in units of {sector} bytes, which a writecache with block_size {block} does not support:"
                 f" set block_size to 512, or leave it out"
             )
 

@@ -96,7 +96,7 @@ class Placement:
         if physical is not None and physical.vg == spec.vg:
             if not physical.allocatable:
                 raise Refused(
-                    f"{spec.name}: {spec.origin} cannot take a cache on {path}: that physical volume is closed for allocation; open it with pvchange -x y.",
+                    f"{spec.name}: {spec.origin} cannot get a cache on {path}: that physical volume is closed for allocation; open it with pvchange -x y.",
                     item=spec.name,
                 )
             return []

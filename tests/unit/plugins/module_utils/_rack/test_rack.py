@@ -244,7 +244,7 @@ def test_port_taken_by_another_process_is_replaced(host):
 
 def test_fixed_port_in_use_is_refused_before_any_change(host, monkeypatch):
     monkeypatch.setattr(ssh, "port_is_free", lambda port: False)
-    with pytest.raises(Refused, match="demo/a: port 22345 is taken by another process"):
+    with pytest.raises(Refused, match="demo/a: port 22345 is used by another process"):
         host.run("started", {**A, "ssh_port": 22345})
     assert not (host.folder / "rack/a").exists()
 

@@ -439,7 +439,7 @@ def test_cache_larger_than_disk_is_refused(tmp_path):
 
 def test_cache_using_a_quarter_of_memory_is_refused(tmp_path):
     host = FlashcacheHost(tmp_path, memory=2 * MIB)
-    with pytest.raises(Refused, match=r"would take 704 KiB of the 2 MiB of main memory .*: use a smaller size or a larger chunk_size"):
+    with pytest.raises(Refused, match=r"would need 704 KiB of the 2 MiB of main memory .*: use a smaller size or a larger chunk_size"):
         host.run_layer()
     host.run_layer(chunk_size="8k")
 
@@ -631,7 +631,7 @@ def test_disk_is_cached_once_under_any_path(host, mirror):
     host.fake.link("/dev/disk/by-id/wwn-0x52", "sda")
     first = {**ITEM, "mirror": True, "cache_devices": [SSD, SSD2]} if mirror else ITEM
     layer = host.layer([first, {**ITEM, "name": "fc1", "origin": "/dev/disk/by-id/wwn-0x52", "cache_devices": [SSD2]}])
-    with pytest.raises(BadInput, match="fc1: /dev/disk/by-id/wwn-0x52 is taken by a cache before it in the list"):
+    with pytest.raises(BadInput, match="fc1: /dev/disk/by-id/wwn-0x52 is used by a cache before it in the list"):
         converge(layer, check_mode=False)
     assert host.changes == []
 

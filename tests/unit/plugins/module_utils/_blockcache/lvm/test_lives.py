@@ -250,7 +250,7 @@ class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
     def test_block_size_unsupported_by_file_system_is_refused(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.sector = "512"
-        with pytest.raises(Refused, match="writes in units of 512 bytes, which a writecache with block_size 4096 does not take"):
+        with pytest.raises(Refused, match="writes in units of 512 bytes, which a writecache with block_size 4096 does not support"):
             run(lvm, **WRITECACHE, settings={"block_size": 4096})
         assert lvm.changes == []
         run(lvm, **WRITECACHE, settings={"block_size": 512})
@@ -447,7 +447,7 @@ class TestMemory:
     def test_large_writecache_memory_usage_is_a_warning(self, run, check_mode):
         outcome, _facts = run(FakeLvm(), check_mode=check_mode, **WRITECACHE, size="400M")
         assert outcome.warnings == (
-            "images: the writecache of vg/data takes about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: make it smaller.",
+            "images: the writecache of vg/data needs about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: use a smaller size.",
         )
 
     @pytest.mark.usefixtures("small")

@@ -72,7 +72,7 @@ def test_ineffective_setting_is_rejected():
     ("fields", "message"),
     [
         ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, "set mirror: true"),
-        ({"mirror": True}, "a mirror takes two cache devices"),
+        ({"mirror": True}, "a mirror needs two cache devices"),
         ({"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/a"]}, "twice"),
     ],
 )

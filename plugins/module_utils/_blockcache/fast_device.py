@@ -160,7 +160,7 @@ def _require_no_half(ground: HostDevices, spec: CacheSpec, members: t.Sequence[B
         halves = [path for member, path in zip(members, spec.cache_devices) if member.name in array.members]
         if halves and array.ours and set(array.members) != names:
             raise Refused(
-                f"{spec.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host lies on: change"
+                f"{spec.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host is on: change"
                 " the drives of a mirrored cache with the playbook cachefleet.storage.replace_cache_device, or name devices that are free.",
                 item=spec.name,
             )

@@ -110,7 +110,7 @@ def _below(sight: AoeSight, cache: CacheState, target: AoeDevice, diagnosis: Dia
     if target.payload is None or target.payload % block == 0:
         return
     words = (
-        f"{cache.type} {cache.name}: its origin lies on {target.name}, whose frames carry {target.payload} bytes over {_interfaces(sight, target)},"
+        f"{cache.type} {cache.name}: its origin is on {target.name}, whose frames carry {target.payload} bytes over {_interfaces(sight, target)},"
         f" no multiple of {_label(cache, block)}{_share(diagnosis)}: {_advice(sight, target.interfaces, block)}"
     )
     yield Finding("warning", cache.name, CHECK, words, target.payload, block)

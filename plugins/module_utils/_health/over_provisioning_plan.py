@@ -158,7 +158,7 @@ def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
         raise BadInput(f"{path}: usable is required: set the usable part of the drive, for example 70% or 240G.", item=path)
     size, share = read_size(given, path) if state == "present" else (None, 1.0)
     if state == "present" and size is None and share >= 1:
-        raise BadInput(f"{path}: with usable 100% nothing is kept free: use less, or state: absent to give everything back.", item=path)
+        raise BadInput(f"{path}: with usable 100% nothing is kept free: use less, or state: absent to make the whole drive usable.", item=path)
     return ReserveSpec(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
 
 

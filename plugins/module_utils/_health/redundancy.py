@@ -79,7 +79,7 @@ def _is_lvm(device: BlockDevice) -> bool:
 
 
 def _partial(name: str, missing: int) -> Finding:
-    words = f"The volume group {name} lacks {missing} of its physical volumes: bring them back, or replace them with the data from a copy."
+    words = f"The volume group {name} lacks {missing} of its physical volumes: reconnect them, or replace them with the data from a copy."
     return Finding("critical", name, "volume_group_partial", words, missing, 0)
 
 

@@ -150,7 +150,7 @@ class Diff:
         if self.running is not None or not flashcache_unit.loads(unit) or name_behind(self.state.ground.devices, ssd) is not None:
             return
         raise self._refused(
-            f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: bring it back"
+            f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: reconnect it"
             " and do not use the origin before; if it is permanently lost, decide manually and remove the unit"
             f" {boot_unit.unit_name('flashcache', self.spec.name)}"
         )
@@ -160,7 +160,7 @@ class Diff:
         tops = [fast.device] if fast.device is not None else [devices.resolve(path, self.spec.name) for path in self.spec.cache_devices]
         below = {device.name for top in tops for device in (top, *devices.parents(top))}
         if origin.name in below or below & {device.name for device in self.state.ground.devices.parents(origin)}:
-            raise self._refused(f"would lie on {fast.path}, on which {self.spec.origin} lies too: name another device")
+            raise self._refused(f"would be on {fast.path}, which {self.spec.origin} is on too: name another device")
         self.taken.update({*below, origin.name})
 
     def _require_safe(self, fast: fast_device.FastDevice, origin: BlockDevice) -> None:
@@ -176,7 +176,7 @@ class Diff:
             # What an earlier run has left there is made empty; what is in use by now is not.
             users = uses_of(fast.device)
             if users:
-                raise self._refused(f"cannot lie on {fast.path}, which {' and '.join(users)}: name an empty device")
+                raise self._refused(f"cannot be on {fast.path}, which {' and '.join(users)}: name an empty device")
         self._require_size(fast, origin)
         self._require_permission(fast)
         self._require_durable(fast)
@@ -239,7 +239,7 @@ class Diff:
             if device.size != recorded:
                 raise self._refused(
                     f"cannot be loaded: {place} had {recorded} bytes when the cache was made and has {device.size} now, and flashcache loads no cache whose"
-                    " devices have another size: give the device its old size back"
+                    " devices have another size: restore the old size of the device"
                 )
         uses = uses_of(disk)
         if uses:

@@ -91,7 +91,7 @@ class Placement:
     def _own(self, origin: LogicalVolume, device: BlockDevice, path: str) -> list[Step]:
         spec = self.spec
         if any(device.name in self.state.devices_under(part) for part in self._origin_parts(origin)):
-            raise self._bad(f"already lies on {path}: a cache on the same device as its origin has no benefit; name another device")
+            raise self._bad(f"is already on {path}: a cache on the same device as its origin has no benefit; name another device")
         physical = self.state.physical_of(device)
         if physical is not None and physical.vg == spec.vg:
             if not physical.allocatable:

@@ -91,4 +91,4 @@ def _origin(text: str, item: str) -> tuple[str, str, str]:
 
 def _require_known_devices(spec: LvmCacheSpec) -> None:
     if spec.release_devices and spec.state == "absent" and not spec.cache_devices:
-        raise BadInput(f"{spec.name}: release_devices gives cache_devices back, and cache_devices is empty: name them.", item=spec.name)
+        raise BadInput(f"{spec.name}: release_devices releases cache_devices, and cache_devices is empty: name them.", item=spec.name)

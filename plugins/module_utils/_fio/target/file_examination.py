@@ -116,7 +116,7 @@ def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None
     """
     if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
         raise Refused(
-            f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
+            f"{target.path} is in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
         )
     try:
         # The path was resolved: what is a link now was put there since.

@@ -364,7 +364,7 @@ def test_dirty_cache_of_another_origin_in_old_record_is_not_touched(tmp_path, re
     assert any(before)
     layer = layer_of(host, [{"name": "old", "origin": SSD1, "cache_devices": [SSD], **requested}])
     if requested["state"] == "present":
-        with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, on which the cache images of this host lies"):
+        with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, which the cache images of this host is on"):
             converge(layer, check_mode=False)
     else:
         converge(layer, check_mode=False)

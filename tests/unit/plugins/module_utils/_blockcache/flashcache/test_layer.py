@@ -589,7 +589,7 @@ def test_missing_dirty_ssd_is_refused_and_missing_clean_ssd_is_not(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 7)
     (host.root / SSD.lstrip("/")).unlink()
-    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which is missing: bring that SSD back"):
+    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which is missing: reconnect that SSD"):
         host.run_layer(state="absent")
     host.cache["dirty"] = 0
     steps = host.layer([{**ITEM, "state": "absent"}])
@@ -611,7 +611,7 @@ def test_ssd_missing_after_reboot_is_not_treated_as_clean(host, requested):
     host.crash()
     host.pull("sdb")
     host.calls.clear()
-    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: bring it back"):
+    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: reconnect it"):
         host.run_layer(**{**BACK, **requested})
     assert host.changes == []
     assert "flashcache_load" in host.unit

@@ -422,7 +422,7 @@ class TestGivingDevicesBack:
         lvm = FakeLvm(fast="cachepool")
         lvm.unattached["other"] = {"name": "other", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": "", "paths": ["/dev/sdb"]}
         outcome, _facts = run(lvm, **RELEASED)
-        assert outcome.warnings == (f"images: {SSD_PATH} stays in volume group vg, because vg/other lies on it.",)
+        assert outcome.warnings == (f"images: {SSD_PATH} stays in volume group vg, because vg/other is on it.",)
         assert "/dev/sdb" in lvm.pvs
 
     def test_device_of_another_group_is_not_touched(self, run):

@@ -104,7 +104,7 @@ options:
           - The allocation and discard unit of the cache, a power of two from 4K to 8M. It should be the erase block size of the SSD.
           - Defaults to 512K for a new cache, and to the present size for an attached one. Changing it on an attached cache flushes, detaches,
             recreates and attaches the cache for every origin that shares it.
-          - The kernel does not accept a cache device with less than 513 buckets.
+          - The kernel does not accept a cache device with fewer than 513 buckets.
         type: str
       block_size:
         description:

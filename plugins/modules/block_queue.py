@@ -258,7 +258,7 @@ devices:
       settings: {scheduler: none, nr_requests: 32, nomerges: 1, queue_depth: 32, read_ahead_kb: 128}
       schedulers: [mq-deadline, none]
       notes:
-        - the profile flash_array asks for 1024; without a scheduler nr_requests is at most 32, as many as the hardware takes at once
+        - the profile flash_array asks for 1024; without a scheduler nr_requests is at most 32, as many as the hardware accepts at once
       boot_rule: >-
         ACTION=="add", SUBSYSTEM=="block", ENV{DEVTYPE}=="disk", KERNEL=="sd*", ENV{ID_SERIAL_SHORT}=="S45NNE0M",
         ATTR{queue/scheduler}="none", ATTR{queue/nr_requests}="32", ATTR{queue/nomerges}="1", ATTR{device/queue_depth}="32"

@@ -182,7 +182,7 @@ actions:
   type: list
   elements: str
   returned: always
-  sample: ["Switch the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) off, provider ata"]
+  sample: ["Disable the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda), provider ata"]
 steps:
   description:
     - The steps of RV(actions), in the same order.

@@ -97,7 +97,7 @@ actions:
   type: list
   elements: str
   returned: always
-  sample: ["Switch the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda) off, provider ata"]
+  sample: ["Disable the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda), provider ata"]
 drives:
   description: The drives of the list as read after the changes, in check mode before them.
   type: list

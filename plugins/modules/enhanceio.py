@@ -206,7 +206,7 @@ actions:
   elements: str
   sample:
     - Make the EnhanceIO cache images of /dev/disk/by-id/ata-HDD on /dev/disk/by-id/ata-SSD in mode writethrough
-    - Write what brings the cache images back at boot
+    - Write the files that start the cache images at boot
 caches:
   description: The running caches of the list as read back, with the keys of M(cachefleet.storage.block_cache_info).
   returned: success

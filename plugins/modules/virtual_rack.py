@@ -99,7 +99,7 @@ options:
               - V(on) is a cache that is enabled at power-on. It is in the memory of the host, so a power cut of the machine loses nothing of it.
               - V(off) is a disk whose cache is disabled at power-on.
               - V(honest), V(lies) and V(torn) lose the contents of the cache in a power cut. V(honest) writes it to the media when it is flushed.
-                V(lies) acknowledges a flush without doing so. V(torn) honors flushes, and of a block that was not flushed it keeps some sectors.
+                V(lies) acknowledges a flush without doing so. V(torn) honours flushes, and of a block that was not flushed it keeps some sectors.
               - For V(true) and V(false) see V(on) and V(off).
             type: str
             choices: ["on", "off", honest, lies, torn]

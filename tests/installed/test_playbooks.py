@@ -109,7 +109,7 @@ def test_limit_needs_no_localhost(controller):
     assert played.returncode == 0, played.stdout
     assert sorted(path.name for path in (controller.results / "tested").glob("*here")) == ["there"]
     planned = controller.play("plan", "here", "there", "gone", limit="here")
-    assert planned.returncode == 0 and "1 host: 1 has no layers described." in planned.stdout, planned.stdout
+    assert planned.returncode == 0 and "1 host: 1 has no cache layer in its variables." in planned.stdout, planned.stdout
 
 
 def test_variable_of_wrong_type_is_rejected_before_any_change(controller):

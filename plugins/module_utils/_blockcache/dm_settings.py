@@ -101,7 +101,7 @@ def require_chunk_size(size: int, item: str | None) -> None:
     :raises BadInput: naming the bounds.
     """
     if size % CHUNK_STEP or not CHUNK_STEP <= size <= LARGEST_CHUNK:
-        raise BadInput(f"{item}: chunk_size is {format_size(size)}, and dm-cache takes only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
+        raise BadInput(f"{item}: chunk_size is {format_size(size)}, and dm-cache accepts only multiples of 32 KiB from 32 KiB to 1 GiB.", item=item)
 
 
 def effective_migration_threshold(requested: int | None, block_size: int) -> int:

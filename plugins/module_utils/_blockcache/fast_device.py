@@ -126,7 +126,7 @@ def choose(ground: HostDevices, spec: CacheSpec, layer: str, *, taken: t.Contain
     members = [resolve_stable(ground.devices, path, spec.name) for path in spec.cache_devices]
     for member, path in zip(members, spec.cache_devices):
         if member.name in taken:
-            raise BadInput(f"{spec.name}: {path} is taken by a cache before it in the list: name another device.", item=spec.name)
+            raise BadInput(f"{spec.name}: {path} is used by a cache before it in the list: name another device.", item=spec.name)
     _require_no_half(ground, spec, members)
     if not spec.mirror:
         member = members[0]
@@ -162,7 +162,7 @@ def _require_no_half(ground: HostDevices, spec: CacheSpec, members: t.Sequence[B
         halves = [path for member, path in zip(members, spec.cache_devices) if member.name in array.members]
         if halves and array.ours and set(array.members) != names:
             raise Refused(
-                f"{spec.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host lies on: change"
+                f"{spec.name}: {' and '.join(halves)} is a half of the mirror {array.label.split(':')[-1]}, which a cache of this host is on: change"
                 " the drives of a mirrored cache with the playbook cachefleet.storage.replace_cache_device, or name devices that are free.",
                 item=spec.name,
             )
@@ -180,7 +180,7 @@ def _made_again(ground: HostDevices, spec: CacheSpec, layer: str, array: mirror.
         if member.name not in array.members:
             require_empty(member, ground.findings.get(member.name, DeviceUse()), path, spec.name)
     freed = [path for member, path in zip(members, spec.cache_devices) if member.name in array.members]
-    action = f"Stop the mirror {array.label.split(':')[-1]}, which is not whole and was never used, and make {' and '.join(freed)} empty"
+    action = f"Stop the mirror {array.label.split(':')[-1]}, which is incomplete and was never used, and wipe {' and '.join(freed)}"
     stop = Step(layer, spec.name, "mirror", freed, None, action, mirror.ReleaseMirror(array.name, tuple(freed)))
     uuid = mirror.array_uuid(spec.name, members, ground.machine)
     return FastDevice(mirror.array_path(uuid), None, mirror.smallest_size(members), MIRRORED, (stop, _mirror_step(spec, layer, uuid, mirror.CreateMirror)))

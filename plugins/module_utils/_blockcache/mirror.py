@@ -215,7 +215,7 @@ class MirrorOperations:
         """The cache of this item has gone by now: what is there belongs to another user, and may not even run."""
         reasons = examine(self.runner, path, self.root, self.sleep).reasons
         if reasons and (self.root / path.lstrip("/")).exists():
-            raise Refused(f"{step.item}: the mirror {path} {' and '.join(reasons)}, so that it is not taken apart: find out whose that is.", item=step.item)
+            raise Refused(f"{step.item}: the mirror {path} {' and '.join(reasons)}, so it is not stopped: find out who uses it.", item=step.item)
 
     def _await_path(self, step: Step, path: str) -> None:
         self.runner.run(["udevadm", "settle"], ok=None, item=step.item)

@@ -112,7 +112,7 @@ def diagnose_average(requests: int, request_bytes: int, block_size: int) -> Diag
         return found
     mean = request_bytes / requests
     sentence = (
-        f"At least {share:.0%} of {requests} requests are no whole block of {format_size(block_size)} and cannot be cached: a request has {mean:.0f}"
+        f"At least {share:.0%} of {requests} requests are not whole blocks of {format_size(block_size)} and cannot be cached: a request has {mean:.0f}"
         " bytes in the mean."
     )
     return Diagnosis(**{**vars(found), "sentences": (sentence,)})
@@ -161,7 +161,7 @@ def _sentences(found: Diagnosis, partial: t.Mapping[int, int]) -> t.Iterator[str
     share, bytes_share = found.uncacheable_share, found.uncacheable_byte_share
     if share is None or bytes_share is None or found.pattern == "none":
         return
-    yield f"{share:.1%} of {found.requests} requests ({bytes_share:.1%} of their bytes) are no whole block of {block} and cannot be cached."
+    yield f"{share:.1%} of {found.requests} requests ({bytes_share:.1%} of their bytes) are not whole blocks of {block} and cannot be cached."
     if found.pattern == "frames":
         window = aligned_mtu(found.block_size)
         network = (
@@ -174,12 +174,12 @@ def _sentences(found: Diagnosis, partial: t.Mapping[int, int]) -> t.Iterator[str
     elif found.pattern == "misaligned":
         offset = min(size for size in partial if partial.get(found.block_size - size))
         yield (
-            f"Nearly all come in pairs that make {block} together (such as {offset} and {found.block_size - offset} bytes): whole blocks that lie across two"
+            f"Nearly all come in pairs that make {block} together (such as {offset} and {found.block_size - offset} bytes): whole blocks that straddle two"
             f" blocks of the cache. Begin the partition or the logical volume on the cache at a multiple of {block}."
         )
     elif found.pattern == "small_blocks":
         unit = max(partial, key=lambda size: partial[size])
-        yield f"Most of them have {unit} bytes: make the file system or the database use blocks of {block}, or make the cache with a chunk_size of {unit}."
+        yield f"Most of them have {unit} bytes: make the file system or the database use blocks of {block}, or create the cache with a chunk_size of {unit}."
     else:
         commonest = sorted(partial, key=lambda size: -partial[size])[:3]
         yield f"The commonest of them have {', '.join(str(size) for size in commonest)} bytes: check for direct I/O or a file system with blocks below {block}."

@@ -156,7 +156,7 @@ def read_cache_devices(item: t.Mapping[str, t.Any], name: str, *, required: bool
     if len(set(devices)) < len(devices):
         raise BadInput(f"{name}: cache_devices names {devices[0]} twice.", item=name)
     if item.get("mirror") and len(devices) != 2:
-        raise BadInput(f"{name}: a mirror takes two cache devices, and cache_devices names {len(devices)}.", item=name)
+        raise BadInput(f"{name}: a mirror needs two cache devices, and cache_devices names {len(devices)}.", item=name)
     if not item.get("mirror") and len(devices) > 1:
         raise BadInput(f"{name}: cache_devices names {len(devices)} devices: set mirror: true to keep the cache on both, or name one.", item=name)
     return devices

@@ -225,7 +225,7 @@ def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_readi
         raise
     if differences:
         raise NotEffective(
-            f"{layer.name}: the host did not take what was set: " + "; ".join(str(difference) for difference in differences),
+            f"{layer.name}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
             item=differences[0].item,
             changed=True,
             actions=[step.action for step in steps],

@@ -243,5 +243,5 @@ def describe_suspended(device: BlockDevice) -> str:
     return (
         f"{device.stable_path or device.path} is suspended, so that everything that is written to it or read from it waits: if no command is at work with it,"
         f" one was killed or the kernel refused its table. A run with its cache in the list resumes it; else check dmesg, and resume it with dmsetup"
-        f" resume {device.dm_name}, what lies below first."
+        f" resume {device.dm_name}, what is below it first."
     )

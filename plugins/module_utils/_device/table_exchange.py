@@ -95,7 +95,7 @@ class Exchange:
             if not self.suspended():
                 return
         raise NotEffective(
-            f"{self.item}: {self.path} is suspended, so that every request to it waits, and the kernel takes neither the table it had nor one that writes"
+            f"{self.item}: {self.path} is suspended, so that every request to it waits, and the kernel accepts neither the table it had nor one that writes"
             f" through: check dmesg, give {self.name} a table with dmsetup reload, and resume it with dmsetup resume.",
             item=self.item,
         )

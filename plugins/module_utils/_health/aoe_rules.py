@@ -110,7 +110,7 @@ def _below(sight: AoeSight, cache: CacheState, target: AoeDevice, diagnosis: Dia
     if target.payload is None or target.payload % block == 0:
         return
     words = (
-        f"{cache.type} {cache.name}: its origin lies on {target.name}, whose frames carry {target.payload} bytes over {_interfaces(sight, target)},"
+        f"{cache.type} {cache.name}: its origin is on {target.name}, whose frames carry {target.payload} bytes over {_interfaces(sight, target)},"
         f" no multiple of {_label(cache, block)}{_share(diagnosis)}: {_advice(sight, target.interfaces, block)}"
     )
     yield Finding("warning", cache.name, CHECK, words, target.payload, block)
@@ -160,6 +160,6 @@ def _advice(sight: AoeSight, interfaces: t.Sequence[str], block: int) -> str:
         return f"no MTU up to {limit} carries such a block, so make the cache with blocks of {format_size(BLOCK)}."
     where = " and ".join(interfaces) or "the interface"
     return (
-        f"set the MTU {mtu} on {where} and on the interface of the other side, for frames of {payload(mtu)} bytes; every switch port between must take"
+        f"set the MTU {mtu} on {where} and on the interface of the other side, for frames of {payload(mtu)} bytes; every switch port between must accept"
         f" frames of {mtu + _ETHERNET} bytes (role storage_network, purpose aoe)."
     )

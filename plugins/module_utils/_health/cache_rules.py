@@ -28,7 +28,7 @@ _ADVICE_OF_STATE = {
     "needs_check": "its metadata must be checked before it is used again",
     "read_only": "its metadata cannot be written, check its cache device",
     "failed": "the kernel serves nothing from it, check its cache device and dmesg",
-    "cache_missing": "its cache device is not there: bring it back, for the newest data may be only on it",
+    "cache_missing": "its cache device is not there: reconnect it, for the newest data may be only on it",
     "inactive": "it does not run",
     "inconsistent": "its origin was used without it: check the data on it",
 }

@@ -36,15 +36,15 @@ _SEQUENTIAL = 0.5
 _WORTH_SAYING = 5.0
 
 _WHY_BYPASSED = {
-    "bcache": "it passes by what is read or written in sequence beyond sequential_cutoff{cutoff}, and everything while the cache device is slower than"
+    "bcache": "it bypasses what is read or written in sequence beyond sequential_cutoff{cutoff}, and everything while the cache device is slower than"
     " congested_read_threshold_us and congested_write_threshold_us; the kernel does not count which of these it was",
-    "flashcache": "it passes by every request that is no whole block, and what is sequential beyond skip_seq_thresh_kb{cutoff}",
-    "enhanceio": "it passes by requests that are no whole blocks",
+    "flashcache": "it bypasses every request that is not a whole block, and what is sequential beyond skip_seq_thresh_kb{cutoff}",
+    "enhanceio": "it bypasses requests that are not whole blocks",
 }
 _WHY_MISSED = {
-    "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy takes in only blocks that are requested again,"
+    "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy caches only blocks that are requested again,"
     " so that reading once or in sequence stays with the origin",
-    "writecache": "dm-writecache takes in only what is written; reads that were not written before come from the origin",
+    "writecache": "dm-writecache caches only what is written; reads that were not written before come from the origin",
 }
 _STATISTICS_CANNOT_TELL = (
     "Block statistics count requests and bytes: single sizes, and whether requests begin inside a block of the cache, cannot be seen in them."

@@ -91,7 +91,7 @@ def _replaced(drive: DriveHealth, limits: Limits) -> t.Iterator[Finding]:
 
 def _unreadable(drive: DriveHealth) -> t.Iterator[Finding]:
     if drive.media_errors:
-        words = f"{_label(drive)} could not correct {drive.media_errors} errors of its medium so far: check what lies on it."
+        words = f"{_label(drive)} could not correct {drive.media_errors} errors of its medium so far: check what is on it."
         yield Finding("warning", drive.path, "drive_media_errors", words, drive.media_errors, 0)
 
 

@@ -145,7 +145,7 @@ def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, 
     specs = tuple(_read_drive(item) for item in items)
     for path in {spec.device for spec in specs}:
         if sum(spec.device == path for spec in specs) > 1:
-            raise BadInput(f"{path} stands in the list twice.", item=path)
+            raise BadInput(f"{path} is listed twice: name it once.", item=path)
     return specs
 
 
@@ -158,7 +158,7 @@ def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
         raise BadInput(f"{path}: usable is required: set the usable part of the drive, for example 70% or 240G.", item=path)
     size, share = read_size(given, path) if state == "present" else (None, 1.0)
     if state == "present" and size is None and share >= 1:
-        raise BadInput(f"{path}: with usable 100% nothing is kept free: use less, or state: absent to give everything back.", item=path)
+        raise BadInput(f"{path}: with usable 100% nothing is kept free: use less, or state: absent to make the whole drive usable.", item=path)
     return ReserveSpec(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
 
 
@@ -179,8 +179,8 @@ def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
 def _require_one(found: ReserveState, spec: ReserveSpec) -> None:
     """Refuse a path that does not permanently name one whole drive."""
     if not is_stable(spec.device):
-        instead = f"use {found.stable_path}, which is the same drive" if found.stable_path else "name it by its serial number"
-        raise BadInput(f"{spec.device} may be another drive after the next reboot: {instead}.", item=spec.device)
+        instead = f"use {found.stable_path}, which is the same device" if found.stable_path else "name it by its serial number"
+        raise BadInput(f"{spec.device} may be another device after the next reboot: {instead}.", item=spec.device)
     if found.claimants:
         raise BadInput(f"{spec.device} is also a link to {', '.join(found.claimants)}: use a link that only one of them has.", item=spec.device)
     if found.device is not None and found.device.kind != "disk":
@@ -250,8 +250,8 @@ def _plan_hpa(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     visible = sectors.visible * device.logical_block
     if visible != device.size:
         raise Refused(
-            f"{spec.device} was set to {format_size(visible)} since it was switched on, and takes one change per power cycle: switch the power of"
-            " the drive off and on, and run this again.",
+            f"{spec.device} was set to {format_size(visible)} since it was switched on, and accepts one change per power cycle: power-cycle"
+            " the drive, and run this again.",
             item=spec.device,
         )
     _require_unused(device, found.finding, spec)

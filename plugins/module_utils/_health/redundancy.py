@@ -79,7 +79,7 @@ def _is_lvm(device: BlockDevice) -> bool:
 
 
 def _partial(name: str, missing: int) -> Finding:
-    words = f"The volume group {name} lacks {missing} of its physical volumes: bring them back, or replace them with the data from a copy."
+    words = f"The volume group {name} lacks {missing} of its physical volumes: reconnect them, or replace them with the data from a copy."
     return Finding("critical", name, "volume_group_partial", words, missing, 0)
 
 
@@ -119,7 +119,7 @@ def _protection(controller: Controller) -> t.Iterator[Finding]:
     raw = f" ({unit.raw})" if unit.raw else ""
     what = "no battery and no capacitor" if unit.kind == NONE else f"a {'protection unit' if unit.kind == UNKNOWN else unit.kind} that is {unit.health}"
     if back:
-        words = f"{subject} has {what}{raw} and still writes back on {', '.join(back)}: a power cut loses what is in its cache."
+        words = f"{subject} has {what}{raw} and still writes back on {', '.join(back)}: a power failure loses what is in its cache."
         yield Finding("warning" if unit.health in _PASSING else "critical", subject, "protection_unit", words, unit.health, HEALTHY)
     else:
         words = f"{subject} has {what}{raw}: it writes through until that is healthy again, which is slow."

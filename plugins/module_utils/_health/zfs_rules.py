@@ -58,7 +58,7 @@ def _pool(pool: Pool) -> t.Iterator[Finding]:
         return
     replacing = [vdev.name for found in pool.vdevs.values() for top in found for vdev in (top, *top.children) if vdev.name.startswith(("replacing", "spare-"))]
     rebuilding = pool.state == _DEGRADED and bool(replacing)
-    now = "a device is being replaced" if rebuilding else "see zpool status and replace or bring back the devices that are not ONLINE"
+    now = "a device is being replaced" if rebuilding else "see zpool status and replace or reconnect the devices that are not ONLINE"
     words = f"The ZFS pool {pool.name} is {pool.state}: {now}."
     yield Finding("warning" if rebuilding else "critical", PREFIX + pool.name, "zfs_pool_state", words, pool.state, _ONLINE)
 
@@ -81,7 +81,7 @@ def _log(pool: Pool, vdev: Vdev) -> t.Iterator[Finding]:
         words = f"{label} lacks {' and '.join(gone)}: {after}. Replace the device with zpool replace."
         yield Finding("critical" if left < 1 else "warning", subject, "zfs_log_state", words, vdev.state, _ONLINE)
     elif vdev.parity < 1:
-        words = f"{label} is not mirrored: if it fails in a power cut, the newest synchronous writes are lost. Mirror it with zpool attach."
+        words = f"{label} is not mirrored: if it fails in a power failure, the newest synchronous writes are lost. Mirror it with zpool attach."
         yield Finding("warning", subject, "zfs_log_redundancy", words, "none", "mirrored")
 
 

@@ -156,7 +156,7 @@ def _check_drives(request: HostRequest, uses: t.Sequence[Use], devices: Devices)
         if use is not None:
             raise Refused(
                 f"{drive['device']} has write_cache: enabled (drive_write_cache) and is below {use.label}, which passes no flushes on to it: set write_cache:"
-                " disabled, or allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
+                " disabled, or allow_ignored_flushes: true for this drive only if its cache survives a power failure.",
                 item=drive["device"],
             )
 

@@ -157,7 +157,7 @@ def _about_way(name: str, interfaces: t.Sequence[str], carried: int, required: i
     need = f" Set the interface of the target to the MTU {mtu} and every switch port between to frames of at least {mtu + ETHERNET} bytes." if mtu else ""
     return (
         f"{' and '.join(interfaces)}: frames to the AoE target {name} carry {carried} bytes and not {required or 'more'}: between the two, or at the target,"
-        f" something takes no frame larger than the MTU {carried + HEADER} needs.{need}"
+        f" something accepts no frame larger than the MTU {carried + HEADER} needs.{need}"
     )
 
 

@@ -66,7 +66,7 @@ def _ata(runner: Runner, path: str, security: AtaSecurity, *, enhanced: bool) ->
     if not security.enabled:
         completed = _security(runner, path, "--security-set-pass")
         if not read_security(runner, path).enabled:
-            raise CommandFailed(f"{path} did not take the password that an erase requires: {completed.last_words}", item=path, completed=completed)
+            raise CommandFailed(f"{path} did not accept the password that an erase requires: {completed.last_words}", item=path, completed=completed)
     completed = _security(runner, path, option, LONGEST if not minutes else 2 * 60.0 * minutes + 600)
     after = read_security(runner, path)
     if after.enabled:

@@ -205,7 +205,7 @@ def _against_ata(found: PurgeState, method: str) -> str:
     if security.enabled and not ours:
         return "is protected by a password that this collection has not set; remove it first (hdparm --security-disable)"
     if security.expired:
-        return "has refused too many passwords; switch its power off and on first"
+        return "has refused too many passwords; power-cycle it first"
     if security.frozen:
         return (
             "is frozen: the firmware of the host has locked its security settings until the next power cycle. Suspend the host to memory and wake it up, or "

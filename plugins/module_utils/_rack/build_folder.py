@@ -67,7 +67,7 @@ def require_protected(folder: pathlib.Path) -> None:
     for place in (real, *real.parents):
         mode = place.stat().st_mode if place.exists() else 0
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-            raise Refused(f"Every user of this host may exchange what is in {place}: run 'chmod o-w {place}', or set another folder.", item=str(folder))
+            raise Refused(f"Every user of this host can replace the contents of {place}: run 'chmod o-w {place}', or set another folder.", item=str(folder))
 
 
 def namespace_root(runner: Runner) -> int:

@@ -140,7 +140,7 @@ def require_free(path: pathlib.Path, need: int, purpose: str) -> None:
     """
     have = free_bytes(path)
     if have < need:
-        raise Refused(f"The disk is short: {purpose} needs {format_size(need)} in {path}, and {format_size(have)} are free.", item=str(path))
+        raise Refused(f"Not enough disk space: {purpose} needs {format_size(need)} in {path}, and {format_size(have)} are free.", item=str(path))
 
 
 def last_lines(path: pathlib.Path, count: int) -> str:

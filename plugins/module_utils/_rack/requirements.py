@@ -101,7 +101,7 @@ def _require_memory(starts: t.Sequence[Machine], root: pathlib.Path) -> None:
     have = available_memory(root)
     if have is not None and need > have:
         names = ", ".join(machine.name for machine in starts)
-        raise Refused(f"Memory is short: starting {names} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0].name)
+        raise Refused(f"Not enough memory: starting {names} needs {format_size(need)}, and {format_size(have)} are available.", item=starts[0].name)
 
 
 def available_memory(root: pathlib.Path = pathlib.Path("/")) -> int | None:

@@ -49,14 +49,14 @@ def choose_port(requested: int | None, remembered: int | None, who: str, taken: 
     free = free or port_is_free
     if requested is not None:
         if requested in taken or not free(requested):
-            raise Refused(f"{who}: port {requested} is taken by another process on {HOST}: choose another ssh_port or leave it out.", item=who)
+            raise Refused(f"{who}: port {requested} is used by another process on {HOST}: choose another ssh_port or leave it out.", item=who)
         return requested
     first = zlib.crc32(who.encode()) % len(PORTS)
     candidates = [*([remembered] if remembered else []), *PORTS[first:], *PORTS[:first]]
     for port in candidates:
         if port not in taken and free(port):
             return port
-    raise Refused(f"{who}: every port from {PORTS[0]} to {PORTS[-1]} on {HOST} is taken: set ssh_port.", item=who)
+    raise Refused(f"{who}: every port from {PORTS[0]} to {PORTS[-1]} on {HOST} is used: set ssh_port.", item=who)
 
 
 def known_hosts_text(host_keys: t.Mapping[int, str]) -> str:

@@ -52,18 +52,19 @@ def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
     """A setting that is dangerous whether or not it is in effect already: the permission belongs to the inventory."""
     if attribute == "write" and value == WRITEBACK_ALWAYS:
         return (
-            f"write: {WRITEBACK_ALWAYS} continues to acknowledge writes from the controller's memory when its protection has failed, and a power cut loses them"
+            f"write: {WRITEBACK_ALWAYS} continues to acknowledge writes from the controller's memory when its protection has failed,"
+            " and a power failure loses them"
         )
     if attribute == "io" and value == CACHED:
         return f"io: {CACHED} caches writes whatever the write policy is, and continues when the protection has failed"
     if attribute == "no_battery_write_cache" and value == ENABLED:
-        return "no_battery_write_cache: enabled acknowledges writes from the controller's memory without any protection, and a power cut loses them"
+        return "no_battery_write_cache: enabled acknowledges writes from the controller's memory without any protection, and a power failure loses them"
     if not _is_drive_cache(attribute) or _are_protected(target):
         return None
     label = attribute.replace(".", " ")
     if value == ENABLED:
         return (
-            f"{label}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power cut loses them "
+            f"{label}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power failure loses them "
             "unless the drives protect their own cache, which the controller does not report (storage_protected_drives declares it)"
         )
     if value == DEFAULT and configured(target.subject, attribute) != DEFAULT:

@@ -336,7 +336,7 @@ def _all_protected(controller: Controller, volume: Volume, protected: t.Collecti
 
 def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:
     if protected and drives != DISABLED:
-        return False, "has drives that are declared safe from power cuts"
+        return False, "has drives that are declared to survive power failures"
     if drives == ENABLED:
         return True, "answers flushes itself and leaves what was flushed in the caches of its drives, which are on"
     if drives == DISABLED:

@@ -162,7 +162,7 @@ def read_dm(devices: Devices, runner: Runner, _root: Path, _protected: t.Sequenc
     """Arrays of device-mapper; one ``dmsetup status`` if there is one."""
     for device in devices:
         if device.dm_name is not None and not device.dm_targets and len(device.slaves) > 1 and device.kind != "multipath":
-            why = "lies on several devices, and how cannot be read (dmsetup)"
+            why = "is on several devices, and how they are combined cannot be read (dmsetup)"
             yield device.name, LayerFacts("mapping", {}, False, "is a mapping without a volatile cache", device_loss=UNKNOWN, device_loss_reason=why)
     arrays = [device for device in devices if {"raid", "mirror"} & set(device.dm_targets)]
     if not arrays:

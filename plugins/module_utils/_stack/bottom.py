@@ -35,7 +35,7 @@ _REMOTE_TRANSPORTS = {"iscsi": "an iSCSI disk", "nvme_fabrics": "an NVMe namespa
 _MEMORY_KINDS = frozenset({"ram", "zram"})
 #: Kinds that end in another machine or in a file: what lies below is not visible from here.
 _REMOTE_KINDS = {"nbd": "a network block device", "rbd": "a Ceph image", "loop": "a file", "aoe": "an ATA over Ethernet target"}
-_ELSEWHERE = "what is below it cannot be seen from here"
+_ELSEWHERE = "what is below it cannot be read from this host"
 
 
 def read_drives(devices: Devices, runner: Runner, root: Path, protected: t.Sequence[str]) -> t.Iterator[tuple[str, LayerFacts]]:

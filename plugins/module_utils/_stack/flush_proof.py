@@ -233,7 +233,7 @@ def _arrival(layers: Layers, paths: t.Sequence[t.Sequence[BlockDevice]], flushes
 
 def _need(layers: Layers, medium: BlockDevice) -> tuple[bool, str]:
     if layers.is_protected(medium):
-        return False, f"{label(medium)} is declared safe from power cuts and needs no flushes."
+        return False, f"{label(medium)} is declared to survive power failures and needs no flushes."
     facts = layers.facts_of(medium)
     if facts and all(one.volatile is False for one in facts):
         return False, f"{label(medium)} {facts[0].why} and needs no flushes."

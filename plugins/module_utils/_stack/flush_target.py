@@ -82,7 +82,7 @@ def _under_file_system(path: str, mount: _Mount | None, devices: Devices, root: 
         found = [devices.resolve(mount.source, path)]
     if not found:
         raise DeviceMissing(
-            f"{path} lies on {mount.fstype} ({mount.source}), which is on no block device of this host: name a block device, or a folder that is.", item=path
+            f"{path} is on {mount.fstype} ({mount.source}), which is on no block device of this host: name a block device, or a folder that is.", item=path
         )
     journals = [devices.resolve(word.split("=", 1)[1], path) for word in mount.options if word.startswith("logdev=/dev/")]
     together = [*found, *journals, *_btrfs_companions(found[0], devices, root)]

@@ -83,12 +83,12 @@ def _ruling(layers: Layers, path: t.Sequence[BlockDevice]) -> Verdict:
     if unknown:
         return Verdict(UNKNOWN, f"{label(unknown.device)} {unknown.facts.why}.", "unknown")
     if layers.is_blind_end(medium):
-        return Verdict(UNKNOWN, f"What lies below {label(medium)} cannot be seen.", "unknown")
+        return Verdict(UNKNOWN, f"What is below {label(medium)} cannot be read.", "unknown")
     if volatile:
         device, facts = volatile[0].device, volatile[0].facts
         proved = f" (proved by {proof.flushes} flushes)" if proof is not None and proof.reached and device is medium else ""
         return Verdict(DURABLE, f"{label(device)} {facts.why}, and every flush reaches it{proved}.", "may_be_lost")
-    kept = "is declared safe from power cuts" if layers.is_protected(medium) else layers.facts_of(medium)[0].why
+    kept = "is declared to survive power failures" if layers.is_protected(medium) else layers.facts_of(medium)[0].why
     return Verdict(DURABLE, f"{label(medium)} {kept}.", "kept")
 
 

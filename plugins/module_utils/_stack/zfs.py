@@ -326,4 +326,4 @@ def _log_note(pool: Pool) -> str:
     if not single:
         return ""
     where = " and ".join(single)
-    return f"The newest synchronous writes are in the log on {where}, which is not mirrored: they are lost if it fails in the moment of a power cut."
+    return f"The newest synchronous writes are in the log on {where}, which is not mirrored: they are lost if it fails during a power failure."

@@ -25,7 +25,7 @@ _PREDICATES = {
     "changed": ("was changed", "were changed"),
     "would_change": ("would change", "would change"),
     "unchanged": ("is configured as described", "are configured as described"),
-    "nothing": ("has no layers described", "have no layers described"),
+    "nothing": ("has no cache layer in its variables", "have no cache layer in their variables"),
 }
 _LATER = "A task after the planning of its layers failed, or the host could not be reached any more: see its message above."
 

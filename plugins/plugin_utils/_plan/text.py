@@ -22,7 +22,7 @@ _PREDICATES = {
     "unreachable": ("is unreachable", "are unreachable"),
     "changes": ("would change", "would change"),
     "unchanged": ("is configured as described", "are configured as described"),
-    "nothing": ("has no layers described", "have no layers described"),
+    "nothing": ("has no cache layer in its variables", "have no cache layer in their variables"),
 }
 
 RISKS = {

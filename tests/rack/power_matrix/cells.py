@@ -60,7 +60,7 @@ def disk(name: str) -> str:
 
 
 RAW = (
-    raw("raw-fsync", disk("raw-fsync"), "honest", FSYNC, KEPT, "each write is flushed, and the disk honors flushes"),
+    raw("raw-fsync", disk("raw-fsync"), "honest", FSYNC, KEPT, "each write is flushed, and the disk honours flushes"),
     raw("raw-none", disk("raw-none"), "honest", NONE, LOST, "nothing flushes the cache of the disk"),
     raw("raw-fua", disk("raw-fua"), "honest", {"sync": "fua", "depth": 8}, KEPT, "each write is forced to the media or flushed"),
     raw(

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 
 TOP = Path(__file__).resolve().parents[3]
 OUTPUT = TOP / "scripts/demo-output"
-ACTIONS = ["Switch the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0 (sda) off, provider ata", "Write the udev rule"]
+ACTIONS = ["Disable the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0 (sda), provider ata", "Write the udev rule"]
 MODULE = f"""#!/usr/bin/python
 from ansible.module_utils.basic import AnsibleModule
 module = AnsibleModule({{"changed": {{"type": "bool"}}, "msg": {{}}}}, supports_check_mode=True)
@@ -60,8 +60,8 @@ def test_changes_and_failures_are_printed_and_nothing_else(tmp_path):
     assert played.returncode == 2
     # Wrapped to 80 columns.
     assert lines[:3] == [
-        "here: Switch the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0",
-        "    (sda) off, provider ata",
+        "here: Disable the write cache of /dev/disk/by-id/ata-VIRTUAL_HDD_NODE1-HDD0",
+        "    (sda), provider ata",
         "here: Write the udev rule",
     ]
     text = " ".join(lines[3:])
@@ -70,7 +70,7 @@ def test_changes_and_failures_are_printed_and_nothing_else(tmp_path):
 
 
 def test_what_check_mode_predicts_is_no_change(tmp_path):
-    assert "Switch" not in _play(tmp_path, "--check").stdout
+    assert "Disable" not in _play(tmp_path, "--check").stdout
 
 
 def test_the_opening_follows_from_the_variables():

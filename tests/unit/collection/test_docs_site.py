@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import importlib.machinery
 import importlib.util
+import os.path
+import re
+from fnmatch import fnmatch
 from pathlib import Path
 
 import pytest
+import yaml
 
 TOP = Path(__file__).resolve().parents[3]
 SCRIPT = TOP / "scripts/build-docs"
@@ -54,6 +58,14 @@ def test_links_of_all_guides_lead_somewhere(script):
     assert len(pages) > 30
     for page in pages:
         script.with_links(page.read_text(), page)
+
+
+def test_no_guide_links_to_what_the_built_collection_leaves_out():
+    excluded = yaml.safe_load((TOP / "galaxy.yml").read_text())["build_ignore"]
+    for page in [TOP / "README.md", *(TOP / "docs").rglob("*.md")]:
+        for link in re.findall(r"\]\(([^)#\s:]+)(?:#[^)\s]*)?\)", page.read_text()):
+            first = os.path.relpath(page.parent / link, TOP).split("/", 1)[0]
+            assert not any(fnmatch(first, pattern) for pattern in excluded), (page, link)
 
 
 def test_pictures_are_small(script):

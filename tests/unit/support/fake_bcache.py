@@ -435,7 +435,7 @@ class FakeBcache:
 
         def work() -> None:
             if not self._store(path, value):
-                raise CommandFailed(f"{item}: the kernel did not take '{value}' in /{path}", item=item)
+                raise CommandFailed(f"{item}: the kernel did not accept '{value}' in /{path}", item=item)
 
         self.effect(self.calls[-1], work)
 

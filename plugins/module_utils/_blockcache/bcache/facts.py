@@ -308,17 +308,13 @@ def judge(backing: Backing, cset: CacheSet | None, caches: t.Sequence[BlockDevic
     if cset is not None and cset.caches and not caches:
         return "cache_missing", (
             f"The cache device of {where} ({', '.join(cset.caches)}) is gone from the host while its cache set is loaded: "
-            + (
-                "the newest data is only there, so bring that device back and restart the host."
-                if backing.state == DIRTY
-                else "name a cache device that works."
-            )
+            + ("the newest data is only there, so reconnect that device and restart the host." if backing.state == DIRTY else "name a cache device that works.")
         )
     if cset is not None:
         return "ok", ""
     if backing.state == DIRTY:
         return "cache_missing", (
-            f"{where} waits for its cache device, which holds data that is nowhere else, and is not served until then: bring that device back"
+            f"{where} waits for its cache device, which holds data that is nowhere else, and is not served until then: reconnect that device"
             f" and restart the host if it does not start by itself. Running it without (echo 1 > /sys/block/{backing.name}/bcache/running)"
             " loses the newest data and with it usually the file system:"
             " this needs a manual decision."
@@ -330,7 +326,7 @@ def judge(backing: Backing, cset: CacheSet | None, caches: t.Sequence[BlockDevic
             " served after a restart."
         )
     return "cache_missing", (
-        f"{where} waits for its cache device and is not served until then. It is clean, so nothing is only on that device: bring it back or attach a new"
+        f"{where} waits for its cache device and is not served until then. It is clean, so nothing is only on that device: reconnect it or attach a new"
         f" cache device; running it without any (echo 1 > /sys/block/{backing.name}/bcache/running) loses nothing either."
     )
 

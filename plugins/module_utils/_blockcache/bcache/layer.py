@@ -357,7 +357,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         while not registered():
             if waited > 30.0:
                 raise NotEffective(
-                    f"{step.item}: the kernel does not take {node_of(device)} as a part of a bcache: check dmesg for the reason. A bcache that the kernel"
+                    f"{step.item}: the kernel does not accept {node_of(device)} as a part of a bcache: check dmesg for the reason. A bcache that the kernel"
                     " stopped after an error comes back when the host is restarted; a cache device whose content is damaged never is: if nothing on it is"
                     " needed, run wipefs -a on it.",
                     item=step.item,
@@ -378,7 +378,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             return
         if path.rsplit("/", 1)[-1] not in ("attach", "detach", "unregister") and not took_effect():
             raise NotEffective(
-                f"{step.item}: the kernel took '{value}' for /{path} and reports '{self.sysfs.read(path)}': the device may not support it, or it is out of"
+                f"{step.item}: the kernel accepted '{value}' for /{path} and reports '{self.sysfs.read(path)}': the device may not support it, or it is out of"
                 " its bounds.",
                 item=step.item,
             )

@@ -74,7 +74,7 @@ class LivePlan:
         dirty = backing is not None and backing.has_dirty_blocks and item.leaves is None
         interrupted = backing is not None and backing.uuid in self.state.journal.flushing and item.leaves is None
         if before == spec.mode and (spec.mode == "writeback" or not dirty):
-            action = f"Put back the settings of {spec.origin} that an interrupted flush changed"
+            action = f"Restore the settings of {spec.origin} that an interrupted flush changed"
             return [item.step("flush", "interrupted", "over", action, EndFlush(spec.origin))] if interrupted else []
         if spec.mode == "writeback":
             steps = [item.step("flush", "interrupted", "over", f"End the interrupted flush of {spec.origin}", EndFlush(spec.origin))] if interrupted else []

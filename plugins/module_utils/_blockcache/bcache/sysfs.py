@@ -69,4 +69,4 @@ class Sysfs:
             finally:
                 os.close(handle)
         except OSError as error:
-            raise CommandFailed(f"{item}: the kernel did not take '{value}' in /{path}: {os.strerror(error.errno or 0)}; check dmesg.", item=item) from None
+            raise CommandFailed(f"{item}: the kernel did not accept '{value}' in /{path}: {os.strerror(error.errno or 0)}; check dmesg.", item=item) from None

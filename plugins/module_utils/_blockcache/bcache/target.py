@@ -194,8 +194,8 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
     bucket = spec.bucket_size or BUCKET
     if fast.size // bucket < LEAST_BUCKETS:
         raise BadInput(
-            f"{spec.name}: {' and '.join(spec.cache_devices)} has room for {fast.size // bucket} buckets of {format_size(bucket)}, and the kernel takes"
-            f" no cache with less than {LEAST_BUCKETS}: use a larger device or a smaller bucket_size.",
+            f"{spec.name}: {' and '.join(spec.cache_devices)} has room for {fast.size // bucket} buckets of {format_size(bucket)}, and the kernel accepts"
+            f" no cache with fewer than {LEAST_BUCKETS}: use a larger device or a smaller bucket_size.",
             item=spec.name,
         )
     return CacheSetTarget(fast, new, _new_block(spec, block), bucket)
@@ -252,8 +252,8 @@ def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpe
     if reasons:
         raise Refused(
             f"{spec.name}: {spec.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
-            f" copy it elsewhere, make the device empty (blkdiscard {spec.origin}, or overwrite it with zeros), run again and copy it"
-            " back, or use lvm_cache or dm_cache, which take an origin as it is.",
+            f" copy it elsewhere, wipe the device (blkdiscard {spec.origin}, or overwrite it with zeros), run again and copy it"
+            " back, or use lvm_cache or dm_cache, which accept an origin with its data.",
             item=spec.name,
         )
 

@@ -61,12 +61,12 @@ class AttachPlan:
         spec, state = self.spec, self.state
         origin = self._origin()
         if origin.name in self.taken:
-            raise BadInput(f"{self.name}: {spec.origin} is taken by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
+            raise BadInput(f"{self.name}: {spec.origin} is used by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
         if self.top is None:
             self._require_unused(origin)
         fast = self._choose(before)
         if fast.device is not None and fast.device.name in {origin.name, *(device.name for device in state.devices.parents(origin))}:
-            raise BadInput(f"{self.name}: {spec.origin} already lies on {spec.cache_devices[0]}: name another cache device.", item=self.name)
+            raise BadInput(f"{self.name}: {spec.origin} is already on {spec.cache_devices[0]}: name another cache device.", item=self.name)
         if spec.kind == tables.CACHE and not state.tools.cache_check:
             raise ToolMissing(
                 f"{self.name}: the command cache_check is missing on this host, and the cache is checked with it at every boot:"
@@ -115,7 +115,7 @@ class AttachPlan:
             return fast_device.choose(state.ground, spec, LAYER, taken=self.taken)
         theirs = self._known_on(fast.path)
         if theirs:
-            raise self._refused(f"cannot get its cache on {fast.path}, on which the cache {' and '.join(theirs)} of this host lies: name another device")
+            raise self._refused(f"cannot get its cache on {fast.path}, which the cache {' and '.join(theirs)} of this host is on: name another device")
         ours = {device.name for device in state.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
         others = dataclasses.replace(fast.device, holders=tuple(name for name in fast.device.holders if name not in ours))
         held = bool(set(fast.device.holders) & ours)

@@ -201,7 +201,7 @@ def judge(name: str, found: Attached, status: dm.CacheStatus) -> tuple[str, str]
     origin = f"/dev/mapper/{name}"
     lost = "what it had not written back is only there" if not found.table.settled else "the origin has everything"
     if found.cache_name is None:
-        return "cache_missing", f"The cache device of {origin} is gone, and {lost}: bring it back."
+        return "cache_missing", f"The cache device of {origin} is gone, and {lost}: reconnect it."
     if status.failed:
         return "failed", f"The kernel serves nothing from the cache of {origin} any more, and {lost}: check dmesg."
     if status.needs_check:

@@ -81,7 +81,7 @@ class _CachePlan(AttachPlan):
             self.top = None
             return [self._step("mapping", "without a table", None, f"Remove what is left of {self.spec.path} from a run that was broken off", RemoveMapping())]
         if top.table is None:
-            raise self._refused(f"has a table under {self.spec.path} that was not written by this collection: it was changed manually, so change it back")
+            raise self._refused(f"has a table under {self.spec.path} that was not written by this collection: it was changed manually, so undo that change")
         if not (top.suspended or top.waiting):
             return []
         before = {"suspended": top.suspended, "waiting_table": top.waiting}
@@ -121,7 +121,7 @@ class _CachePlan(AttachPlan):
         """The same cache on the same device: its mode and settings, by one exchange of tables."""
         spec, layout = self.spec, found.layout
         if layout is None:
-            raise self._refused(f"has a table under {spec.path} that was not written by this collection: it was changed manually, so change it back")
+            raise self._refused(f"has a table under {spec.path} that was not written by this collection: it was changed manually, so undo that change")
         target = self._table(layout, found.table.length, self._merged(self._settings(found.table)))
         record = self._record(fast.path, layout, target)
         loaded = _same(found.table, target)
@@ -230,7 +230,7 @@ class _CachePlan(AttachPlan):
             missing = "is not there" if head is None else "does not carry the metadata of the cache any more"
             raise self._refused(
                 f"has a cache that is not running, because {record.cache_device} {missing}, and the newest data may be only on that device:"
-                " bring it back; if it is permanently lost, decide manually about the data"
+                " reconnect it; if it is permanently lost, decide manually about the data"
             )
         origin, fast = self._resolve(record.origin), self._resolve(record.cache_device)
         self._require_unused(origin)

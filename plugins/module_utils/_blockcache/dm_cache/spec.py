@@ -80,6 +80,6 @@ def _as_in_table(fields: dict[str, t.Any]) -> dict[str, t.Any]:
 
 def _require_usable_name(name: str) -> None:
     if name in _RESERVED or name.startswith(tables.PREFIX):
-        raise BadInput(f"{name}: this name is taken by device-mapper or by what lies under caches: use another.", item=name)
+        raise BadInput(f"{name}: this name is reserved for device-mapper or for the devices below caches: use another.", item=name)
     if len(name) > _LONGEST_NAME:
         raise BadInput(f"{name}: the name of a cache may have {_LONGEST_NAME} characters, and this has {len(name)}.", item=name)

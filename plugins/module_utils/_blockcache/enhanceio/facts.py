@@ -208,7 +208,7 @@ def _state(cache: Cache) -> tuple[str, str]:
     config = cache.config
     if config.state == "degraded":
         return "cache_missing", (
-            f"The cache device {config.fast} of the EnhanceIO cache {cache.name} is gone, and {config.source} works without it: bring it back or replace it."
+            f"The cache device {config.fast} of the EnhanceIO cache {cache.name} is gone, and {config.source} works without it: reconnect it or replace it."
         )
     if config.state == "failed":
         if cache.errors.get("no_source_dev"):
@@ -219,7 +219,7 @@ def _state(cache: Cache) -> tuple[str, str]:
             gone = "a device of it failed"
         held = f" Up to {cache.dirty} bytes are only on the cache device." if cache.dirty else ""
         return "failed", (
-            f"The EnhanceIO cache {cache.name} answers every request with an error, because {gone}: bring the device back, check dmesg, and"
+            f"The EnhanceIO cache {cache.name} answers every request with an error, because {gone}: reconnect the device, check dmesg, and"
             f" decide manually; deleting a cache that has failed drops what is dirty.{held}"
         )
     return "ok", ""

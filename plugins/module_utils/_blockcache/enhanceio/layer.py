@@ -297,7 +297,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         self.runner.run(["eio_cli", "notify", "-a", "add", "-s", path, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if getattr(self._config(step), "state", None) != "normal":
             raise NotEffective(
-                f"{step.item}: the driver did not take {path} back, which must be as large as the device that was lost: check dmesg, or remove the cache"
+                f"{step.item}: the driver did not accept {path}, which must be as large as the device that was lost: check dmesg, or remove the cache"
                 " with state: absent and create it again.",
                 item=step.item,
             )

@@ -139,14 +139,14 @@ class _CachePlan:
             raise self._refused("has a cache that another command is changing, or a shutdown: wait until it is done and run again")
         if config.state == "failed":
             raise self._refused(
-                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: bring the lost device back and check"
+                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: reconnect the lost device and check"
                 " dmesg; deleting a failed cache would drop what is dirty, so decide manually"
             )
 
     def _adjust(self, cache: Cache) -> list[Step]:
         config = cache.config
         if config.state == "degraded" and all(find(self.state.devices, path) is None for path in self.spec.cache_devices):
-            raise self._refused(f"works without its cache, because the cache device {config.fast} is gone: bring it back, or name another in cache_devices")
+            raise self._refused(f"works without its cache, because the cache device {config.fast} is gone: reconnect it, or name another in cache_devices")
         chosen = fast_device.choose(self.state.ground, self.spec, LAYER, taken=self.taken, check_empty=False)
         found = find(self.state.devices, config.fast)
         same = chosen.device is not None and found is not None and chosen.device.name == found.name
@@ -232,7 +232,7 @@ class _CachePlan:
         if needed_files.rule and (not needed_files.fast or find(self.state.devices, needed_files.fast) is None):
             lost = f"its cache device {needed_files.fast}" if needed_files.fast else "its cache device"
             raise self._refused(
-                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: bring it back; if it is permanently lost,"
+                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: reconnect it; if it is permanently lost,"
                 f" decide manually and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
             )
         return None
@@ -275,7 +275,7 @@ class _CachePlan:
         origin = resolve_stable(self.state.devices, spec.origin, self.name)
         # Two links of one disk are two origins if only their paths are compared.
         if origin.name in self.taken:
-            raise BadInput(f"{self.name}: {spec.origin} is taken by a cache before it in the list: cache a device once.", item=self.name)
+            raise BadInput(f"{self.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=self.name)
         chosen = fast_device.choose(self._ground_without(left), spec, LAYER, taken=self.taken)
         self._require_apart(origin, chosen, replaces)
         self.taken.update([*self._names(chosen), origin.name])
@@ -337,9 +337,9 @@ class _CachePlan:
         volatile = [] if spec.allow_ignored_flushes else _volatile(self.state, spec)
         if volatile:
             raise self._refused(
-                f"would lose flushed writes in a power cut, because EnhanceIO in mode writeback does not pass every flush down, and {volatile[0].rstrip('.')}:"
-                " turn that cache off (drive_write_cache), name the drive in protected_drives if it has power-loss protection, use mode writethrough,"
-                " or set allow_ignored_flushes: true for this cache"
+                f"would lose flushed writes in a power failure, because EnhanceIO in mode writeback does not pass every flush down, and"
+                f" {volatile[0].rstrip('.')}: turn that cache off (drive_write_cache), name the drive in protected_drives if it has"
+                " power-loss protection, use mode writethrough, or set allow_ignored_flushes: true for this cache"
             )
 
     def _require_tools(self) -> None:
@@ -389,7 +389,7 @@ class _CachePlan:
         after = files or AtBoot()
         if found == after:
             return []
-        action = f"Write what brings the cache {self.name} back at boot" if files else f"Remove what brings the cache {self.name} back at boot"
+        action = f"Write the files that start the cache {self.name} at boot" if files else f"Remove the files that start the cache {self.name} at boot"
         return [self._step("at_boot", vars(found), vars(after), action, WriteBootFiles(after.unit, after.rule))]
 
     # -- steps
@@ -410,7 +410,7 @@ class _CachePlan:
         return self._step(f"settings.{key}", before, after, f"Set {key} of the cache {self.name} to {after}", SetSetting(key, after))
 
     def _resume_step(self, path: str) -> Step:
-        return self._step("state", "degraded", "normal", f"Give the cache {self.name} its cache device {path} back, empty", ResumeCache(path))
+        return self._step("state", "degraded", "normal", f"Resume the cache {self.name} on its cache device {path}, empty", ResumeCache(path))
 
     def _wipe_step(self, path: str) -> Step:
         return self._step("cache_device", path, None, f"Wipe the superblock of the cache {self.name} on {path}", WipeSuperblock(path))

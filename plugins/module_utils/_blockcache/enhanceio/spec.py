@@ -98,4 +98,4 @@ def _require_path(path: str, item: str) -> None:
             item=item,
         )
     if not is_stable(path):
-        raise BadInput(f"{item}: {path} may be another device after the next reboot: use a link such as /dev/disk/by-id/… that stays.", item=item)
+        raise BadInput(f"{item}: {path} may be another device after the next reboot: use a persistent path, for example below /dev/disk/by-id.", item=item)

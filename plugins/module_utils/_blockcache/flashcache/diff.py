@@ -130,7 +130,7 @@ class Diff:
         """A cache that runs keeps its origin, and an origin has one cache."""
         spec, running = self.spec, self.running
         if origin is not None and origin.name in self.taken:
-            raise BadInput(f"{spec.name}: {spec.origin} is taken by a cache before it in the list: cache a device once.", item=spec.name)
+            raise BadInput(f"{spec.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=spec.name)
         if running is not None:
             devices = self.state.ground.devices
             if name_behind(devices, spec.origin) not in (None, running.disk_name):
@@ -150,7 +150,7 @@ class Diff:
         if self.running is not None or not flashcache_unit.loads(unit) or name_behind(self.state.ground.devices, ssd) is not None:
             return
         raise self._refused(
-            f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: bring it back"
+            f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: reconnect it"
             " and do not use the origin before; if it is permanently lost, decide manually and remove the unit"
             f" {boot_unit.unit_name('flashcache', self.spec.name)}"
         )
@@ -160,7 +160,7 @@ class Diff:
         tops = [fast.device] if fast.device is not None else [devices.resolve(path, self.spec.name) for path in self.spec.cache_devices]
         below = {device.name for top in tops for device in (top, *devices.parents(top))}
         if origin.name in below or below & {device.name for device in self.state.ground.devices.parents(origin)}:
-            raise self._refused(f"would lie on {fast.path}, on which {self.spec.origin} lies too: name another device")
+            raise self._refused(f"would be on {fast.path}, which {self.spec.origin} is on too: name another device")
         self.taken.update({*below, origin.name})
 
     def _require_safe(self, fast: fast_device.FastDevice, origin: BlockDevice) -> None:
@@ -176,7 +176,7 @@ class Diff:
             # What an earlier run has left there is made empty; what is in use by now is not.
             users = uses_of(fast.device)
             if users:
-                raise self._refused(f"cannot lie on {fast.path}, which {' and '.join(users)}: name an empty device")
+                raise self._refused(f"cannot be on {fast.path}, which {' and '.join(users)}: name an empty device")
         self._require_size(fast, origin)
         self._require_permission(fast)
         self._require_durable(fast)
@@ -201,7 +201,7 @@ class Diff:
         needed, memory = memory_of(size, spec.block_size), self.state.memory
         if memory and needed > memory * MEMORY_SHARE:
             raise self._refused(
-                f"would take {format_size(needed)} of the {format_size(memory)} of main memory for its table of blocks, more than a quarter:"
+                f"would need {format_size(needed)} of the {format_size(memory)} of main memory for its table of blocks, more than a quarter:"
                 " use a smaller size or a larger chunk_size"
             )
 
@@ -214,8 +214,8 @@ class Diff:
         clauses = volatile_under(self.state, self.spec, fast.path)
         if clauses and not self.spec.allow_ignored_flushes:
             raise self._refused(
-                f"would lose acknowledged writes in a power cut, because flashcache passes no flush down and {' and '.join(clauses)}: turn that cache off"
-                " (drive_write_cache), name the drive in protected_drives if it keeps its cache through a power cut, or set"
+                f"would lose acknowledged writes in a power failure, because flashcache passes no flush down and {' and '.join(clauses)}: turn that cache off"
+                " (drive_write_cache), name the drive in protected_drives if it keeps its cache through a power failure, or set"
                 " allow_ignored_flushes: true for this cache"
             )
 
@@ -231,15 +231,15 @@ class Diff:
         devices = self.state.ground.devices
         if stored.state == UNSTABLE:
             raise self._refused(
-                f"cannot be loaded from {path}: its metadata could not be written when it was shut down, and the kernel takes it no more;"
-                " what was dirty is in no other place, so restore the origin from a backup, or examine it before you run flashcache_destroy"
+                f"cannot be loaded from {path}: its metadata could not be written when it was shut down, and the kernel no longer loads it;"
+                " the dirty blocks are nowhere else, so restore the origin from a backup, or examine it before you run flashcache_destroy"
             )
         disk, ssd = devices.resolve(stored.disk, self.spec.name), devices.resolve(path, self.spec.name)
         for device, place, recorded in ((ssd, path, stored.ssd_size), (disk, stored.disk, stored.disk_size)):
             if device.size != recorded:
                 raise self._refused(
                     f"cannot be loaded: {place} had {recorded} bytes when the cache was made and has {device.size} now, and flashcache loads no cache whose"
-                    " devices have another size: give the device its old size back"
+                    " devices have another size: restore the old size of the device"
                 )
         uses = uses_of(disk)
         if uses:

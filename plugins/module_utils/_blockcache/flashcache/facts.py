@@ -84,7 +84,7 @@ def stored_state(stored: FlashcacheSuperblock, device: BlockDevice, ground: Host
     path = device.stable_path or device.path
     if stored.state == UNSTABLE:
         state = "read_only"
-        problem = f"The metadata of the cache on {path} could not be written when it was shut down, and the kernel loads it no more: restore {stored.disk}."
+        problem = f"The metadata of the cache on {path} could not be written when it was shut down, and the kernel no longer loads it: restore {stored.disk}."
     elif stored.clean:
         state, problem = "inactive", f"The cache {stored.name} on {path} is clean and not loaded: load it with state: present, or make {path} empty."
     else:
@@ -155,7 +155,7 @@ def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
 
 def _condition(cache: Running) -> tuple[str, str]:
     if cache.ssd_name is None:
-        return "cache_missing", f"The SSD {cache.table.ssd} of the cache {cache.name} is missing: bring it back, and do not use {cache.table.disk} before."
+        return "cache_missing", f"The SSD {cache.table.ssd} of the cache {cache.name} is missing: reconnect it, and do not use {cache.table.disk} before."
     failed = cache.errors.get("ssd_read_errors", 0) + cache.errors.get("ssd_write_errors", 0)
     if failed and cache.table.mode != "writeback":
         # bypass_cache of struct cache_c is set by the first error and cleared by nothing.

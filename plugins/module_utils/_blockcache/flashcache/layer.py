@@ -169,7 +169,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             clauses = flashcache_diff.volatile_under(state, item) if item.name in state.running and not item.allow_ignored_flushes else []
             if clauses:
                 sentences.append(
-                    f"{item.name}: a power cut would lose acknowledged writes, because flashcache passes no flush down and {' and '.join(clauses)}:"
+                    f"{item.name}: a power failure would lose acknowledged writes, because flashcache passes no flush down and {' and '.join(clauses)}:"
                     " turn that cache off (drive_write_cache)."
                 )
         return sentences

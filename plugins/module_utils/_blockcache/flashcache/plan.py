@@ -133,7 +133,7 @@ class CachePlan(Diff):
         table = running.table
         if running.ssd_name is None and table.dirty:
             raise self._refused(
-                f"has {table.dirty} dirty blocks on {table.ssd}, which is missing: bring that SSD back, or restore {table.disk} from a backup and remove the"
+                f"has {table.dirty} dirty blocks on {table.ssd}, which is missing: reconnect that SSD, or restore {table.disk} from a backup and remove the"
                 " cache yourself"
             )
         # The path it was made with may be another device after a reboot.

@@ -89,7 +89,7 @@ class AttachPlan:
         if origin is None:
             raise self._no_origin()
         if self.state.lost(origin) or origin.partial:
-            raise self.refused("belongs to a volume group that misses a device: bring it back, or repair the volume group manually")
+            raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
         if origin.hidden:
             raise self.bad(f"is an inner part of another volume: name the volume it serves, not {origin.name}")
         if origin.attr[:1] in ("s", "S") or "snapshot" in origin.roles:
@@ -124,7 +124,7 @@ class AttachPlan:
         if not self.state.missing(vg) or vg in self.earlier.mended:
             return []
         if self.place.needed(volume for volume in self.state.volumes if volume.vg == vg and GONE in volume.devices):
-            raise self.refused("belongs to a volume group that misses a device: bring it back, or repair the volume group manually")
+            raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
         self.earlier.mended.add(vg)
         action = f"Remove the missing devices without data from volume group {vg}"
         return [self.step("volume_group", "misses devices", "whole", action, ForgetMissing(self.volume))]
@@ -298,7 +298,7 @@ class AttachPlan:
         sector, block = self.state.sectors.get(self.spec.origin), self.spec.settings.get(BLOCK_SIZE)
         if sector is not None and block is not None and sector < block:
             raise self.refused(
-                f"carries a file system that writes in units of {sector} bytes, which a writecache with block_size {block} does not take:"
+                f"carries a file system that writes in units of {sector} bytes, which a writecache with block_size {block} does not support:"
                 f" set block_size to 512, or leave it out"
             )
 

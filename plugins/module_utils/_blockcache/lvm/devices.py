@@ -91,12 +91,12 @@ class Placement:
     def _own(self, origin: LogicalVolume, device: BlockDevice, path: str) -> list[Step]:
         spec = self.spec
         if any(device.name in self.state.devices_under(part) for part in self._origin_parts(origin)):
-            raise self._bad(f"already lies on {path}: a cache on the same device as its origin has no benefit; name another device")
+            raise self._bad(f"is already on {path}: a cache on the same device as its origin has no benefit; name another device")
         physical = self.state.physical_of(device)
         if physical is not None and physical.vg == spec.vg:
             if not physical.allocatable:
                 raise Refused(
-                    f"{spec.name}: {spec.origin} cannot take a cache on {path}: that physical volume is closed for allocation; open it with pvchange -x y.",
+                    f"{spec.name}: {spec.origin} cannot get a cache on {path}: that physical volume is closed for allocation; open it with pvchange -x y.",
                     item=spec.name,
                 )
             return []

@@ -34,7 +34,7 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
     pool = state.pool_of(cached)
     kernel = state.kernel.get(cached.full_name, CacheStatus())
     if any(state.lost(part) for part in _origin_of(state, cached)):
-        return "failed", "lies on a device that is missing: bring it back, or repair the volume group manually"
+        return "failed", "is on a device that is missing: reconnect it, or repair the volume group manually"
     if pool is None or state.lost(pool):
         return "cache_missing", _missing_advice(state, cached)
     if kernel.failed or kernel.errors:
@@ -64,7 +64,7 @@ def inactive_advice(state: LvmState, volume: LogicalVolume) -> str:
             "is not active: the host went down while LVM attached its cache, which holds nothing yet, and LVM's check rejects its metadata:"
             " a run with its cache in the list activates it"
         )
-    return f"is not active, so that its cache cannot be read back: activate it with lvchange -ay {volume.full_name} first"
+    return f"is not active, so that its cache cannot be read: activate it with lvchange -ay {volume.full_name} first"
 
 
 def writes_through(state: LvmState, cached: LogicalVolume) -> bool:
@@ -138,12 +138,12 @@ def mend_advice(state: LvmState, pool: LogicalVolume) -> str:
     if any(mirror.partial for mirror in mirrors):
         repairs = " and ".join(f"lvconvert --repair {mirror.full_name}" for mirror in mirrors)
         return (
-            f"Bring the device back and run lvchange --refresh; or add a new one to the volume group (vgextend) and run {repairs},"
+            f"Reconnect the device and run lvchange --refresh; or add a new one to the volume group (vgextend) and run {repairs},"
             f" each with its path, then vgreduce --removemissing {pool.vg}. {STALE_MEMBER}"
         )
     if any(mirror.health for mirror in mirrors):
         return "Its device is there again: run lvchange --refresh on the cached volume, and replace the drive if it fails again."
-    return "It is being made equal; that ends by itself."
+    return "The mirror is synchronising; no action is needed."
 
 
 def memory_of_writecache(size: int, block_size: int) -> int:
@@ -163,7 +163,7 @@ def _missing_advice(state: LvmState, cached: LogicalVolume) -> str:
             " and a run that names cache devices that are there puts a new one in its place"
         )
     return (
-        "has a cache whose device is missing, and with write-back its newest data may lie only there: bring the device back and reload the cache"
+        "has a cache whose device is missing, and with write-back its newest data may be only there: reconnect the device and reload the cache"
         f" with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing;"
         " if it is permanently lost, decide manually about lvconvert --uncache --force, which drops what was dirty"
     )
@@ -178,6 +178,6 @@ def _failed_advice(state: LvmState, cached: LogicalVolume, kernel: CacheStatus) 
             " state: absent removes it without --force, and a run with state: present recreates it"
         )
     return (
-        "has a cache that the kernel reports as failed, so that it cannot be flushed: check dmesg, bring its device back, and reload it"
+        "has a cache that the kernel reports as failed, so that it cannot be flushed: check dmesg, reconnect its device, and reload it"
         f" with lvchange -an and lvchange -ay {cached.full_name}, which loses nothing; if that fails, decide manually"
     )

@@ -124,8 +124,8 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         needed = lvm_health.memory_of_writecache(size, block_size or 4 * KIB)
         if state.memory is not None and needed > lvm_health.MEMORY_SHARE * state.memory:
             self.warn(
-                f"{spec.name}: the writecache of {spec.origin} takes about {format_size(needed)} of this host's {format_size(state.memory)} of memory"
-                f" for its bookkeeping: make it smaller{', or use a block_size of 4096' if block_size == 512 else ''}."
+                f"{spec.name}: the writecache of {spec.origin} needs about {format_size(needed)} of this host's {format_size(state.memory)} of memory"
+                f" for its bookkeeping: use a smaller size{', or use a block_size of 4096' if block_size == 512 else ''}."
             )
 
     def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.DeviceUse]:

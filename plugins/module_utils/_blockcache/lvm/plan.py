@@ -73,7 +73,7 @@ def kept_devices(state: LvmState, specs: t.Sequence[LvmCacheSpec]) -> list[str]:
             with contextlib.suppress(DeviceMissing):
                 used = place.still_used(state.devices.resolve(path, cache.name))
                 if used:
-                    found.append(f"{cache.name}: {path} stays in volume group {cache.vg}, because {', '.join(sorted(used))} lies on it.")
+                    found.append(f"{cache.name}: {path} stays in volume group {cache.vg}, because {', '.join(sorted(used))} is on it.")
     return found
 
 

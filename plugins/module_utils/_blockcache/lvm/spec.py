@@ -74,7 +74,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> LvmCacheSpec:
     _require_known_devices(spec)
     if spec.present and spec.mirror and kind == KIND_WRITECACHE:
         raise BadInput(
-            f"{name}: LVM takes only a linear volume for a writecache and mirrors none:"
+            f"{name}: LVM accepts only a linear volume as a writecache and cannot mirror it:"
             " leave mirror out and name one MD RAID1 device (/dev/md/NAME), which counts as mirrored, or use kind cachepool in mode writeback.",
             item=name,
         )
@@ -91,4 +91,4 @@ def _origin(text: str, item: str) -> tuple[str, str, str]:
 
 def _require_known_devices(spec: LvmCacheSpec) -> None:
     if spec.release_devices and spec.state == "absent" and not spec.cache_devices:
-        raise BadInput(f"{spec.name}: release_devices gives cache_devices back, and cache_devices is empty: name them.", item=spec.name)
+        raise BadInput(f"{spec.name}: release_devices releases cache_devices, and cache_devices is empty: name them.", item=spec.name)

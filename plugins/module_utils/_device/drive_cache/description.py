@@ -55,7 +55,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/")) -> Variab
         elif cache.drive is None:
             notes.append(f"The write cache of {name} could not be read: {cache.reason or 'the drive does not report it'}.")
         elif cache.drive != ABSENT and path is None:
-            notes.append(f"{name} is not described: it has no path that still names it after a reboot; its write cache is {cache.drive}.")
+            notes.append(f"The write cache of {name} is not described: the drive has no persistent path; the cache is {cache.drive}.")
         elif cache.drive != ABSENT:
             candidates.append(_candidate(t.cast(str, path), cache))
     entries, left_out = prove(candidates, _checker(runner, candidates, root), alone=True)

@@ -225,6 +225,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
     def _plan_live(self, drive: DriveState, spec: DriveSpec) -> list[Step]:
         settings = tuple(DriveCacheSetting(path, drive.node, spec.write_cache, drive.item, spec.persistent) for path in drive.paths)
         if drive.drive != spec.write_cache and drive.drive != ABSENT:
+            verb = "Enable" if spec.write_cache == ENABLED else "Disable"
             return [
                 Step(
                     layer=self.name,
@@ -232,7 +233,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                     attribute="write_cache",
                     before=drive.drive,
                     after=spec.write_cache,
-                    action=f"Switch the write cache of {drive.item} ({drive.name}) {'on' if spec.write_cache == ENABLED else 'off'}, provider {drive.provider}",
+                    action=f"{verb} the write cache of {drive.item} ({drive.name}), provider {drive.provider}",
                     operation=SetDrive(drive.provider, settings),
                 )
             ]
@@ -344,8 +345,10 @@ def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None:
 
 def _check(drive: DriveState, spec: DriveSpec) -> None:
     if spec.persistent and not is_stable(spec.device):
-        instead = f"use {drive.stable_path} instead" if drive.stable_path else "it has no serial number or WWN, so set persistent: false for it"
-        raise BadInput(f"{spec.device} may name another drive after the next boot: {instead}.", item=spec.device)
+        instead = "it has no serial number or WWN, so set persistent: false for it"
+        if drive.stable_path:
+            instead = f"use {drive.stable_path}, which is the same device"
+        raise BadInput(f"{spec.device} may be another device after the next reboot: {instead}.", item=spec.device)
     if spec.write_cache == ENABLED and drive.drive == ABSENT:
         raise BadInput(
             f"{spec.device} has no volatile write cache (vwc is 0), so there is nothing to enable: set write_cache: disabled, or leave it out.",
@@ -354,15 +357,16 @@ def _check(drive: DriveState, spec: DriveSpec) -> None:
     if spec.write_cache == ENABLED and drive.swallowed_by and not spec.allow_ignored_flushes:
         raise Refused(
             f"{spec.device} stays without its write cache: {' and '.join(drive.swallowed_by)} passes no flushes on to it, so what an application has synced "
-            "would be lost in a power cut. Set allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
+            "would be lost in a power failure. Set allow_ignored_flushes: true for this drive only if its cache survives a power failure.",
             item=spec.device,
         )
     kept = [one.path for one in drive.above if not one.reloadable]
     if kept and not spec.allow_ignored_flushes:
         raise Refused(
-            f"{spec.device} stays without its write cache: {' and '.join(kept)} was made while it was off and ends flushes until it is made again, so what an"
-            " application has synced would be lost in a power cut. Switch the cache on while that is not active (lvchange -an, cryptsetup close;"
-            " multipath -r for the paths of a drive), or set allow_ignored_flushes: true for this drive only if its cache survives a power cut.",
+            f"{spec.device} stays without its write cache: {' and '.join(kept)} was created while the cache was disabled, and drops flushes until its table is"
+            " reloaded, so what an application has synced would be lost in a power failure. Enable the cache while that is not active (lvchange -an,"
+            " cryptsetup close; multipath -r for the paths of a drive), or set allow_ignored_flushes: true for this drive only if its cache"
+            " survives a power failure.",
             item=spec.device,
         )
     if drive.drive not in (ABSENT, spec.write_cache) and not drive.changeable:

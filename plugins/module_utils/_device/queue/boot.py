@@ -103,7 +103,7 @@ def read_module_specs(entries: t.Sequence[t.Mapping[str, t.Any]]) -> list[Module
         options = {str(key): _spelled(value) for key, value in (entry.get("options") or {}).items()}
         bad = [word for word in (module, *options) if not _NAME.match(word)] + [value for value in options.values() if not _VALUE.match(value)]
         if bad:
-            raise BadInput(f"module_options: '{bad[0]}' cannot stand in a file of modprobe.d: use names and values without blanks and quotes.", item=module)
+            raise BadInput(f"module_options: '{bad[0]}' cannot be written to a modprobe.d file: use names and values without blanks and quotes.", item=module)
         if _plain(module) in [_plain(spec.module) for spec in specs]:
             raise BadInput(f"module_options: the module {module} is listed twice: name it once.", item=module)
         specs.append(ModuleSpec(module, dict(sorted(options.items()))))

@@ -51,7 +51,7 @@ def describe(runner: Runner, devices: Devices, root: Path = Path("/"), *, every:
         in_rule = rule_settings("\n".join(udev_rule.lines_for(rules, queue.keys)))
         live = _settings(queue, root, every)
         if not _is_named(queue, devices) and (in_rule or live):
-            notes.append(f"{queue.path} is not described: it has no path that still names it after a reboot.")
+            notes.append(f"The queue of {queue.path} is not described: the device has no persistent path.")
         elif in_rule or live:
             candidates.append(_candidate(queue, in_rule, live))
     entries, left_out = prove(candidates, _checker(runner, candidates, root), alone=True)

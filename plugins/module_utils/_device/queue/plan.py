@@ -180,8 +180,8 @@ def _check_path(queue_spec: QueueSpec, state: QueuesState) -> None:
     if queue_spec.device is None or not queue_spec.persistent or is_stable(queue_spec.device):
         return
     queue = state.queues[state.named[queue_spec.device][0]]
-    instead = f"use {queue.stable_path} instead" if queue.stable_path else "it has no serial number or WWN, so set persistent: false for it"
-    raise BadInput(f"{queue_spec.device} may name another device after the next boot: {instead}.", item=queue_spec.device)
+    instead = f"use {queue.stable_path}, which is the same device" if queue.stable_path else "it has no serial number or WWN, so set persistent: false for it"
+    raise BadInput(f"{queue_spec.device} may be another device after the next reboot: {instead}.", item=queue_spec.device)
 
 
 def _live_steps(one: Settled) -> list[Step]:

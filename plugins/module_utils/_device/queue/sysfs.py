@@ -215,7 +215,7 @@ def _tags(folder: Path) -> int | None:
 
 
 def _deepest(place: Path, transport: str) -> int | None:
-    """The largest queue_depth: what the host adapter takes, and for SATA what NCQ and the drive can do.
+    """The largest queue_depth: what the host adapter accepts, and for SATA what NCQ and the drive can do.
 
     The drive reports it in word 75 of IDENTIFY DEVICE, which begins at byte 60 of the VPD page 89h (SAT-3); bit 8 of word 76 is NCQ.
     """
@@ -319,7 +319,7 @@ def _nr_requests(queue: Queue, value: int, scheduler: str, page_kb: int) -> Obst
     if high is None or value <= high:
         return None
     if scheduler == "none":
-        return Obstacle(f"without a scheduler nr_requests is at most {high}, as many as the hardware takes at once", high)
+        return Obstacle(f"without a scheduler nr_requests is at most {high}, as many as the hardware accepts at once", high)
     return Obstacle(f"nr_requests is at most {high}", high)
 
 
@@ -327,7 +327,7 @@ def _max_sectors_kb(queue: Queue, value: int, scheduler: str, page_kb: int) -> O
     if value < page_kb:
         return Obstacle(f"max_sectors_kb is at least {page_kb}, one page of memory", page_kb)
     if queue.largest is not None and value > queue.largest:
-        return Obstacle(f"the hardware takes requests of at most {queue.largest} KiB (max_hw_sectors_kb)", queue.largest)
+        return Obstacle(f"the hardware accepts requests of at most {queue.largest} KiB (max_hw_sectors_kb)", queue.largest)
     return None
 
 
@@ -341,7 +341,7 @@ def _read_ahead_kb(queue: Queue, value: int, scheduler: str, page_kb: int) -> Ob
 def _queue_depth(queue: Queue, value: int, scheduler: str, page_kb: int) -> Obstacle | None:  # noqa: ARG001
     if queue.deepest is None or value <= queue.deepest:
         return None
-    whose = "the drive and its NCQ take" if queue.transport == "sata" else "the host adapter takes"
+    whose = "the drive and its NCQ accept" if queue.transport == "sata" else "the host adapter accepts"
     return Obstacle(f"{whose} a queue_depth of at most {queue.deepest}", queue.deepest)
 
 

@@ -98,9 +98,9 @@ def length_of(pause: Pause, written: ByBlock, measured: ByBlock) -> tuple[float,
     elif any(measured.values()):
         seconds = max(_by_measured(target, by_block, measured, notes) for target, by_block in written.items())
     else:
-        return pause.most, f"No cell has shown how fast garbage is collected, so the pause took the most that it may: {pause.most:g} seconds."
+        return pause.most, f"No cell has shown how fast garbage is collected, so the pause had its maximum length: {pause.most:g} seconds."
     if seconds > pause.most:
-        notes[f"Garbage collection would have needed {seconds:.0f} seconds and the pause may take {pause.most:g}."] = None
+        notes[f"Garbage collection would have needed {seconds:.0f} seconds, and the maximum of the pause is {pause.most:g}."] = None
     return min(seconds, pause.most), " ".join(notes)
 
 

@@ -103,7 +103,7 @@ def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result,
     is_shared = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
     if status.st_uid not in trusted or folder.st_uid not in trusted or is_shared:
         raise Refused(
-            f"{target.path} leads through the symbolic link {link}, which another user can make or exchange: name the file itself, "
+            f"{target.path} leads through the symbolic link {link}, which another user can create or replace: name the file itself, "
             "or choose a folder in which only root may create files.",
             item=target.path,
         )
@@ -116,7 +116,7 @@ def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None
     """
     if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
         raise Refused(
-            f"{target.path} lies in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
+            f"{target.path} is in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
         )
     try:
         # The path was resolved: what is a link now was put there since.
@@ -126,7 +126,7 @@ def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None
     except OSError as error:
         raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
     if status is None and not real.parent.is_dir():
-        raise DeviceMissing(f"The folder {real.parent} does not exist on this host: fio would make it, so create it first.", item=target.path)
+        raise DeviceMissing(f"The folder {real.parent} does not exist on this host: create it first.", item=target.path)
     if status is not None and stat.S_ISBLK(status.st_mode):
         raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
     if status is not None and not stat.S_ISREG(status.st_mode):

@@ -199,7 +199,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
             with open(path, "w", encoding="utf-8") as stream:
                 stream.write(text)
         except OSError as error:
-            raise CommandFailed(f"{item}: /{path.relative_to(self.root)} does not take '{text.strip()}': {error.strerror}.", item=item) from None
+            raise CommandFailed(f"{item}: /{path.relative_to(self.root)} does not accept '{text.strip()}': {error.strerror}.", item=item) from None
 
 
 def _blame(state: AoeInitiatorState, device: AoeDevice, difference: Difference) -> str:
@@ -209,7 +209,7 @@ def _blame(state: AoeInitiatorState, device: AoeDevice, difference: Difference) 
     if not device.up or allowed is None:
         return ", and it is down"
     if allowed == difference.wanted:
-        return f", although {interfaces} allows it: its target, or a switch on the way, takes no larger frames"
+        return f", although {interfaces} allows it: its target, or a switch on the way, accepts no larger frames"
     return f": {interfaces} allows {allowed}"
 
 

@@ -70,7 +70,7 @@ def read_spec(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorSpec | None:
         if not _INTERFACE.match(name):
             raise BadInput(f"aoe_initiator: '{name}' is not the name of a network interface.", item=name)
     if len(",".join(interfaces)) >= _LIST_SIZE:
-        raise BadInput("aoe_initiator: the list of interfaces is longer than the driver takes (1023 characters).", item=LAYER)
+        raise BadInput("aoe_initiator: the list of interfaces is longer than the driver accepts (1023 characters).", item=LAYER)
     parameters = {}
     for option, parameter in PARAMETERS.items():
         value = params.get(option)

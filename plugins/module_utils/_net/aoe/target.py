@@ -238,7 +238,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
             target = state.targets[spec.item]
             if spec.present and target.swallowed:
                 self.warn(
-                    f"{spec.item}: a power cut would lose acknowledged writes, because vblade passes no flush down and {' and '.join(target.swallowed)}:"
+                    f"{spec.item}: a power failure would lose acknowledged writes, because vblade passes no flush down and {' and '.join(target.swallowed)}:"
                     " set sync: true for it, or turn that cache off (drive_write_cache)."
                 )
             if spec.present and target.mtu and state.rmem_max < spec.buffers * target.mtu:
@@ -313,7 +313,7 @@ def _read_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...]
     """
     device = devices.resolve(spec.device, spec.item)
     if not is_stable(spec.device):
-        instead = f"use {device.stable_path}" if device.stable_path else "give it a serial number or put LVM or MD on it"
+        instead = f"use {device.stable_path}, which is the same device" if device.stable_path else "give it a serial number or put LVM or MD on it"
         return (), f"{spec.item}: {spec.device} may be another device after the next reboot: {instead}."
     rivals = [other for other in devices.claimants(spec.device) if other.name not in {device.name, *(one.name for one in devices.parents(device))}]
     if rivals:
@@ -392,7 +392,7 @@ def _check(state: TargetState, spec: AoeTargetSpec, running: bool) -> None:
         )
     if state.swallowed and not running:
         raise Refused(
-            f"{spec.item}: a power cut would lose what its initiators have synced, because vblade passes no flush down and {' and '.join(state.swallowed)}."
+            f"{spec.item}: a power failure would lose what its initiators have synced, because vblade passes no flush down and {' and '.join(state.swallowed)}."
             " Set sync: true for it, turn that cache off (drive_write_cache), or set allow_ignored_flushes: true for this target.",
             item=spec.item,
         )

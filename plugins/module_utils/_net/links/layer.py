@@ -140,7 +140,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
         for target in resolve(state.links, self.spec).values():
             link, spec = state.links[target.name], target.spec
             if not target.implied and spec.purpose and link.max_mtu is not None and link.max_mtu < spec.max_mtu:
-                self.warn(f"{link.name} takes an MTU of {link.max_mtu} at most, so {target.mtu} was chosen: every host of its network needs the same.")
+                self.warn(f"{link.name} supports an MTU of {link.max_mtu} at most, so {target.mtu} was chosen: every host of its network needs the same.")
 
     #: The same: nothing of it changes by a run.
     check_planned = check_settled

@@ -110,9 +110,9 @@ def _check(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTar
     link, item = state.links[target.name], target.spec.item
     whose = f" (below {item})" if target.implied else ""
     if link.max_mtu is not None and target.mtu > link.max_mtu:
-        raise BadInput(f"{link.name}{whose} takes an MTU of {link.max_mtu} at most, and {target.mtu} is requested: use {link.max_mtu} or less.", item=item)
+        raise BadInput(f"{link.name}{whose} supports an MTU of {link.max_mtu} at most, and {target.mtu} is requested: use {link.max_mtu} or less.", item=item)
     if target.mtu < link.min_mtu:
-        raise BadInput(f"{link.name}{whose} takes an MTU of {link.min_mtu} at least, and {target.mtu} is requested.", item=item)
+        raise BadInput(f"{link.name}{whose} supports an MTU of {link.min_mtu} at least, and {target.mtu} is requested.", item=item)
     place = state.places.get(target.name)
     if place is not None and place.obstacle and not _settled_at_boot(target, place):
         raise BadInput(place.obstacle, item=item)

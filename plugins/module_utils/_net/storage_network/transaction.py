@@ -276,7 +276,7 @@ class Transaction:
     def _prove(self, differences: t.Sequence[Difference]) -> None:
         if differences:
             raise NotEffective(
-                f"{LAYER}: the host did not take what was set: " + "; ".join(str(difference) for difference in differences),
+                f"{LAYER}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
                 item=differences[0].item,
                 differences=[vars(difference) for difference in differences],
             )

@@ -177,7 +177,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
             waited = self.clock() - started
             if writing:
                 names = ", ".join(writing)
-                raise NotEffective(f"{item}: write caching of {names} is still on although it was switched off: {_kept(operation)}", item=item)
+                raise NotEffective(f"{item}: write caching of {names} is still enabled although it was disabled: {_kept(operation)}", item=item)
             if state == CLEAN:
                 self._note(f"{item}: clean after {waited:.0f} s")
                 return
@@ -231,7 +231,7 @@ def _controller_in(provider: RaidProvider, operation: WaitForClean, item: str) -
 def _kept(operation: WaitForClean) -> str:
     """What a wait that ended without success leaves behind."""
     volumes = ", ".join(operation.switched_off.values())
-    off = f"write caching was switched off for {volumes}, and " if volumes else ""
+    off = f"write caching was disabled for {volumes}, and " if volumes else ""
     return f"{off}the cache was not removed. Run again to continue."
 
 

@@ -223,7 +223,7 @@ def objection_to_container(controller: Controller, spec: CacheVolumeSpec) -> str
         if value is not None:
             return f"has {GENERATION_NAMES[CONTAINER]}, whose one cache volume has no {name} of its own: it serves every volume as set in volumes"
     if spec.size is not None and spec.size > LARGEST_CONTAINER:
-        return f"takes a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(spec.size)}"
+        return f"supports a maxCache volume of at most {format_size(LARGEST_CONTAINER)}, and size is {format_size(spec.size)}"
     return _too_large(controller, spec)
 
 
@@ -255,7 +255,7 @@ def _accelerated(volume: Volume) -> str | None:
     if volume.acceleration == "controller_cache":
         return "it uses the cache of the controller, and a volume has one of the two; set its caching off with the module raid_cache first"
     if volume.acceleration == "io_bypass":
-        return "SSD I/O bypass is on for its array; switch that off first"
+        return "SSD I/O bypass is enabled for its array; disable it first"
     if volume.acceleration in (NONE, "maxcache"):
         return None
     if volume.write.configured == WRITETHROUGH:
@@ -279,13 +279,13 @@ def _objection_to_smart_size(volume: Volume, label: str, spec: CacheVolumeSpec, 
     if spec.size is None:
         return f"needs a size for the maxCache of volume {label}: the tool has no word for all of the SSDs with maxCache 4"
     if spec.size < SMALLEST_SMART:
-        return f"takes a maxCache of at least {format_size(SMALLEST_SMART)}, and size is {format_size(spec.size)}"
+        return f"supports a maxCache of at least {format_size(SMALLEST_SMART)}, and size is {format_size(spec.size)}"
     if volume.size is not None and spec.size > volume.size:
-        return f"takes no maxCache larger than its volume: volume {label} has {format_size(volume.size)}, and size is {format_size(spec.size)}"
+        return f"supports no maxCache larger than its volume: volume {label} has {format_size(volume.size)}, and size is {format_size(spec.size)}"
     line = spec.line_size or 64
     if others + spec.size > LARGEST_SMART[line]:
         total = format_size(others + spec.size)
-        return f"takes at most {format_size(LARGEST_SMART[line])} of maxCache with cache lines of {line} KiB, and with this one it would be {total}"
+        return f"supports at most {format_size(LARGEST_SMART[line])} of maxCache with cache lines of {line} KiB, and with this one it would be {total}"
     return None
 
 

@@ -190,7 +190,7 @@ def _check_level(spec: CacheVolumeSpec, where: str) -> None:
     count = len(spec.drives)
     if count < low or (high is not None and count > high) or (spec.raid_level == "10" and count % 2):
         takes = f"exactly {low}" if high == low else f"an even number of at least {low}" if spec.raid_level == "10" else f"at least {low}"
-        raise BadInput(f"{where}: raid_level {spec.raid_level} takes {takes} SSDs, and drives has {count}.", item=where)
+        raise BadInput(f"{where}: raid_level {spec.raid_level} needs {takes} SSDs, and drives has {count}.", item=where)
 
 
 def _addresses(drives: t.Sequence[str], where: str) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def test_drive_turned_volatile_is_a_warning_and_a_problem(run, host):
     result = run([ITEM])
     assert result["changed"] is False
     assert result["problems"] == [
-        "fc0: a power cut would lose acknowledged writes, because flashcache passes no flush down and /dev/sda has its volatile write cache on: turn that"
+        "fc0: a power failure would lose acknowledged writes, because flashcache passes no flush down and /dev/sda has its volatile write cache on: turn that"
         " cache off (drive_write_cache)."
     ]
     assert run.message == result["problems"]

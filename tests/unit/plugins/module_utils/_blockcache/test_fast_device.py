@@ -72,7 +72,7 @@ def test_non_empty_device_is_refused_unless_it_holds_the_cache():
 
 
 def test_device_cannot_be_used_by_two_caches():
-    with pytest.raises(BadInput, match="taken by a cache before it in the list"):
+    with pytest.raises(BadInput, match="used by a cache before it in the list"):
         choose(ground(), taken={"sdb"})
 
 

@@ -154,7 +154,7 @@ def test_partitions_without_uuid_are_distinguished_by_name():
 def test_mirror_with_foreign_content_is_not_stopped(host, head, signatures, reason):
     (host.root / "dev/md127").write_bytes(head.ljust(8192, b"\0"))
     host.runner.replies[("wipefs",)] = Reply(signatures)
-    with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so that it is not taken apart"):
+    with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so it is not stopped"):
         carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc")))
     assert mdadm(host) == []
 

@@ -117,7 +117,7 @@ QUESTIONS = {
     "no cache device of a cache that is removed": (_with(cache_devices=[], state="absent"), ACCEPTED),
     "a cache device that is no path": (_with(cache_devices=["sdb"]), "not a path below /dev|use a path below /dev"),
     "two cache devices and no mirror": (_with(cache_devices=DEVICES), "set mirror: true"),
-    "a mirror of one": (_with(mirror=True), "a mirror takes two cache devices"),
+    "a mirror of one": (_with(mirror=True), "a mirror needs two cache devices"),
     "two caches of one name": (
         lambda kind: kind.read_items([{**ITEM, **kind.fields}] * 2),
         "Two caches have the name images: each name may be listed only once",

@@ -83,7 +83,7 @@ def test_module_options_reject_unsafe_values(value):
     entries = [{"module": value, "options": {"a": "1"}}, {"module": "scsi_mod", "options": {value: "1"}}]
     entries += [{"module": "scsi_mod", "options": {"a": value}}] if value and len(value) < 5000 else []
     for entry in entries if len(value) < 5000 else []:
-        with pytest.raises(BadInput, match="cannot stand in a file of modprobe"):
+        with pytest.raises(BadInput, match="cannot be written to a modprobe"):
             queue_boot.read_module_specs([entry])
 
 

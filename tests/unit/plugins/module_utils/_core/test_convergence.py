@@ -63,7 +63,7 @@ def test_check_mode_predicts_run_and_changes_nothing():
 
 
 def test_ineffective_change_fails_with_item_requested_and_found():
-    with pytest.raises(NotEffective, match="lamps: the host did not take what was set: b: lit should be True and is False") as caught:
+    with pytest.raises(NotEffective, match="lamps: the host did not apply the settings: b: lit should be True and is False") as caught:
         converge(Lamps({"a": False, "b": False}, {"a": True, "b": True}, deaf={"b"}), check_mode=False)
     result = caught.value.to_dict()
     assert result["changed"] is True

@@ -121,7 +121,7 @@ def test_writecache_serves_only_reads_of_written_blocks():
     state = cache(kind="writecache", mode="writeback", block_size=4096)
     before = readings(state, 1.0, counters={"read_hits": 0, "read_misses": 0}, traffic={"dm-5": traffic()})
     after = readings(state, 61.0, counters={"read_hits": 1, "read_misses": 99}, traffic={"dm-5": traffic(100, 409600)})
-    assert "takes in only what is written" in diagnose(state, passed(state, before, after)).sentences[0]
+    assert "caches only what is written" in diagnose(state, passed(state, before, after)).sentences[0]
 
 
 def test_enhanceio_without_histogram_uses_mean_request_size():

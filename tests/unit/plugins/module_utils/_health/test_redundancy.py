@@ -119,7 +119,7 @@ def test_message_names_volumes_and_raw_tool_status():
     one = controller(protection=Protection("battery", "failed", raw="Replacement required"), volumes=(BACK, volume(1)))
     (finding,) = controller_findings([one])
     assert finding.message == (
-        "controller 0 (MODEL, storcli) has a battery that is failed (Replacement required) and still writes back on volume0: a power cut loses what"
+        "controller 0 (MODEL, storcli) has a battery that is failed (Replacement required) and still writes back on volume0: a power failure loses what"
         " is in its cache."
     )
 

@@ -129,7 +129,7 @@ def test_a_failed_step_names_what_was_done_and_what_was_not(rig):
     facts = failure.value.facts
     assert (facts["layer"], facts["done"], facts["not_done"]) == ("lvm_cache", ["drive_write_cache"], ["lvm_cache", "block_queue"])
     assert facts["changed"]
-    assert facts["actions"][0].startswith(f"Switch the write cache of {HDD}")
+    assert facts["actions"][0].startswith(f"Disable the write cache of {HDD}")
     assert facts["broke_off"]
     assert rig.queues.writes == []
 

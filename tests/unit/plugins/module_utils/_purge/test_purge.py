@@ -164,7 +164,7 @@ def test_one_refused_drive_refuses_all_of_them(host):
         (SATA, "auto", {"security": {"frozen": True}}, "is frozen: .*Suspend the host to memory"),
         (SATA, "auto", {"security": {"supported": False}}, "no ATA security feature set"),
         (SATA, "auto", {"security": {"enabled": True}}, "password that this collection has not set"),
-        (SATA, "auto", {"security": {"expired": True}}, "switch its power off and on"),
+        (SATA, "auto", {"security": {"expired": True}}, "power-cycle it"),
         (SATA, "ata_enhanced_erase", {"security": {"enhanced": False}}, "does not support the enhanced erase"),
         (SATA, "nvme_format", {}, "is not an NVMe drive"),
         (NVME, "ata_secure_erase", {}, "no ATA security feature set"),

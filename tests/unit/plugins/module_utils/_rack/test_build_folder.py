@@ -141,7 +141,7 @@ def test_file_system_without_acls_is_refused(tmp_path, monkeypatch):
 def test_world_writable_scratch_folder_is_refused(tmp_path, below):
     (tmp_path / "open" / "folder").mkdir(parents=True)
     (tmp_path / "open").chmod(0o777)
-    with pytest.raises(Refused, match=f"Every user of this host may exchange what is in {tmp_path}/open"):
+    with pytest.raises(Refused, match=f"Every user of this host can replace the contents of {tmp_path}/open"):
         make_build_folder(tmp_path / "open" / below)
 
 

@@ -62,7 +62,7 @@ def test_damaged_file_is_reported_in_one_sentence(tmp_path):
 
 def test_free_space_is_checked_at_the_future_location(tmp_path):
     require_free(tmp_path / "not/yet/there", 1, "a test")
-    with pytest.raises(Refused, match=r"The disk is short: a test needs 1024 PiB in .*there, and .* are free"):
+    with pytest.raises(Refused, match=r"Not enough disk space: a test needs 1024 PiB in .*there, and .* are free"):
         require_free(tmp_path / "not/yet/there", 1024 * 1024**5, "a test")
 
 

@@ -244,7 +244,7 @@ def test_port_taken_by_another_process_is_replaced(host):
 
 def test_fixed_port_in_use_is_refused_before_any_change(host, monkeypatch):
     monkeypatch.setattr(ssh, "port_is_free", lambda port: False)
-    with pytest.raises(Refused, match="demo/a: port 22345 is taken by another process"):
+    with pytest.raises(Refused, match="demo/a: port 22345 is used by another process"):
         host.run("started", {**A, "ssh_port": 22345})
     assert not (host.folder / "rack/a").exists()
 
@@ -308,7 +308,7 @@ def test_missing_commands_are_reported_in_one_sentence(host):
 
 def test_insufficient_memory_error_reports_required_and_available(host, monkeypatch):
     monkeypatch.setattr(requirements, "available_memory", lambda _root: 1024**3)
-    with pytest.raises(Refused, match=r"Memory is short: starting a, b needs 2 GiB, and 1 GiB are available"):
+    with pytest.raises(Refused, match=r"Not enough memory: starting a, b needs 2 GiB, and 1 GiB are available"):
         host.run("started", A, B)
 
 

@@ -41,7 +41,7 @@ def test_port_in_use_is_not_free():
 
 
 def test_fixed_port_in_use_is_refused():
-    with listening() as port, pytest.raises(Refused, match=f"demo/node1: port {port} is taken by another process"):
+    with listening() as port, pytest.raises(Refused, match=f"demo/node1: port {port} is used by another process"):
         ssh.choose_port(port, None, "demo/node1")
 
 

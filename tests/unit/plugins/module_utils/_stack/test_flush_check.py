@@ -439,8 +439,8 @@ def test_nearest_and_last_mount_is_used(host):
 @pytest.mark.parametrize(
     ("mount", "words"),
     [
-        ("30 1 0:50 / /srv rw - nfs4 server:/export rw\n", "lies on nfs4 (server:/export), which is on no block device"),
-        ("30 1 0:51 / /srv rw - tmpfs tmpfs rw\n", "lies on tmpfs"),
+        ("30 1 0:50 / /srv rw - nfs4 server:/export rw\n", "is on nfs4 (server:/export), which is on no block device"),
+        ("30 1 0:51 / /srv rw - tmpfs tmpfs rw\n", "is on tmpfs"),
         ("", "is on no mounted file system"),
     ],
 )

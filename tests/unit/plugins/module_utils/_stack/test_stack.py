@@ -105,7 +105,7 @@ def test_kernel_setting_does_not_change_the_drive_cache(rack):
 
 def test_cache_declared_protected_is_safe(rack):
     rack.sata("sda", serial="PLP1")
-    assert _ruling(rack.stack(protected=["PLP1"]), "sda") == ("durable", "kept", "/dev/sda is declared safe from power cuts.")
+    assert _ruling(rack.stack(protected=["PLP1"]), "sda") == ("durable", "kept", "/dev/sda is declared to survive power failures.")
     assert _ruling(rack.stack(protected=["TESTDISK"]), "sda")[0:2] == ("durable", "kept")
     assert _ruling(rack.stack(protected=["OTHER"]), "sda")[1] == "may_be_lost"
 
@@ -331,7 +331,7 @@ def test_unknown_driver_is_unknown(rack, name):
     stack = rack.stack(missing={"zpool"})
     verdict, _unflushed, reason = _ruling(stack, name)
     assert verdict == "unknown"
-    assert "cannot be seen from here" in reason
+    assert "cannot be read from this host" in reason
     assert stack.verdict(stack.devices.get(name)).device_loss == "unknown"
 
 

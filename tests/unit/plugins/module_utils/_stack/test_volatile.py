@@ -12,7 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack import v
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import LayerFacts, Stack
 
 ON, OFF = LayerFacts("drive", {}, True, "has its volatile write cache on"), LayerFacts("drive", {}, False, "has its write cache off")
-HIDDEN = LayerFacts("drive", {}, None, "is made by the driver virtio_blk, and what is below it cannot be seen from here")
+HIDDEN = LayerFacts("drive", {}, None, "is made by the driver virtio_blk, and what is below it cannot be read from this host")
 
 
 class NamedDevices(Devices):
@@ -51,7 +51,7 @@ def stack():
         ("/dev/sdb", (), []),
         ("/dev/sdc", (), ["nothing is known about the write cache of /dev/sdc"]),
         ("/dev/sdc", ("SDC",), []),
-        ("/dev/vda", (), ["/dev/vda is made by the driver virtio_blk, and what is below it cannot be seen from here"]),
+        ("/dev/vda", (), ["/dev/vda is made by the driver virtio_blk, and what is below it cannot be read from this host"]),
         ("/dev/gone", (), []),
     ],
 )

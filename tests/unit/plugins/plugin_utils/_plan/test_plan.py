@@ -16,8 +16,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts imp
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
 
 
-def step(host, letter="a", *, to="off", risks=("slower_writes",)):
-    action = f"Switch the write cache of /dev/disk/by-id/ata-{host}-{letter} (sd{letter}) {to}, provider ata"
+def step(host, letter="a", *, to="Disable", risks=("slower_writes",)):
+    action = f"{to} the write cache of /dev/disk/by-id/ata-{host}-{letter} (sd{letter}), provider ata"
     return {"layer": "drive_write_cache", "item": "x", "attribute": "write_cache", "action": action, "risks": list(risks)}
 
 
@@ -29,7 +29,7 @@ REFUSED = {"failed": True, "msg": "Task failed: images: /dev/sdb is mounted on /
 FLEET = {
     "node10": planned(step("node10"), step("node10", "b")),
     "node2": planned(step("node2"), step("node2", "b")),
-    "node3": planned(step("node3", to="on", risks=["power_loss"])),
+    "node3": planned(step("node3", to="Enable", risks=["power_loss"])),
     "node4": REFUSED,
     "node5": {"unreachable": True, "msg": "no route to host"},
     "node6": planned(),
@@ -67,19 +67,19 @@ def test_equal_plans_are_one_group_and_the_most_urgent_is_first():
         ("nothing", ["node7"]),
     ]
     ((kind, count),) = groups[2].steps
-    assert (kind.action, count) == ("Switch the write cache of DEVICE off, provider ata", 2)
+    assert (kind.action, count) == ("Disable the write cache of DEVICE, provider ata", 2)
 
 
 def test_the_plan_of_one_host_names_its_devices():
     text = as_text(plans := read_plans({"node3": FLEET["node3"]}), groups_of(plans), 150)
     assert text.splitlines()[0] == "1 host: 1 would change."
-    assert " 1. drive_write_cache  Switch the write cache of /dev/disk/by-id/ata-node3-a (sda) on, provider ata [power loss]" in text
+    assert " 1. drive_write_cache  Enable the write cache of /dev/disk/by-id/ata-node3-a (sda), provider ata [power loss]" in text
     assert "power loss: writes that are acknowledged and not flushed can be lost" in text and "(on 1 host)" in text
 
 
 def test_the_summary_counts_every_outcome():
     said = summary(read_plans(FLEET))
-    assert said == ("7 hosts: 1 would be refused, 1 is unreachable, 3 would change, 1 is configured as described, 1 has no layers described.")
+    assert said == ("7 hosts: 1 would be refused, 1 is unreachable, 3 would change, 1 is configured as described, 1 has no cache layer in its variables.")
     assert summary([]) == "0 hosts: nothing is planned."
 
 
@@ -90,8 +90,8 @@ def test_the_text_has_reasons_and_fits_the_terminal():
     assert "node4 would be refused\n  images: /dev/sdb is mounted on /srv: unmount it." in text
     assert "node5 is unreachable\n  no route to host" in text
     assert "2 hosts with equal plans would change: node2 and node10" in text
-    assert "2 x: Switch the write cache of DEVICE off" in text
-    assert "node6 is configured as described" in text and "node7 has no layers described" in text
+    assert "2 x: Disable the write cache of DEVICE" in text
+    assert "node6 is configured as described" in text and "node7 has no cache layer in its variables" in text
 
 
 def test_what_is_not_known_yet_is_a_change():
@@ -110,7 +110,7 @@ def test_a_refusal_is_a_problem_and_everything_is_printed_and_written(tmp_path):
     assert result["text"] in printed and f"Plan: {tmp_path}/new/plan.md" in printed
     written = json.loads((tmp_path / "new/plan.json").read_text())
     assert written["schema"] == 1 and [one["host"] for one in written["hosts"]] == ["node2", "node3", "node4", "node5", "node6", "node7", "node10"]
-    assert written["hosts"][0]["steps"][0]["action"].startswith("Switch the write cache of /dev/disk/by-id/ata-node2-a (sda) off")
+    assert written["hosts"][0]["steps"][0]["action"].startswith("Disable the write cache of /dev/disk/by-id/ata-node2-a (sda)")
     assert "## 2 hosts would change" in (tmp_path / "new/plan.md").read_text()
 
 
@@ -171,7 +171,7 @@ def test_hosts_without_a_result_are_not_called_configured():
 
 
 def test_paths_with_colons_are_devices():
-    action = "Switch the write cache of /dev/disk/by-path/pci-0000:0{}:1f.2-ata-1 (sda) off"
+    action = "Disable the write cache of /dev/disk/by-path/pci-0000:0{}:1f.2-ata-1 (sda)"
     plans = read_plans({f"node{number}": planned({"layer": "drive_write_cache", "action": action.format(number), "risks": []}) for number in (1, 2)})
     assert [group.names for group in groups_of(plans)] == [["node1", "node2"]]
     (refused,) = groups_of(read_plans({"node1": {"failed": True, "msg": "/dev/sdb: it is mounted."}}))

@@ -148,7 +148,7 @@ def test_problems_are_reported(fields, caches, state, words):
 
 
 def test_write_rejected_by_kernel_is_reported(tmp_path):
-    with pytest.raises(CommandFailed, match=r"images: the kernel did not take '8M' in /sys/none: No such file or directory"):
+    with pytest.raises(CommandFailed, match=r"images: the kernel did not accept '8M' in /sys/none: No such file or directory"):
         Sysfs(tmp_path).write("sys/none", "8M", "images")
     (tmp_path / "value").write_text("old")
     Sysfs(tmp_path).write("value", "new", "images")

@@ -409,7 +409,7 @@ def test_foreign_cache_device_is_refused(host):
 
 
 def test_too_small_cache_device_is_rejected(host):
-    with pytest.raises(BadInput, match="room for 512 buckets of 1 MiB, and the kernel takes no cache with less than 513"):
+    with pytest.raises(BadInput, match="room for 512 buckets of 1 MiB, and the kernel accepts no cache with fewer than 513"):
         run(host, {**ITEM, "bucket_size": "1M"})
 
 

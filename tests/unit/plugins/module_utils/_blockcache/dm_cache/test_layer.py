@@ -364,7 +364,7 @@ def test_dirty_cache_of_another_origin_in_old_record_is_not_touched(tmp_path, re
     assert any(before)
     layer = layer_of(host, [{"name": "old", "origin": SSD1, "cache_devices": [SSD], **requested}])
     if requested["state"] == "present":
-        with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, on which the cache images of this host lies"):
+        with pytest.raises(Refused, match=f"cannot get its cache on {SSD}, which the cache images of this host is on"):
             converge(layer, check_mode=False)
     else:
         converge(layer, check_mode=False)
@@ -644,7 +644,7 @@ def test_manually_loaded_table_is_corrected(tmp_path):
 def test_two_caches_cannot_share_a_device(tmp_path):
     host = FakeDm(tmp_path)
     layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": SSD1}])
-    with pytest.raises(BadInput, match="is taken by a cache before it"):
+    with pytest.raises(BadInput, match="is used by a cache before it"):
         layer.plan(layer.read())
 
 
@@ -652,7 +652,7 @@ def test_origin_named_by_two_paths_is_cached_once(tmp_path):
     host = FakeDm(tmp_path)
     (tmp_path / "dev/disk/by-id/wwn-1").symlink_to(tmp_path / "dev/sda")
     layer = layer_of(host, [ITEM, {**ITEM, "name": "other", "origin": "/dev/disk/by-id/wwn-1", "cache_devices": [SSD1]}])
-    with pytest.raises(BadInput, match="is taken by the cache images of the list"):
+    with pytest.raises(BadInput, match="is used by the cache images of the list"):
         layer.plan(layer.read())
 
 

@@ -32,8 +32,8 @@ def test_settings_are_numbers_and_default_removes_one():
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        ({"name": "control"}, "taken by device-mapper"),
-        ({"name": "cachefleet-x"}, "taken by device-mapper"),
+        ({"name": "control"}, "reserved for device-mapper"),
+        ({"name": "cachefleet-x"}, "reserved for device-mapper"),
         ({"name": "a" * 101}, "may have 100 characters"),
         ({"name": "a/b"}, "use only letters, digits"),
         ({"name": ""}, "^Invalid cache name ''"),

@@ -533,7 +533,7 @@ def test_cache_device_of_another_cache_is_refused(eio):
 
 def test_two_items_cannot_share_a_device(eio):
     requested = read_items([ITEM, {"name": "other", "origin": SSD2, "cache_devices": [SSD]}])
-    with pytest.raises(BadInput, match="is taken by a cache before it in the list"):
+    with pytest.raises(BadInput, match="is used by a cache before it in the list"):
         converge(EnhanceIOLayer(eio, requested, root=eio.root), check_mode=False)
 
 
@@ -546,7 +546,7 @@ def test_origin_is_cached_once_under_any_path(eio, running):
     before = eio.changes
     for second in ({"origin": link, "cache_devices": [SSD2]}, {"origin": SSD2, "cache_devices": [link]}):
         requested = read_items([ITEM, {"name": "other", **second}])
-        with pytest.raises(BadInput, match=f"{link} is taken by a cache before it in the list"):
+        with pytest.raises(BadInput, match=f"{link} is used by a cache before it in the list"):
             converge(EnhanceIOLayer(eio, requested, root=eio.root, sleep=eio.sleep), check_mode=False)
     assert eio.changes == before
 

@@ -391,7 +391,7 @@ def test_drive_turned_volatile_is_reported_and_flush_still_works(host):
     host.volatile = {SSD: ["/dev/sdb has its volatile write cache on"]}
     outcome = host.run_layer(**BACK)
     assert not outcome.changed
-    assert "a power cut would lose acknowledged writes" in outcome.warnings[0]
+    assert "a power failure would lose acknowledged writes" in outcome.warnings[0]
     host.run_layer(state="absent")
 
 
@@ -439,7 +439,7 @@ def test_cache_larger_than_disk_is_refused(tmp_path):
 
 def test_cache_using_a_quarter_of_memory_is_refused(tmp_path):
     host = FlashcacheHost(tmp_path, memory=2 * MIB)
-    with pytest.raises(Refused, match=r"would take 704 KiB of the 2 MiB of main memory .*: use a smaller size or a larger chunk_size"):
+    with pytest.raises(Refused, match=r"would need 704 KiB of the 2 MiB of main memory .*: use a smaller size or a larger chunk_size"):
         host.run_layer()
     host.run_layer(chunk_size="8k")
 
@@ -589,7 +589,7 @@ def test_missing_dirty_ssd_is_refused_and_missing_clean_ssd_is_not(host):
     host.run_layer(**BACK)
     host.kernel.write("fc0", 7)
     (host.root / SSD.lstrip("/")).unlink()
-    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which is missing: bring that SSD back"):
+    with pytest.raises(Refused, match=f"has 7 dirty blocks on {SSD}, which is missing: reconnect that SSD"):
         host.run_layer(state="absent")
     host.cache["dirty"] = 0
     steps = host.layer([{**ITEM, "state": "absent"}])
@@ -611,7 +611,7 @@ def test_ssd_missing_after_reboot_is_not_treated_as_clean(host, requested):
     host.crash()
     host.pull("sdb")
     host.calls.clear()
-    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: bring it back"):
+    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: reconnect it"):
         host.run_layer(**{**BACK, **requested})
     assert host.changes == []
     assert "flashcache_load" in host.unit
@@ -631,7 +631,7 @@ def test_disk_is_cached_once_under_any_path(host, mirror):
     host.fake.link("/dev/disk/by-id/wwn-0x52", "sda")
     first = {**ITEM, "mirror": True, "cache_devices": [SSD, SSD2]} if mirror else ITEM
     layer = host.layer([first, {**ITEM, "name": "fc1", "origin": "/dev/disk/by-id/wwn-0x52", "cache_devices": [SSD2]}])
-    with pytest.raises(BadInput, match="fc1: /dev/disk/by-id/wwn-0x52 is taken by a cache before it in the list"):
+    with pytest.raises(BadInput, match="fc1: /dev/disk/by-id/wwn-0x52 is used by a cache before it in the list"):
         converge(layer, check_mode=False)
     assert host.changes == []
 

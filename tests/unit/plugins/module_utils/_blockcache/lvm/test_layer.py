@@ -251,7 +251,7 @@ def test_failed_command_with_effect_is_a_success(run):
 def test_exit_status_0_without_effect_is_a_failure(run, command, fields):
     lvm = FakeLvm(fast="cachepool")
     lvm.lies[command] = (0, False)
-    with pytest.raises(NotEffective, match="the host did not take what was set: images: "):
+    with pytest.raises(NotEffective, match="the host did not apply the settings: images: "):
         run(lvm, **fields)
 
 

@@ -250,7 +250,7 @@ class TestWhatDoesNotFitIsRefusedBeforeAnythingIsTakenAway:
     def test_block_size_unsupported_by_file_system_is_refused(self, run):
         lvm = FakeLvm(fast="cachepool")
         lvm.sector = "512"
-        with pytest.raises(Refused, match="writes in units of 512 bytes, which a writecache with block_size 4096 does not take"):
+        with pytest.raises(Refused, match="writes in units of 512 bytes, which a writecache with block_size 4096 does not support"):
             run(lvm, **WRITECACHE, settings={"block_size": 4096})
         assert lvm.changes == []
         run(lvm, **WRITECACHE, settings={"block_size": 512})
@@ -422,7 +422,7 @@ class TestGivingDevicesBack:
         lvm = FakeLvm(fast="cachepool")
         lvm.unattached["other"] = {"name": "other", "kind": "cachevol", "size": 8 * MIB, "chunk": 65536, "tags": "", "paths": ["/dev/sdb"]}
         outcome, _facts = run(lvm, **RELEASED)
-        assert outcome.warnings == (f"images: {SSD_PATH} stays in volume group vg, because vg/other lies on it.",)
+        assert outcome.warnings == (f"images: {SSD_PATH} stays in volume group vg, because vg/other is on it.",)
         assert "/dev/sdb" in lvm.pvs
 
     def test_device_of_another_group_is_not_touched(self, run):
@@ -447,7 +447,7 @@ class TestMemory:
     def test_large_writecache_memory_usage_is_a_warning(self, run, check_mode):
         outcome, _facts = run(FakeLvm(), check_mode=check_mode, **WRITECACHE, size="400M")
         assert outcome.warnings == (
-            "images: the writecache of vg/data takes about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: make it smaller.",
+            "images: the writecache of vg/data needs about 8.008 MiB of this host's 8 MiB of memory for its bookkeeping: use a smaller size.",
         )
 
     @pytest.mark.usefixtures("small")

@@ -113,7 +113,7 @@ def test_cache_that_was_used_is_never_activated_without_check(host, run, tmp_pat
     outcome = run(lvm, mode="writeback", allow_unmirrored_writeback=True)
     assert lvm.changes == []
     assert outcome.warnings == (
-        "images: vg/data is not active, so that its cache cannot be read back: activate it with lvchange -ay vg/data first."
+        "images: vg/data is not active, so that its cache cannot be read: activate it with lvchange -ay vg/data first."
         " Its settings are those that LVM has stored.",
     )
     with pytest.raises(Refused, match="activate it with lvchange"):

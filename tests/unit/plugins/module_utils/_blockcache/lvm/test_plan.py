@@ -237,7 +237,7 @@ class TestCacheDevice:
             (BadInput, "/dev/sdb", None, f"use {SSD_PATH}, which is the same device"),
             (DeviceMissing, "/dev/disk/by-id/ata-OTHER", None, "does not exist"),
             (BadInput, SSD_PATH, "vg2", f"{SSD_PATH} belongs to volume group vg2, and a cache must be in vg"),
-            (BadInput, "/dev/disk/by-id/ata-HDD0", None, "already lies on /dev/disk/by-id/ata-HDD0"),
+            (BadInput, "/dev/disk/by-id/ata-HDD0", None, "is already on /dev/disk/by-id/ata-HDD0"),
         ],
     )
     def test_unsuitable_cache_devices_are_rejected(self, error, device, group, said):

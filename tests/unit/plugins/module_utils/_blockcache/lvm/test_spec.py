@@ -72,7 +72,7 @@ def test_ineffective_setting_is_rejected():
     ("fields", "message"),
     [
         ({"cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/b"]}, "set mirror: true"),
-        ({"mirror": True}, "a mirror takes two cache devices"),
+        ({"mirror": True}, "a mirror needs two cache devices"),
         ({"mirror": True, "cache_devices": ["/dev/disk/by-id/a", "/dev/disk/by-id/a"]}, "twice"),
     ],
 )
@@ -165,7 +165,7 @@ def test_settings_unsupported_for_writecache_are_rejected(key, message):
 
 
 def test_release_devices_requires_cache_devices():
-    with pytest.raises(BadInput, match="release_devices gives cache_devices back"):
+    with pytest.raises(BadInput, match="release_devices releases cache_devices"):
         read(state="absent", cache_devices=[], release_devices=True)
     assert read(state="absent", release_devices=True).cache_devices == ("/dev/disk/by-id/ata-SSD0",)
 

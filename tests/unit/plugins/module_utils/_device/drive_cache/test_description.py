@@ -99,7 +99,7 @@ def test_a_drive_without_a_lasting_path_and_a_missing_tool_are_notes(rack: Machi
     rack.add("sdd", "sata", serial="NOLINK")
     rack.missing = ("sdparm",)
     notes = described(rack).notes
-    assert any("/dev/sdd is not described: it has no path that still names it after a reboot; its write cache is enabled." in note for note in notes)
+    assert any("The write cache of /dev/sdd is not described: the drive has no persistent path; the cache is enabled." in note for note in notes)
     assert any(note.startswith(f"The write cache of {SAS} could not be read: ") and "sdparm" in note for note in notes)
 
 

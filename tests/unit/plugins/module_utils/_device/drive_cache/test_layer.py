@@ -294,13 +294,13 @@ def test_two_namespaces_of_one_nvme_controller_are_one_drive(machine: Machine) -
 
 
 def test_persistent_rule_for_unstable_name_is_rejected_with_stable_path(rack: Machine) -> None:
-    refuse(rack, BadInput, f"use {HDD} instead", DriveSpec("/dev/sda", "disabled"))
+    refuse(rack, BadInput, f"use {HDD}, which is the same device", DriveSpec("/dev/sda", "disabled"))
     assert attributes(rack.converge(DriveSpec("/dev/sda", "disabled", persistent=False))) == ["write_cache"]
 
 
 def test_diskseq_name_is_rejected_as_unstable(rack: Machine) -> None:
     rack.host.link("/dev/disk/by-diskseq/5", "sda")
-    refuse(rack, BadInput, "after the next boot", DriveSpec("/dev/disk/by-diskseq/5", "disabled"))
+    refuse(rack, BadInput, "after the next reboot", DriveSpec("/dev/disk/by-diskseq/5", "disabled"))
 
 
 def test_drives_with_the_same_serial_get_a_rule_by_wwn(machine: Machine) -> None:
@@ -425,7 +425,7 @@ def test_mappings_that_cannot_be_reloaded_are_not_touched(rack: Machine, table: 
     """``dmsetup table`` shows no key of dm-crypt: a volume that was loaded with what it prints would be garbage."""
     rack.converge(DriveSpec(HDD, "disabled", persistent=False))
     mapped(rack, "secret", table, uuid=uuid)
-    refuse(rack, Refused, f"{path} was made while it was off and ends flushes.*allow_ignored_flushes: true", DriveSpec(HDD, "enabled"))
+    refuse(rack, Refused, f"{path} was created while the cache was disabled, and drops flushes.*allow_ignored_flushes: true", DriveSpec(HDD, "enabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
     assert rack.loaded_again == []

@@ -81,7 +81,7 @@ def test_option_missing_in_loaded_module_is_reported(host: FakeQueues) -> None:
     [("a b", {}), ("qla2xxx", {"x y": 1}), ("qla2xxx", {"x": "1 y=2"}), ("qla2xxx", {"x": "1\ninstall y z"}), ("../x", {}), ("qla2xxx", {"x": "1\n"})],
 )
 def test_invalid_option_entries_are_rejected(module: str, options: dict[str, t.Any]) -> None:
-    with pytest.raises(BadInput, match="cannot stand in a file"):
+    with pytest.raises(BadInput, match="cannot be written to a modprobe"):
         queue_boot.read_module_specs([{"module": module, "options": options}])
 
 

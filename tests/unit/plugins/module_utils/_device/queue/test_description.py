@@ -103,7 +103,7 @@ def test_the_read_ahead_that_a_volume_has_from_its_disks_is_none_of_its_own(rack
     assert [entry.values["device"] for entry in described(rack)[DEVICES].entries] == [HDD]
     (rack.root / "sys/class/block/dm-0/queue/read_ahead_kb").write_text("2048\n")
     # Its link is not there yet.
-    assert "/dev/dm-0 is not described: it has no path that still names it after a reboot." in described(rack)[DEVICES].notes
+    assert "The queue of /dev/dm-0 is not described: the device has no persistent path." in described(rack)[DEVICES].notes
     rack.host.link("/dev/vg0/data", "dm-0")
     assert [entry.values["device"] for entry in described(rack)[DEVICES].entries] == ["/dev/vg0/data", HDD]
 
@@ -118,4 +118,4 @@ def test_options_of_modules_that_were_written_are_described(rack: FakeQueues) ->
 def test_a_device_without_a_lasting_path_is_a_note(rack: FakeQueues) -> None:
     rack.disk("sdz", serial="NOLINK")
     (rack.root / "sys/class/block/sdz/queue/nomerges").write_text("2\n")
-    assert described(rack)[DEVICES].notes == ("/dev/sdz is not described: it has no path that still names it after a reboot.",)
+    assert described(rack)[DEVICES].notes == ("The queue of /dev/sdz is not described: the device has no persistent path.",)

@@ -72,7 +72,7 @@ def test_profile_is_fitted_to_each_device_with_a_note(rack: FakeQueues) -> None:
     notes = {one["name"]: " ".join(one["notes"]) for one in rack.facts(ARRAY)["devices"]}
     assert notes["sdc"] == ""
     assert "requests 1024; without a scheduler nr_requests is at most 32" in notes["sdb"]
-    assert "requests 64; the drive and its NCQ take a queue_depth of at most 32" in notes["sdb"]
+    assert "requests 64; the drive and its NCQ accept a queue_depth of at most 32" in notes["sdb"]
     assert "queue_depth is left out: NVMe devices have no queue_depth" in notes["nvme0n1"]
 
 
@@ -124,18 +124,18 @@ def test_unreadable_throttling_is_treated_as_disabled(rack: FakeQueues) -> None:
 
 
 REFUSED = [
-    ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware takes at once.*set nr_requests: 32, or a scheduler"),
+    ({"device": SSD, "scheduler": "none", "nr_requests": 256}, r"at most 32, as many as the hardware accepts at once.*set nr_requests: 32, or a scheduler"),
     ({"device": SSD, "nr_requests": 4000}, "nr_requests is at most 2048"),
     ({"device": SSD, "nr_requests": 3}, "makes 4 of every nr_requests below that"),
-    ({"device": SSD, "queue_depth": 64}, r"NCQ take a queue_depth of at most 32.*set queue_depth: 32"),
-    ({"device": LUN, "queue_depth": 5000}, "host adapter takes a queue_depth of at most 4000"),
+    ({"device": SSD, "queue_depth": 64}, r"NCQ accept a queue_depth of at most 32.*set queue_depth: 32"),
+    ({"device": LUN, "queue_depth": 5000}, "host adapter accepts a queue_depth of at most 4000"),
     ({"device": NVME, "queue_depth": 64}, "NVMe devices have no queue_depth"),
     ({"device": SSD, "max_sectors_kb": 256}, r"at most 128 KiB \(max_hw_sectors_kb\)"),
     ({"device": SSD, "max_sectors_kb": 2}, "at least 4, one page"),
     ({"device": SSD, "read_ahead_kb": 130}, "would make 128 of 130"),
     ({"device": SSD, "scheduler": "cfq"}, "cfq is gone since Linux 5.0: write bfq"),
     ({"device": SSD, "scheduler": "anticipatory"}, "has no scheduler anticipatory: it has mq-deadline, none, bfq, kyber"),
-    ({"device": "/dev/sdb", "scheduler": "none"}, f"may name another device after the next boot: use {SSD} instead"),
+    ({"device": "/dev/sdb", "scheduler": "none"}, f"may be another device after the next reboot: use {SSD}, which is the same device"),
     ({"match": {}}, "nothing is set"),
     ({"match": {}, "wbt_lat_usec": -2}, "at least -1"),
     ({"match": {"size_min": "big"}, "nomerges": 1}, "entry 2: size_min 'big' is not a size"),

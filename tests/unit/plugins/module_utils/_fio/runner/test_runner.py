@@ -414,7 +414,7 @@ def test_missing_garbage_collection_rate_has_a_reason(rig):
     meta = rig.meta()
     assert (meta["garbage_collection"]["rate"], meta["garbage_collection"]["shown_by"]) == (None, "")
     assert meta["garbage_collection"]["reason"] in meta["notes"] and "shows no rate of garbage collection" in meta["garbage_collection"]["reason"]
-    assert any("the pause took the most that it may" in note for note in rig.meta(repeat=2)["notes"])
+    assert any("the pause had its maximum length" in note for note in rig.meta(repeat=2)["notes"])
     assert "garbage_collection" not in rig.meta(repeat=2)
 
 

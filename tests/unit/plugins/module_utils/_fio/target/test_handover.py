@@ -162,7 +162,7 @@ def test_links_that_other_users_could_replace_are_not_followed(tmp_path, made, w
         facts = look(tmp_path, made, path=path, size=8, allow_data_loss=True)
         assert facts.path == "/victim/f"
     else:
-        with pytest.raises(Refused, match=r"leads through the symbolic link .*/data/link, which another user can make or exchange"):
+        with pytest.raises(Refused, match=r"leads through the symbolic link .*/data/link, which another user can create or replace"):
             look(tmp_path, made, path=path, size=8, allow_data_loss=True)
 
 
@@ -173,7 +173,7 @@ def test_links_of_another_user_are_not_followed(tmp_path, made, what):
     (tmp_path / "data").mkdir()
     (tmp_path / "data/f").symlink_to("../victim")
     os.chown(tmp_path / ("data" if what == "folder" else "data/f"), 65534, 65534, follow_symlinks=False)
-    with pytest.raises(Refused, match="which another user can make or exchange"):
+    with pytest.raises(Refused, match="which another user can create or replace"):
         look(tmp_path, made, size=8, allow_data_loss=True)
 
 

@@ -216,7 +216,7 @@ def test_socket_buffer_limit_is_raised_and_never_lowered(host):
 )
 def test_target_that_could_lose_synced_writes_is_refused_unless_allowed(tmp_path, write_cache, options, says):
     host = Host(tmp_path, write_cache)
-    with pytest.raises(Refused, match=rf"{ITEM}: a power cut .*({says}).*sync: true.*allow_ignored_flushes: true"):
+    with pytest.raises(Refused, match=rf"{ITEM}: a power failure .*({says}).*sync: true.*allow_ignored_flushes: true"):
         host.converge({**ONE, **options})
     assert host.restarts() == []
     assert not (tmp_path / FILE).exists()
@@ -241,7 +241,7 @@ def test_cache_enabled_since_then_is_reported(host):
         next((host.root / "sys/devices").rglob(f"vda/{place}")).write_text("write back\n")
     outcome = host.converge(ONE)
     assert outcome.changed is False
-    assert "a power cut would lose acknowledged writes" in outcome.warnings[0]
+    assert "a power failure would lose acknowledged writes" in outcome.warnings[0]
 
 
 @pytest.mark.parametrize("use", ["mounted", "swap", "holder", "partition"])

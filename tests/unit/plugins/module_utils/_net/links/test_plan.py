@@ -230,7 +230,7 @@ def test_parent_is_not_lowered_below_its_vlans():
 def test_driver_limits_are_enforced():
     with pytest.raises(BadInput, match="9000 at most, and 9500"):
         plan_links(_state(_links()), _specs({"interface": "eth1", "mtu": 9500}))
-    with pytest.raises(BadInput, match=r"eth1 \(below eth1.5\) takes an MTU of 9000 at most"):
+    with pytest.raises(BadInput, match=r"eth1 \(below eth1.5\) supports an MTU of 9000 at most"):
         plan_links(_state(_links(_vlan("eth1.5", 3, "eth1"))), _specs({"interface": "eth1.5", "mtu": 9500}))
 
 

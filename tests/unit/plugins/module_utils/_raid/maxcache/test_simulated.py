@@ -207,7 +207,7 @@ def test_wait_timeout_reports_completed_steps_and_next_run_continues():
     rig = writing(SERIES7, flush_reads=50)
     with pytest.raises(TimedOut) as raised:
         rig.run(cache_volumes=[{"state": "absent"}], flush_timeout=20)
-    assert "write caching was switched off for volume0, and the cache was not removed" in raised.value.message
+    assert "write caching was disabled for volume0, and the cache was not removed" in raised.value.message
     assert raised.value.facts["broke_off"].startswith("Wait until")
     assert len(raised.value.facts["actions"]) == 1
     assert len(rig.containers) == 1
@@ -233,7 +233,7 @@ def test_interrupted_wait_keeps_the_cache():
 def test_write_caching_reenabled_during_wait_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = lambda: rig.controller["volumes"][0]["maxcache"].update(write=True)
-    with pytest.raises(NotEffective, match="write caching of volume0 is still on"):
+    with pytest.raises(NotEffective, match="write caching of volume0 is still enabled"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert len(rig.containers) == 1
 
@@ -241,7 +241,7 @@ def test_write_caching_reenabled_during_wait_ends_the_wait():
 def test_controller_that_stops_reporting_ends_the_wait():
     rig = writing(SERIES7)
     rig.on_sleep = rig.containers.clear
-    with pytest.raises(NotUnderstood, match="does not report any more whether its maxCache is clean: write caching was switched off for volume0"):
+    with pytest.raises(NotUnderstood, match="does not report any more whether its maxCache is clean: write caching was disabled for volume0"):
         rig.run(cache_volumes=[{"state": "absent"}])
     assert rig.changes[-1][0] == "SETMAXCACHE"
 
@@ -280,7 +280,7 @@ def test_incomplete_reading_is_repeated_and_finally_ends_the_wait(monkeypatch):
     rig = writing(SERIES8)
     lose_after(rig, 2)
     monkeypatch.setattr(ArcConf, "read", rig.read)
-    with pytest.raises(NotUnderstood, match=r"did not report everything .*, 3 times in a row: write caching was switched off for volume0"):
+    with pytest.raises(NotUnderstood, match=r"did not report everything .*, 3 times in a row: write caching was disabled for volume0"):
         rig.run(id="1", cache_volumes=[{"state": "absent"}])
     assert len(rig.containers) == 1
 
@@ -594,7 +594,7 @@ def test_creation_requires_a_charged_capacitor(fault):
 def test_io_bypass_conflicts_with_cache_volume():
     rig = smart()
     rig.controller["volumes"][1]["ssd_bypass"] = True
-    assert "SSD I/O bypass is on" in rig.refuses(cache_volumes=[smart_spec(rig)])
+    assert "SSD I/O bypass is enabled" in rig.refuses(cache_volumes=[smart_spec(rig)])
 
 
 @pytest.mark.parametrize("settings", [{"read": True}, {"write": "disabled"}, {"write": "instant_writeback"}])

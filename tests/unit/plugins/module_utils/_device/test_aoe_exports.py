@@ -85,7 +85,7 @@ def test_served_device_is_found_through_links(host):
 
 def test_served_device_is_refused_as_cache_device(host):
     serve(host, "vblade", "7", "1", "eth1", "/dev/sda", "-r")
-    runner = ScriptedRunner({("wipefs",): Reply("")})
+    runner = ScriptedRunner({("wipefs",): Reply(""), ("udevadm",): host.udev_reply})
     assert "is served to other hosts by vblade e7.1 on eth1" in examine(runner, "/dev/sda", host.root, lambda _seconds: None).reasons
     assert examine(runner, "/dev/sdb", host.root, lambda _seconds: None).reasons == []
 

@@ -188,7 +188,7 @@ steps:
     - The steps of RV(actions), in the same order.
     - The C(risks) of a step are V(power_loss) if writes that are acknowledged and not flushed can be lost in a power failure, V(device_loss) if
       the cache devices will contain data that the origin does not have, V(interruption) if I/O or the network stops for moments, V(flush) if
-      dirty blocks are written first, V(overwrite) if a device that must be empty is labelled or emptied, and V(slower_writes).
+      dirty blocks are written first, V(overwrite) if a device that must be empty is labelled or wiped, and V(slower_writes).
   type: list
   elements: dict
   returned: success, or failure because of a missing tool

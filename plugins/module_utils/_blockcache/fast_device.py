@@ -205,7 +205,7 @@ def _new_mirror(ground: HostDevices, spec: CacheSpec, layer: str, members: list[
                 require_empty(member, ground.findings.get(member.name, DeviceUse()), path, spec.name)
         if made:
             # mdadm was killed between the two.
-            action = f"Discard the incomplete mirror and make {' and '.join(made)} empty"
+            action = f"Discard the incomplete mirror and wipe {' and '.join(made)}"
             begun = (Step(layer, spec.name, "mirror", made, None, action, mirror.ReleaseMirror("", tuple(made))),)
     step = _mirror_step(spec, layer, uuid, mirror.CreateMirror if len(made) < len(members) else mirror.StartMirror)
     return FastDevice(mirror.array_path(uuid), None, mirror.smallest_size(members), MIRRORED, (*begun, step))
@@ -238,7 +238,7 @@ def retire(ground: HostDevices, spec: CacheSpec, layer: str, leaving: t.Containe
         if left and (array.name in leaving or _never_used(ground, array)):
             members = [device for device in ground.devices if device.name in array.members]
             paths = [device.stable_path or device.path for device in members]
-            action = f"Stop the mirror {label}, which the cache has left, and make {' and '.join(paths)} empty"
+            action = f"Stop the mirror {label}, which the cache has left, and wipe {' and '.join(paths)}"
             steps.append(Step(layer, spec.name, "mirror", paths, None, action, mirror.ReleaseMirror(array.name, tuple(paths))))
     return steps
 
@@ -263,6 +263,6 @@ def release(ground: HostDevices, spec: CacheSpec, layer: str) -> list[Step]:
     if not paths:
         return []
     label = (mirror.PREFIX + spec.name)[:31]
-    action = f"{'Stop' if array is not None else 'Discard'} the mirror {label} and make {' and '.join(paths)} empty"
+    action = f"{'Stop' if array is not None else 'Discard'} the mirror {label} and wipe {' and '.join(paths)}"
     operation = mirror.ReleaseMirror(array.name if array is not None else "", tuple(paths))
     return [Step(layer, spec.name, "mirror", paths, None, action, operation)]

@@ -133,7 +133,7 @@ def _require_free(spec: VolumeSpec, member: Member) -> None:
     if objections:
         reasons = "; ".join(one.text for one in objections)
         only_data = all(one.kind == "data" for one in objections)
-        advice = f"if nothing on it is needed, erase it yourself (wipefs --all and blkdiscard --zeroout {member.path})" if only_data else "free it first"
+        advice = f"if nothing on it is needed, erase it manually (wipefs --all and blkdiscard --zeroout {member.path})" if only_data else "free it first"
         raise Refused(
             f"{spec.name}: {reasons}. A test volume is only created on empty devices: choose another device, or {advice}.",
             item=spec.name,

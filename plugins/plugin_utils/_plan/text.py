@@ -30,7 +30,7 @@ RISKS = {
     "device_loss": "device loss: the cache devices will contain data that the origin does not have; without a mirror, the loss of one is a loss of data",
     "interruption": "interruption: I/O or the network stops for moments",
     "flush": "flush: dirty blocks are written to the origin first, which can take long",
-    "overwrite": "overwrite: a device that must be empty is labelled, or a former cache device is emptied",
+    "overwrite": "overwrite: a device that must be empty is labelled, or a former cache device is wiped",
     "slower_writes": "slower writes: writes are no longer acknowledged by a cache",
 }
 

@@ -303,7 +303,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         found = bcache_facts.read_superblock(self.runner, path)
         if found is not None:
             if not found.cache or found.set != cset:
-                raise Refused(f"{step.item}: {path} does not carry the cache set {cset} any more, so that it is not made empty.", item=step.item)
+                raise Refused(f"{step.item}: {path} does not carry the cache set {cset} any more, so it is not wiped.", item=step.item)
             # While its UUID can still be read.
             rules = bcache_rules.read_rules(self.root)
             bcache_rules.write_rules({uuid: kept for uuid, kept in rules.items() if uuid != found.uuid}, self.root)
@@ -322,7 +322,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
                 udev.refresh(self.runner, [path], step.item)
                 return
         raise CommandFailed(
-            f"{step.item}: {completed.command_line} did not make {path} empty (exit status {completed.rc}): {completed.last_words}",
+            f"{step.item}: {completed.command_line} did not wipe {path} (exit status {completed.rc}): {completed.last_words}",
             item=step.item,
             completed=completed,
         )

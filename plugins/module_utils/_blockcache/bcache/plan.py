@@ -196,7 +196,7 @@ class _Plan:
             # Attached again, it would answer with what was true before it failed: seen on Linux 6.1, in writethrough.
             raise Refused(
                 f"{spec.name}: {spec.origin} was written to since its cache on {item.target.fast.path} failed, and what that cache holds is older:"
-                f" run wipefs -a {item.target.fast.path} yourself and run again, which makes a new cache there.",
+                f" run wipefs -a {item.target.fast.path} manually and run again, which creates a new cache there.",
                 item=spec.name,
             )
         comes = (awaited is not None and item.target is not None and item.target.register and item.target.set == awaited) or (
@@ -300,7 +300,7 @@ class _Plan:
             self.done.add(("register", cset))
             steps.append(item.step("cache_set", "stopped", "running", f"Start the cache set on {path}, to see what it holds", RegisterSet(place, cset)))
         steps.append(item.step("cache_set", cset, None, f"Stop the cache set on {path}", UnregisterSet(place, cset)))
-        steps.append(item.step("cache_device", path, None, f"Make {path} empty", Wipe(path, cset)))
+        steps.append(item.step("cache_device", path, None, f"Wipe {path}", Wipe(path, cset)))
         return steps
 
     def _release(self, item: Item, gone: t.Mapping[str, Item]) -> list[Step]:

@@ -187,7 +187,7 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
         raise Refused(
             f"{spec.name}: {fast.path} carries the cache of another bcache set ({sb.set}) that is not running, and may hold blocks that its origin does"
             f" not have: name an empty device, or start that set (echo {fast.path} > /sys/fs/bcache/register), detach what uses it, or, if nothing on it is"
-            f" needed, run wipefs -a {fast.path} yourself.",
+            f" needed, run wipefs -a {fast.path} manually.",
             item=spec.name,
         )
     fast_device.choose(state.ground, spec, LAYER, taken=taken)

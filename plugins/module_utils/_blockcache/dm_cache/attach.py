@@ -189,7 +189,7 @@ class AttachPlan:
         return {key: value for key, value in merged.items() if value is not None}
 
     def _clear_step(self, fast: str, *, readable: bool, maybe: bool = False) -> Step:
-        action = f"Leave {fast or 'the cache device'} empty" if readable else f"Release {fast or 'the cache device that is gone'}"
+        action = f"Wipe {fast or 'the cache device'}" if readable else f"Release {fast or 'the cache device that is gone'}"
         return self._step("cache_device", fast, None, action, ClearDevice(fast, erase=readable or maybe, must=readable))
 
     def _in_use(self) -> bool:

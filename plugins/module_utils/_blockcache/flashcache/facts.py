@@ -86,7 +86,7 @@ def stored_state(stored: FlashcacheSuperblock, device: BlockDevice, ground: Host
         state = "read_only"
         problem = f"The metadata of the cache on {path} could not be written when it was shut down, and the kernel no longer loads it: restore {stored.disk}."
     elif stored.clean:
-        state, problem = "inactive", f"The cache {stored.name} on {path} is clean and not loaded: load it with state: present, or make {path} empty."
+        state, problem = "inactive", f"The cache {stored.name} on {path} is clean and not loaded: load it with state: present, or wipe {path}."
     else:
         state = "inactive"
         problem = f"The cache {stored.name} on {path} may hold what {stored.disk} does not have: do not use {stored.disk} before it is loaded."

@@ -278,20 +278,18 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         ssd = operation.ssd
         if self._table_there(step.item):
             # flashcache_destroy does not check whether a cache runs.
-            raise Refused(f"{step.item}: the flashcache device {step.item} still runs, so that {ssd} was not made empty: run again.", item=step.item)
+            raise Refused(f"{step.item}: the flashcache device {step.item} still runs, so {ssd} was not wiped: run again.", item=step.item)
         self._forget_pages(step, ssd)
         stored = flashcache_host.read_superblock(self.root, ssd)
         if stored is not None and not stored.clean:
             raise NotEffective(
                 f"{step.item}: the cache was removed, and its superblock on {ssd} reports '{stored.state_name}': {stored.disk} may lack blocks that are only"
-                f" on {ssd}, so nothing was made empty: check dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
+                f" on {ssd}, so nothing was wiped: check dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
                 item=step.item,
             )
         finding = examine(self.runner, ssd, self.root, self.sleep)
         if finding.users:
-            raise Refused(
-                f"{step.item}: {ssd} {' and '.join(finding.users)}, so that it was not made empty: find out who uses it, and run again.", item=step.item
-            )
+            raise Refused(f"{step.item}: {ssd} {' and '.join(finding.users)}, so it was not wiped: find out who uses it, and run again.", item=step.item)
         self._require_as_left(step, ssd, stored, finding)
         with releasing([ssd], self.root):
             if stored is not None:
@@ -303,7 +301,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         # What the cache has left there carries no signature.
         finding = examine(self.runner, ssd, self.root, self.sleep, empty=False)
         if finding.reasons:
-            raise NotEffective(f"{step.item}: {ssd} was made empty and still {' and '.join(finding.reasons)}: check dmesg.", item=step.item)
+            raise NotEffective(f"{step.item}: {ssd} was wiped and still {' and '.join(finding.reasons)}: check dmesg.", item=step.item)
         flashcache_remains.note_remains(step.item, None, self.root)
 
     @carry_out.register

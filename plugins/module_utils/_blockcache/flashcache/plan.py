@@ -134,7 +134,7 @@ class CachePlan(Diff):
         if running.ssd_name is None and table.dirty:
             raise self._refused(
                 f"has {table.dirty} dirty blocks on {table.ssd}, which is missing: reconnect that SSD, or restore {table.disk} from a backup and remove the"
-                " cache yourself"
+                " cache manually"
             )
         # The path it was made with may be another device after a reboot.
         place = "" if running.ssd_name is None else table.ssd if is_stable(table.ssd) else self._path_of(running.ssd_name)
@@ -179,7 +179,7 @@ class CachePlan(Diff):
 
     def _forget_steps(self, why: str) -> list[Step]:
         path = self.state.emptied.get(self.spec.name)
-        return [self._step("cache_device", "to be emptied", None, f"Drop the record that {path}, {why}, must be emptied", ForgetRemains())] if path else []
+        return [self._step("cache_device", "to be wiped", None, f"Drop the record that {path}, {why}, must be wiped", ForgetRemains())] if path else []
 
     def _empty_stored(self, stored: FlashcacheSuperblock, path: str) -> list[Step]:
         """Empty an SSD with a cache that does not run; one with dirty blocks is loaded and flushed first."""
@@ -289,7 +289,7 @@ class CachePlan(Diff):
         return self._step("dirty_blocks", dirty, 0, action, FlushCache(self.spec.flush_timeout))
 
     def _clear_step(self, path: str) -> Step:
-        return self._step("cache_device", path, None, f"Verify that nothing is dirty on {path} and make it empty", ClearDevice(path, _lasting(path)))
+        return self._step("cache_device", path, None, f"Verify that nothing is dirty on {path} and wipe it", ClearDevice(path, _lasting(path)))
 
     def _setting_step(self, key: str, before: int | None, value: int) -> Step:
         return self._step(f"settings.{key}", before, value, f"Set {key} of {self.spec.name} to {value}", SetSysctl(key, value))

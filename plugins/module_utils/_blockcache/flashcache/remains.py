@@ -115,6 +115,6 @@ def _digest(handle: int) -> str:
 def altered_sentence(item: str, ssd: str, reasons: t.Sequence[str], root: Path = Path("/")) -> str:
     """Why an SSD is not made empty that carries something else than what the cache has left."""
     return (
-        f"{item}: {ssd} {' and '.join(reasons)}, and is not as the cache left it, so that it was not made empty: if it is in use now, delete"
-        f" {place_of(item, root)} and run again; if nothing on it is needed, make it empty yourself (wipefs -a {ssd})."
+        f"{item}: {ssd} {' and '.join(reasons)}, and is not as the cache left it, so it was not wiped: if it is in use now, delete"
+        f" {place_of(item, root)} and run again; if nothing on it is needed, wipe it manually (wipefs -a {ssd})."
     )

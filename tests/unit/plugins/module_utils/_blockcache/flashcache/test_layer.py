@@ -272,7 +272,7 @@ def test_unwritten_metadata_is_not_accepted_as_clean(host):
     host.state["faults"]["metadata_fails"] = True
     with pytest.raises(NotEffective, match=r"its superblock on /dev/disk/by-id/ata-SSD_S1 reports 'unstable'") as caught:
         host.run_layer(state="absent")
-    assert caught.value.to_dict()["broke_off"] == f"Verify that nothing is dirty on {SSD} and make it empty"
+    assert caught.value.to_dict()["broke_off"] == f"Verify that nothing is dirty on {SSD} and wipe it"
     assert host.kernel.superblock(SSD) is not None
     for state in ({"state": "absent"}, BACK):
         with pytest.raises(Refused, match=r"cannot be loaded from .*: its metadata could not be written when it was shut down"):

@@ -3,7 +3,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The playbook site from scratch over five layers, broken off at a random moment: the next run completes it, and fenced data are intact.
+"""The playbook site from scratch over five layers, interrupted at a random moment: the next run completes it, and fenced data are intact.
 
 usage: site_kills.py [--kills N] [--seed N]     with the machine of tests/rack/site running: scripts/site-kill-test starts it
 
@@ -96,7 +96,7 @@ def cut_power():
 
 
 def break_off(kind, moment):
-    """Run site and break it off after some seconds; whether it was still running.
+    """Run site and interrupt it after some seconds; whether it was still running.
 
     What the module has started is left running when it is killed alone, and when the controller is.
     """

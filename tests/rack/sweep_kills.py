@@ -3,7 +3,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A sweep over three layers, broken off at a random moment and continued: the host is as before, every cell is measured once.
+"""A sweep over three layers, interrupted at a random moment and continued: the host is as before, every cell is measured once.
 
 usage: sweep_kills.py [--kills N] [--first N] [--seed N] [--seconds N] [--results DIR]
 
@@ -45,7 +45,7 @@ ON_MACHINE = {
 MOUNTED_AT_BOOT = "grep -q /mnt/data /etc/fstab || echo '/dev/vg0/data /mnt/data ext4 defaults,nofail 0 2' >>/etc/fstab"
 KINDS = ("controller", *ON_MACHINE, "power")
 MOST_RUNS = 3
-#: The parts of a sweep's time between which it is broken off; what measures is not there any more when the host is restored and the report is written.
+#: The parts of a sweep's time between which it is interrupted; what measures is not there any more when the host is restored and the report is written.
 MOMENTS = {"runner": (0.05, 0.5)}
 #: Ground for all layers has simulated RAID controllers, which cost a description of the host a minute on a busy machine.
 WITHOUT_SIMULATORS = "grep -rlsI 'simulator of cachefleet.storage' /opt /usr/local /usr/sbin /usr/bin | grep -v ^/opt/cachefleet | xargs -r rm"
@@ -72,7 +72,7 @@ def start(command, output=subprocess.DEVNULL):
 
 
 def break_off(kind, moment, command):
-    """Run the sweep and break it off after some seconds; whether it was still running."""
+    """Run the sweep and interrupt it after some seconds; whether it was still running."""
     process = start(command)
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(moment)

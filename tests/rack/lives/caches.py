@@ -290,7 +290,7 @@ LIVES: t.Mapping[str, tuple[type[Cache], str, bool]] = {
 
 
 def usable(path: str) -> str | None:
-    """The path if writing to it would not hang: a mapping whose change was broken off may be suspended."""
+    """The path if writing to it would not hang: a mapping whose change was interrupted may be suspended."""
     name = os.path.basename(os.path.realpath(path))
     with contextlib.suppress(OSError):
         if (Path("/sys/class/block") / name / "dm/suspended").read_text().strip() == "1":

@@ -79,7 +79,7 @@ class _CachePlan(AttachPlan):
             raise self._refused(f"cannot be cached as {self.spec.path}, because another device-mapper device has that name: use another name")
         if not top.rows:
             self.top = None
-            return [self._step("mapping", "without a table", None, f"Remove what is left of {self.spec.path} from a run that was broken off", RemoveMapping())]
+            return [self._step("mapping", "without a table", None, f"Remove what is left of {self.spec.path} from an interrupted run", RemoveMapping())]
         if top.table is None:
             raise self._refused(f"has a table under {self.spec.path} that was not written by this collection: it was changed manually, so undo that change")
         if not (top.suspended or top.waiting):

@@ -78,7 +78,7 @@ def counted_dirty(state: DmCacheState, name: str) -> str:
     unit = unit_name(LAYER, name)
     return (
         f"/dev/mapper/{name} writes through, so that nothing depends on its cache, and the kernel counts {status.dirty} blocks of the cache as dirty all the"
-        " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
+        " same: its metadata was not closed cleanly when the host went down, or a flush was interrupted. It writes them back while nothing else is to do;"
         f" state: flushed does it at once, and systemctl stop {unit} and systemctl start {unit} end it permanently."
     )
 

@@ -54,7 +54,7 @@ class FlushCache(Operation):
 
 @frozen
 class StopCleaning(Operation):
-    """Let blocks become dirty again after a flush that was broken off."""
+    """Let blocks become dirty again after an interrupted flush."""
 
 
 @frozen

@@ -188,7 +188,7 @@ class _CachePlan:
         if config.mode != mode:
             steps.append(self._mode_step(config.mode, mode))
         elif mode == "writeback" and cache.stats["do_clean"]:
-            action = f"Keep writes to {self.spec.origin} in the cache {self.name} again, after a flush that was broken off"
+            action = f"Keep writes to {self.spec.origin} in the cache {self.name} again, after an interrupted flush"
             steps.append(self._step("do_clean", cache.stats["do_clean"], 0, action, StopCleaning()))
         if config.policy != policy:
             steps.append(self._policy_step(config.policy, policy))

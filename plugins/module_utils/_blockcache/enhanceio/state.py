@@ -70,7 +70,7 @@ def problems(state: EnhanceIOState) -> list[str]:
 
 
 def half_flushed(state: EnhanceIOState, specs: t.Iterable[EnhanceIOSpec]) -> list[str]:
-    """Warnings about caches that write through and are dirty: mode and dirty blocks are two facts, and a change that was broken off leaves both."""
+    """Warnings about caches that write through and are dirty: mode and dirty blocks are two facts, and an interrupted change leaves both."""
     found = [state.caches[spec.name] for spec in specs if spec.present and spec.name in state.caches]
     return [
         f"{cache.name}: mode {cache.config.mode} and still {format_size(cache.dirty)} dirty, which only the cache device has:"

@@ -211,7 +211,7 @@ class AttachPlan:
         pool = self.state.pool_of(dead)
         if pool is not None:
             self.place.forget(pool)
-        action = f"Finish detaching the cache of {self.target}, which was broken off"
+        action = f"Finish detaching the cache of {self.target}, which was interrupted"
         before = {"kind": kind_of(dead, pool), "volume": dead.pool}
         return [self.step("detaching", before, None, action, FinishDetaching(self.volume, dead.name, dead.pool or ""))]
 

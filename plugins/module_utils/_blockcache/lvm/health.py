@@ -101,7 +101,7 @@ def counted_dirty(state: LvmState, cached: LogicalVolume) -> str:
         return ""
     return (
         f"{cached.full_name} writes through, so that nothing depends on its cache, and the kernel counts {kernel.dirty} blocks of the cache as dirty all the"
-        " same: its metadata was not closed cleanly when the host went down, or a flush was broken off. It writes them back while nothing else is to do;"
+        " same: its metadata was not closed cleanly when the host went down, or a flush was interrupted. It writes them back while nothing else is to do;"
         f" state: flushed does it at once, and lvchange -an and lvchange -ay {cached.full_name} end it permanently."
     )
 

@@ -169,7 +169,7 @@ class _CachePlan(AttachPlan):
         return self._agree_on_mode(cached)
 
     def _finish_writecache_flush(self, cached: LogicalVolume) -> list[Step]:
-        """A writecache that is flushed, or whose detaching was broken off, has a setting that lets nothing new in."""
+        """A writecache that is flushed, or whose detaching was interrupted, has a setting that lets nothing new in."""
         table = self.state.tables.get(cached.full_name)
         if (cached.settings or {}).get("cleaner") == "1" or (table is not None and table.cleaner):
             action = f"Allow writes to the writecache of {self.target} again"

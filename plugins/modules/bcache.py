@@ -207,7 +207,7 @@ actions:
   type: list
   elements: str
   sample:
-    - Make /dev/disk/by-id/nvme-SAMSUNG_MZ1L2960HCJR_S665NE0T100001 a cache device of bcache with buckets of 512 KiB
+    - Create a bcache cache device on /dev/disk/by-id/nvme-SAMSUNG_MZ1L2960HCJR_S665NE0T100001 with buckets of 512 KiB
     - Attach the cache on /dev/disk/by-id/nvme-SAMSUNG_MZ1L2960HCJR_S665NE0T100001 to /dev/disk/by-id/ata-ST4000NM0035_ZC11
 caches:
   description:

@@ -205,7 +205,7 @@ actions:
   type: list
   elements: str
   sample:
-    - Make the EnhanceIO cache images of /dev/disk/by-id/ata-HDD on /dev/disk/by-id/ata-SSD in mode writethrough
+    - Create the EnhanceIO cache images of /dev/disk/by-id/ata-HDD on /dev/disk/by-id/ata-SSD in mode writethrough
     - Write the files that start the cache images at boot
 caches:
   description: The running caches of the list as read back, with the keys of M(cachefleet.storage.block_cache_info).

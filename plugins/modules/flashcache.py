@@ -217,7 +217,7 @@ actions:
   elements: str
   sample:
     - Write the unit that brings images up at boot
-    - Make the flashcache device images of /dev/disk/by-id/wwn-0x5000c500a1b2c3d4 in mode writethrough on /dev/disk/by-id/ata-INTEL_SSD
+    - Create the flashcache device images of /dev/disk/by-id/wwn-0x5000c500a1b2c3d4 in mode writethrough on /dev/disk/by-id/ata-INTEL_SSD
 caches:
   description: The running caches of the list, with the keys of M(cachefleet.storage.block_cache_info).
   returned: success

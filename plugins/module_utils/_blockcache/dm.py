@@ -72,7 +72,7 @@ def parse_cache_status(text: str) -> CacheStatus:
     try:
         return _PARSERS[words[2]](words[3:])
     except (IndexError, ValueError):
-        raise NotUnderstood(f"dmsetup printed a cache status that is not understood: '{line[:300]}'.") from None
+        raise NotUnderstood(f"dmsetup printed a cache status that could not be parsed: '{line[:300]}'.") from None
 
 
 @frozen
@@ -109,7 +109,7 @@ def parse_tables(text: str) -> dict[str, CacheTable]:
         try:
             tables[name] = _TABLE_PARSERS[words[2]](words[3:])
         except (IndexError, ValueError):
-            raise NotUnderstood(f"dmsetup printed a cache table that is not understood: '{line[:300]}'.") from None
+            raise NotUnderstood(f"dmsetup printed a cache table that could not be parsed: '{line[:300]}'.") from None
     return tables
 
 

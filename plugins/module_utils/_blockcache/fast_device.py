@@ -190,7 +190,7 @@ def _mirror_step(spec: CacheSpec, layer: str, uuid: str, operation: type[mirror.
     # mdadm keeps 32 bytes of a name, and the whole file of names of a host is one list.
     label = (mirror.PREFIX + spec.name)[:31]
     paths = " and ".join(spec.cache_devices)
-    action = f"Start the mirror {label} of {paths}" if operation is mirror.StartMirror else f"Make the mirror {label} (MD RAID1) of {paths}"
+    action = f"Start the mirror {label} of {paths}" if operation is mirror.StartMirror else f"Create the mirror {label} (MD RAID1) of {paths}"
     return Step(layer, spec.name, "mirror", None, list(spec.cache_devices), action, operation(tuple(spec.cache_devices), uuid, label))
 
 

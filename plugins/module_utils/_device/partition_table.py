@@ -62,7 +62,7 @@ def parse_table(text: str) -> Table:
         rows = found.get("partitions", [])
         return Table(str(found["label"]), tuple(Partition(int(row["start"]) * sector, int(row["size"]) * sector, str(row.get("name", ""))) for row in rows))
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise NotUnderstood("sfdisk --json printed no partition table that is understood.", item="sfdisk") from None
+        raise NotUnderstood("The output of sfdisk --json could not be parsed.", item="sfdisk") from None
 
 
 def read_table(runner: Runner, path: str) -> Table | None:

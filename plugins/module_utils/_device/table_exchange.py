@@ -143,6 +143,6 @@ def _changed(line: str, mode: str, policy: t.Sequence[str] | None) -> str:
         features, rest = words[8 : 8 + count], words[8 + count :]
         rest[1]
     except (IndexError, ValueError):
-        raise NotUnderstood(f"dmsetup printed a cache table that is not understood: '{line[:300]}'.") from None
+        raise NotUnderstood(f"dmsetup printed a cache table that could not be parsed: '{line[:300]}'.") from None
     features = [feature for feature in features if feature not in _MODES] + [mode]
     return " ".join([*words[:7], str(len(features)), *features, *(policy or rest)])

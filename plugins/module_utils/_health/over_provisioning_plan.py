@@ -218,7 +218,7 @@ def _plan_partition(found: ReserveState, spec: ReserveSpec) -> list[Step]:
         steps.append(_forget(spec, ours.size))
     else:
         _require_unused(device, found.finding, spec)
-    action = f"Make one partition of {format_size(size)} on {spec.device} and leave {format_size(device.size - size)} free"
+    action = f"Create one partition of {format_size(size)} on {spec.device} and leave {format_size(device.size - size)} free"
     return [*steps, *_discard(found, spec), Step(LAYER, spec.device, "usable", None, size, action, MakePartition(size))]
 
 
@@ -281,7 +281,7 @@ def _plan_namespace(found: ReserveState, spec: ReserveSpec) -> list[Step]:
     attach = Step(LAYER, spec.device, "attached", False, True, f"Attach the namespace of {spec.device}", AttachNamespace(controller.path))
     if space is not None and space.size == size:
         return [] if space.attached else [attach]
-    action = f"Make a namespace of {format_size(size)} on {spec.device} and leave {format_size(controller.capacity - size)} free"
+    action = f"Create a namespace of {format_size(size)} on {spec.device} and leave {format_size(controller.capacity - size)} free"
     operation = CreateNamespace(controller.path, size // block, space.flbas if space is not None else 0)
     create = Step(LAYER, spec.device, "usable", space.size if space is not None else None, size, action, operation)
     if space is None:

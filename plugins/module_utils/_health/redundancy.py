@@ -71,7 +71,7 @@ def parse_missing(text: str) -> list[tuple[str, int]]:
     try:
         return [(row["vg_name"], int(row["vg_missing_pv_count"])) for row in json.loads(text)["report"][0]["vg"]]
     except (ValueError, KeyError, IndexError, TypeError):
-        raise NotUnderstood("vgs printed no report that is understood.", item="vgs") from None
+        raise NotUnderstood("The report of vgs could not be parsed.", item="vgs") from None
 
 
 def _is_lvm(device: BlockDevice) -> bool:

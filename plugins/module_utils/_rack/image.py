@@ -281,7 +281,7 @@ class ImageLayer(Layer[ImageState, ImageSpec]):
             reason = "; ".join(lines) or completed.last_words
             # A build that fails leaves nothing behind.
             raise StorageError(
-                f"mmdebstrap could not make the image (exit status {completed.rc}): {reason}", item=self.recipe.name, completed=completed, changed=False
+                f"mmdebstrap could not create the image (exit status {completed.rc}): {reason}", item=self.recipe.name, completed=completed, changed=False
             )
 
     def _publish(self, result: pathlib.Path) -> None:

@@ -48,7 +48,7 @@ class Source:
         """What is wrong with its answer, one sentence each."""
         if self.failure:
             return [self.failure]
-        found = [f"{self.provider.name}: not understood: {text}." for text in self.reading.not_understood]
+        found = [f"{self.provider.name}: could not be parsed: {text}." for text in self.reading.not_understood]
         return found or ([] if self.reading.complete else [f"{self.provider.name}: its output is not whole."])
 
 

@@ -353,7 +353,7 @@ class _Plan:
         if backing is None:
             block = new_backing_block(item.device, target, spec)
             after = {"device": spec.origin, "block_size": block}
-            action = f"Make {spec.origin} a backing device of bcache with blocks of {format_size(block)}"
+            action = f"Create a bcache backing device on {spec.origin} with blocks of {format_size(block)}"
             steps.append(item.step("backing_device", None, after, action, MakeBacking(spec.origin, block)))
         elif not item.registered and item.leaves is None:
             steps.append(self._register_backing(item))
@@ -378,7 +378,7 @@ class _Plan:
             return [item.step("cache_set", "stopped", "running", f"Start the cache set on {target.fast.path}", RegisterSet(device, target.set))]
         paths = " and ".join(item.spec.cache_devices)
         after = {"device": target.fast.path, "bucket_size": target.bucket_size, "block_size": target.block_size}
-        action = f"Make {paths} a cache device of bcache with buckets of {format_size(target.bucket_size)}"
+        action = f"Create a bcache cache device on {paths} with buckets of {format_size(target.bucket_size)}"
         operation = MakeSet(item.spec.origin, target.fast.path, target.set, target.bucket_size, target.block_size)
         return [*target.fast.steps, item.step("cache_set", None, after, action, operation)]
 

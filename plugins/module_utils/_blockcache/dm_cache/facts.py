@@ -81,7 +81,7 @@ def parse_info(text: str) -> dict[str, tuple[str, str, int, bool, bool]]:
             # Without any device it prints a message.
             if "|" not in line:
                 continue
-            raise NotUnderstood(f"dmsetup info printed a line that is not understood: '{line[:200]}'.")
+            raise NotUnderstood(f"dmsetup info printed a line that could not be parsed: '{line[:200]}'.")
         name, uuid, major, minor, opens, suspended, loaded = words
         found[name] = (uuid, f"{major}:{minor}", int(opens), suspended == "Suspended", loaded in ("Inactive", "Both"))
     return found

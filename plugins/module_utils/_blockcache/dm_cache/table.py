@@ -135,7 +135,7 @@ def parse_table(row: t.Sequence[str]) -> CacheTable | LinearTable | None:
     try:
         return parsers[row[2]](int(row[1]) * SECTOR, row[3:])
     except (IndexError, ValueError):
-        raise NotUnderstood(f"dmsetup printed a table that is not understood: '{' '.join(row)[:300]}'.") from None
+        raise NotUnderstood(f"dmsetup printed a table that could not be parsed: '{' '.join(row)[:300]}'.") from None
 
 
 def _parse_cache(length: int, words: t.Sequence[str]) -> CacheTable:

@@ -220,4 +220,4 @@ def _text(values: t.Mapping[str, str], name: str, item: str) -> str:
 
 
 def _misunderstood(file: str, item: str, what: str) -> NotUnderstood:
-    return NotUnderstood(f"/proc/enhanceio/{item}/{file} is not understood: {what}.", item=item)
+    return NotUnderstood(f"/proc/enhanceio/{item}/{file} could not be parsed: {what}.", item=item)

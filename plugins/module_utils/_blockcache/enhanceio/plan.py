@@ -284,7 +284,7 @@ class _CachePlan:
         policy, block_size = spec.policy or "lru", spec.chunk_size or BLOCK_SIZE
         steps = [*chosen.steps, *([self._wipe_step(left[0])] if left is not None else [])]
         after = {"mode": first, "policy": policy, "block_size": block_size, "device": chosen.path}
-        action = f"Make the EnhanceIO cache {self.name} of {spec.origin} on {chosen.path} in mode {first}"
+        action = f"Create the EnhanceIO cache {self.name} of {spec.origin} on {chosen.path} in mode {first}"
         steps.append(self._step("cache", None, after, action, CreateCache(spec.origin, chosen.path, first, policy, block_size)))
         files = self._boot_steps(self._files(spec.mode, policy, block_size, chosen.path), replaces=bool(replaces))
         if spec.mode == "writeback":

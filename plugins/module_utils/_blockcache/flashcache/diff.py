@@ -141,7 +141,7 @@ class Diff:
             raise self._refused(f"would be a second cache of {spec.origin}, which the flashcache device {other.name} caches: use that name, or remove it")
         mapped = next((device for device in self.state.ground.devices if device.dm_name == spec.name), None)
         if mapped is not None:
-            raise self._refused(f"cannot be made: a device-mapper device of that name is there, and it is not a flashcache device ({mapped.kind})")
+            raise self._refused(f"cannot be created: a device-mapper device of that name is there, and it is not a flashcache device ({mapped.kind})")
 
     def _require_in_sight(self) -> None:
         """What wrote back and does not run: that its SSD cannot be found is no proof that nothing is only there."""

@@ -140,7 +140,7 @@ def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
         if not is_stable(path):
             yield (
                 f"{name}: the cache was made with the path {path}, which may be another device after the next reboot: remove it with state: absent and"
-                " make it again."
+                " create it again."
             )
     failed = [f"{count} {_spoken(key)}" for key, count in sorted(cache.errors.items()) if count]
     if failed:

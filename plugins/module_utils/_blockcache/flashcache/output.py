@@ -152,7 +152,7 @@ def parse_statistics(text: str) -> dict[str, int]:
     for word in text.split():
         match = _STATISTIC.fullmatch(word)
         if not match:
-            raise NotUnderstood(f"A statistic of flashcache is not understood: '{word[:80]}'.")
+            raise NotUnderstood(f"A statistic of flashcache could not be parsed: '{word[:80]}'.")
         numbers[match.group(1)] = int(match.group(2))
     return numbers
 
@@ -166,7 +166,7 @@ def parse_histogram(text: str) -> dict[int, int]:
     for word in text.split():
         match = _BUCKET.fullmatch(word)
         if not match:
-            raise NotUnderstood(f"The histogram of flashcache is not understood at '{word[:80]}'.")
+            raise NotUnderstood(f"The histogram of flashcache could not be parsed at '{word[:80]}'.")
         if int(match.group(2)):
             counts[int(match.group(1))] = int(match.group(2))
     return counts
@@ -182,7 +182,7 @@ def parse_pid_lists(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         name, colon, rest = line.partition(":")
         words = rest.split()
         if not colon or name not in ("Blacklist", "Whitelist") or not all(re.fullmatch(r"\d+", word, re.ASCII) for word in words):
-            raise NotUnderstood(f"The list of processes of flashcache is not understood: '{line[:80]}'.")
+            raise NotUnderstood(f"The list of processes of flashcache could not be parsed: '{line[:80]}'.")
         lists[name] = tuple(map(int, words))
     return lists.get("Blacklist", ()), lists.get("Whitelist", ())
 
@@ -257,7 +257,7 @@ def _table(sectors: int, body: str) -> Table:
             histogram=parse_histogram(histogram),
         )
     except (KeyError, ValueError):
-        raise NotUnderstood(f"dmsetup table of a flashcache device is not understood: '{body.strip()[:300]}'.") from None
+        raise NotUnderstood(f"dmsetup table of a flashcache device could not be parsed: '{body.strip()[:300]}'.") from None
 
 
 def _suffixed(text: str) -> int:
@@ -269,7 +269,7 @@ def _suffixed(text: str) -> int:
 
 def _number(value: str, name: str, text: str) -> int:
     if not re.fullmatch(r"-?\d+", value, re.ASCII):
-        raise NotUnderstood(f"dmsetup status of a flashcache device is not understood at '{name}({value[:40]})': '{text.strip()[:200]}'.")
+        raise NotUnderstood(f"dmsetup status of a flashcache device could not be parsed at '{name}({value[:40]})': '{text.strip()[:200]}'.")
     return int(value)
 
 

@@ -86,7 +86,7 @@ class CachePlan(Diff):
             changed = self._changed(self.running, fast)
             if not changed:
                 return [*self._settle(self.running, fast)]
-            steps = [*self._take_down(self.running, f"make it again with another {' and '.join(changed)}"), *steps]
+            steps = [*self._take_down(self.running, f"recreate it with another {' and '.join(changed)}"), *steps]
         elif self.stored_on is not None:
             stored = self.state.stored[self.stored_on]
             if self._stored_as_specified(stored, fast):
@@ -209,7 +209,7 @@ class CachePlan(Diff):
             "cache",
             None,
             _described(spec.mode, fast.path),
-            f"Make the flashcache device {spec.name} of {spec.origin} in mode {spec.mode} on {fast.path}",
+            f"Create the flashcache device {spec.name} of {spec.origin} in mode {spec.mode} on {fast.path}",
             CreateCache(fast.path, tuple(self._create_command(fast, origin))),
         )
         # The unit first: a cache with dirty blocks that no unit loads would leave a stale disk after a crash.

@@ -164,7 +164,7 @@ class AttachPlan:
             operation = CreateMetadata(self.volume, spec.metadata_volume, tuple(spec.cache_devices), extents)
             steps.append(self._create_step("cache_metadata", "metadata volume", layout.metadata, operation))
             steps.append(self._create_volume(size, layout))
-        action = f"Make the cache pool {spec.vg}/{spec.volume} of the two mirrored volumes"
+        action = f"Create the cache pool {spec.vg}/{spec.volume} of the two mirrored volumes"
         after = {"kind": "cachepool", "volume": spec.volume}
         steps.append(self.step("cache_volume", None, after, action, JoinPool(self.volume, spec.volume, spec.metadata_volume, chunk)))
         return steps, size, chunk

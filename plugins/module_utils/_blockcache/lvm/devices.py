@@ -115,7 +115,7 @@ class Placement:
         steps = []
         if physical is None:
             require_empty(device, self.state.findings.get(device.name, DeviceUse()), path, spec.name)
-            steps.append(self._step("physical_volume", None, path, f"Make {path} a physical volume of LVM", CreatePhysicalVolume(path)))
+            steps.append(self._step("physical_volume", None, path, f"Create a physical volume of LVM on {path}", CreatePhysicalVolume(path)))
         steps.append(self._step("volume_group", None, spec.vg, f"Add {path} to volume group {spec.vg}", ExtendVolumeGroup(spec.vg, path)))
         return steps
 
@@ -183,9 +183,9 @@ class Placement:
                 if physical is None or physical.vg not in (None, self.spec.vg) or self.still_used(device) or device.name in self.earlier.released:
                     continue
                 self.earlier.released.add(device.name)
-                group = f"Remove {path} from volume group {physical.vg} and make it" if physical.vg else f"Make {path}"
+                group = f"Remove {path} from volume group {physical.vg}, and the" if physical.vg else "Remove the"
                 before = physical.vg or "no volume group"
-                steps.append(self._step(f"devices.{path}", before, None, f"{group} no physical volume any more", ReleaseDevice(self.spec.vg, path)))
+                steps.append(self._step(f"devices.{path}", before, None, f"{group} physical volume label of {path}", ReleaseDevice(self.spec.vg, path)))
         return steps
 
     def still_used(self, device: BlockDevice) -> list[str]:

@@ -230,7 +230,7 @@ def objection_to_container(controller: Controller, spec: CacheVolumeSpec) -> str
 def _too_large(controller: Controller, spec: CacheVolumeSpec) -> str | None:
     high = usable_size(controller, spec)
     if spec.size is not None and high is not None and spec.size > high:
-        return f"cannot make a maxCache volume of {format_size(spec.size)}: these SSDs give {format_size(high)} as raid_level {spec.raid_level}"
+        return f"cannot create a maxCache volume of {format_size(spec.size)}: these SSDs give {format_size(high)} as raid_level {spec.raid_level}"
     return None
 
 

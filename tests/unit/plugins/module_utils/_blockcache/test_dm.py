@@ -63,7 +63,7 @@ def test_other_targets_are_ignored():
 
 
 def test_invalid_status_line_is_quoted_in_error():
-    with pytest.raises(NotUnderstood, match=r"cache status that is not understood: '0 8 cache 8 x/y"):
+    with pytest.raises(NotUnderstood, match=r"cache status that could not be parsed: '0 8 cache 8 x/y"):
         parse_status("c: 0 8 cache 8 x/y 128\n")
 
 
@@ -106,7 +106,7 @@ def test_tables_provide_what_status_lacks():
 
 @pytest.mark.parametrize("line", ["a: 0 8 cache 1 2", "a: 0 8 cache 1 2 3 x 0 smq 0", "a: 0 8 writecache s 1 2 4096", "a: 0 8 writecache s 1 2 4096 1 max_age"])
 def test_invalid_tables_are_quoted_in_error(line):
-    with pytest.raises(NotUnderstood, match="cache table that is not understood"):
+    with pytest.raises(NotUnderstood, match="cache table that could not be parsed"):
         parse_tables(line)
 
 

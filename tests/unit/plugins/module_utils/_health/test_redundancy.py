@@ -156,7 +156,7 @@ def test_controller_is_read_once(tmp_path):
     assert problems == []
     assert tool.reads == 1
     tool.reading = {"not_understood": ("line 3: 'x'",)}
-    assert "not understood" in read_controllers(devices, runner, lambda _runner: [tool])[1][0]
+    assert "could not be parsed" in read_controllers(devices, runner, lambda _runner: [tool])[1][0]
 
 
 def test_missing_tool_is_a_problem_with_its_name(tmp_path):

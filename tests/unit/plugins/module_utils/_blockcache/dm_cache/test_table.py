@@ -49,7 +49,7 @@ def test_foreign_table_is_none_and_truncated_table_is_an_error():
     assert parse_table(["0", "8", "crypt", "aes", "0", "8:0", "0"]) is None
     assert parse_table(["0", "8", "writecache", "p", "8:0", "8:1", "4096", "0"]) is None
     for text in ("0 8 cache 253:0", "0 8 linear", "0 8 writecache s 8:0 8:1 4096 1 high_watermark", "0 8 linear 8:0 x"):
-        with pytest.raises(NotUnderstood, match="not understood"):
+        with pytest.raises(NotUnderstood, match="could not be parsed"):
             parse_table(text.split())
 
 

@@ -205,7 +205,7 @@ def test_immutable_fields_recreate_cache_unless_in_use(host, first, then, messag
     host.kernel.write("fc0", 3000)
     host.mount()
     before = dict(host.machine["caches"])
-    with pytest.raises(Refused, match=f"must be stopped to make it again with another {message}, and /dev/mapper/fc0 is mounted on /srv: unmount it first"):
+    with pytest.raises(Refused, match=f"must be stopped to recreate it with another {message}, and /dev/mapper/fc0 is mounted on /srv: unmount it first"):
         host.run_layer(**then)
     assert host.machine["caches"] == before
     host.unmount()

@@ -66,7 +66,7 @@ def test_writeback_table_without_dirty_blocks_is_not_clean():
 
 @pytest.mark.parametrize("spoil", ["cache mode(WRITE_CACHE)", "total blocks(32256)", "ssd dev (/dev/disk/by-id/ata-S.1)"])
 def test_table_without_mandatory_fields_is_rejected(spoil):
-    with pytest.raises(NotUnderstood, match="dmsetup table of a flashcache device is not understood"):
+    with pytest.raises(NotUnderstood, match="dmsetup table of a flashcache device could not be parsed"):
         output.parse_table(BACK.replace(spoil, ""))
 
 

@@ -517,7 +517,7 @@ def test_partial_failure_reports_completed_actions(run):
         run(lvm)
     result = caught.value.to_dict()
     assert result["changed"] is True
-    assert result["actions"] == [f"Make {SSD_PATH} a physical volume of LVM", f"Add {SSD_PATH} to volume group vg"]
+    assert result["actions"] == [f"Create a physical volume of LVM on {SSD_PATH}", f"Add {SSD_PATH} to volume group vg"]
     assert result["broke_off"] == f"Create cachepool vg/data_cache of 496 MiB on {SSD_PATH}"
 
 

@@ -52,7 +52,7 @@ def readers(monkeypatch):
 
 
 def broken(*_arguments):
-    raise NotUnderstood("line 3 of /proc/enhanceio is not understood.")
+    raise NotUnderstood("line 3 of /proc/enhanceio could not be parsed.")
 
 
 def test_failing_reader_does_not_hide_other_readers(readers, tmp_path):
@@ -66,7 +66,7 @@ def test_failing_reader_does_not_hide_other_readers(readers, tmp_path):
     devices = Devices(())
     found = survey.read_caches(devices, "runner", tmp_path)
     assert found.caches == (cache(),)
-    assert found.problems == ("The caches of type enhanceio could not be read: line 3 of /proc/enhanceio is not understood.",)
+    assert found.problems == ("The caches of type enhanceio could not be read: line 3 of /proc/enhanceio could not be parsed.",)
     assert given == [(devices, "runner", tmp_path)]
 
 

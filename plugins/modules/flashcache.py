@@ -216,7 +216,7 @@ actions:
   type: list
   elements: str
   sample:
-    - Write the unit that brings images up at boot
+    - Write the unit that starts images at boot
     - Create the flashcache device images of /dev/disk/by-id/wwn-0x5000c500a1b2c3d4 in mode writethrough on /dev/disk/by-id/ata-INTEL_SSD
 caches:
   description: The running caches of the list, with the keys of M(cachefleet.storage.block_cache_info).

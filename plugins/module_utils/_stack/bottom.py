@@ -34,7 +34,7 @@ _REMOTE_TRANSPORTS = {"iscsi": "an iSCSI disk", "nvme_fabrics": "an NVMe namespa
 #: Kinds whose content is main memory.
 _MEMORY_KINDS = frozenset({"ram", "zram"})
 #: Kinds that end in another machine or in a file: what lies below is not visible from here.
-_REMOTE_KINDS = {"nbd": "a network block device", "rbd": "a Ceph image", "loop": "a file", "aoe": "an ATA over Ethernet target"}
+_REMOTE_KINDS = {"nbd": "a network block device", "rbd": "a Ceph image", "loop": "a loop device", "aoe": "an ATA over Ethernet target"}
 _ELSEWHERE = "what is below it cannot be read from this host"
 
 
@@ -105,7 +105,8 @@ def read_elsewhere(devices: Devices, _runner: Runner, root: Path, _protected: t.
     """Where the stack leaves this machine, or the block layer. AoE sends no flush over the wire at all."""
     for device in devices:
         if device.kind in _REMOTE_KINDS:
-            why = f"is {_REMOTE_KINDS[device.kind]}, and {_ELSEWHERE}"
+            elsewhere = "what is below its file cannot be read" if device.kind == "loop" else _ELSEWHERE
+            why = f"is {_REMOTE_KINDS[device.kind]}, and {elsewhere}"
             layer = "network" if device.kind != "loop" else "file"
             if device.kind == "aoe":
                 why += ", and no flush is sent to it: whether acknowledged writes survive depends on its target"

@@ -252,7 +252,7 @@ class CachePlan(Diff):
         if before == text:
             return []
         verb = "Change" if before else "Write"
-        return [self._step("unit", before or None, text, f"{verb} the unit that brings {spec.name} up at boot", WriteUnit(text))]
+        return [self._step("unit", before or None, text, f"{verb} the unit that starts {spec.name} at boot", WriteUnit(text))]
 
     def _start_steps(self) -> list[Step]:
         if self.spec.name in self.state.started:

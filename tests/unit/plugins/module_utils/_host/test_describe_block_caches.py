@@ -71,7 +71,7 @@ class Bench:
         """The one entry, as its module reads it."""
         (entry,), notes = self.describe(**more)
         # The unit of an EnhanceIO cache makes the settings that were asked for, and no others can be added to it here.
-        assert notes == () or (self.type == "enhanceio" and more.get("every") and all("back at boot" in note for note in notes))
+        assert notes == () or (self.type == "enhanceio" and more.get("every") and all("at boot" in note for note in notes))
         item = {key: value for key, value in entry.values.items() if key != "type"}
         validated = ArgumentSpecValidator(OPTIONS[self.type]).validate(item)
         assert validated.error_messages == []

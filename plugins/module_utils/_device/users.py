@@ -16,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import functools
 import os
 import re
 import stat
@@ -293,13 +294,24 @@ def _threads(process: Path) -> list[Path]:
     (unshare(2), CLONE_FILES). Source: proc(5), ``task``.
     """
     try:
-        others = [process / "task" / thread for thread in os.listdir(process / "task") if thread != process.name]
+        others = [name for name in os.listdir(process / "task") if name != process.name]
     except FileNotFoundError:
         others = []
     if not others:
         return [process]
-    first = next((one for one in (process, *others) if _descriptors(one)), process)
-    return [first, *(one for one in (process, *others) if one != first and not _is_shared(first, one))]
+    first = next((one for one in (process, *(process / "task" / name for name in others)) if _descriptors(one)), process)
+    return [first, *_with_own_table(first, process, others)]
+
+
+def _with_own_table(first: Path, process: Path, others: t.Iterable[str]) -> t.Iterator[Path]:
+    """The threads that do not share their descriptors with the first; where kcmp(2) cannot tell, those that have other numbers open."""
+    ask = _kcmp() if process.parent == Path("/proc") else None
+    known = int(first.name)
+    for name in others:
+        # A host may have 100,000 threads: no path is made of most.
+        answer = ask(known, int(name)) if ask is not None else -1
+        if answer > 0 or (answer < 0 and _descriptors(process / "task" / name) != _descriptors(first)):
+            yield process / "task" / name
 
 
 def _descriptors(thread: Path) -> list[str]:
@@ -309,14 +321,14 @@ def _descriptors(thread: Path) -> list[str]:
         return []
 
 
-def _is_shared(one: Path, other: Path) -> bool:
-    """Whether two threads have one table of descriptors; where the kernel cannot be asked (kcmp(2)), whether both have the same numbers open."""
-    number = _KCMP.get(os.uname().machine) if one.parts[:2] == ("/", "proc") else None
-    if number is not None:
-        answer = ctypes.CDLL(None, use_errno=True).syscall(number, int(one.name), int(other.name), _KCMP_FILES, 0, 0)
-        if answer >= 0:
-            return bool(answer == 0)
-    return _descriptors(one) == _descriptors(other)
+@functools.lru_cache(maxsize=None)
+def _kcmp() -> t.Callable[[int, int], int] | None:
+    """kcmp(2) of two threads by number: 0 if they have one table of descriptors, less than 0 if that cannot be determined."""
+    number = _KCMP.get(os.uname().machine)
+    if number is None:
+        return None
+    call = ctypes.CDLL(None).syscall
+    return lambda one, other: int(call(number, one, other, _KCMP_FILES, 0, 0))
 
 
 def _opened(process: Path, units: t.AbstractSet[Unit]) -> dict[Unit, bool]:

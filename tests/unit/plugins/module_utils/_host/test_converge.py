@@ -66,8 +66,8 @@ def test_a_cache_is_planned_with_readings_from_after_the_change_of_a_drive_below
     changed = rig.calls.index(("hdparm", "-W0", "/dev/sda"))
     before_the_cache = rig.calls[changed + 1 : rig.calls.index(("pvcreate", SSD))]
     readings = collections.Counter(words[:2] for words in before_the_cache)
-    # Devices and drives are read back by the layer of the drives, and the others for the plan; wipefs once more right before pvcreate.
-    assert readings == {("udevadm", "control"): 1, ("udevadm", "info"): 1, ("hdparm", "-W"): 1, ("lvm", "fullreport"): 1, ("wipefs", "--no-act"): 2}
+    # Devices and drives are read back by the layer of the drives, and the others for the plan; the SSD and what is around it again before pvcreate.
+    assert readings == {("udevadm", "control"): 1, ("udevadm", "info"): 2, ("hdparm", "-W"): 1, ("lvm", "fullreport"): 1, ("wipefs", "--no-act"): 2}
 
 
 def test_single_layers_read_block_devices_once_each(rig):

@@ -22,6 +22,8 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_number
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import OpenFiles, Unit, unit_of
 
 if t.TYPE_CHECKING:
@@ -109,7 +111,10 @@ class Neighbourhood:
         return found
 
     def same_storage(self, device: BlockDevice) -> list[BlockDevice]:
-        """Other block devices with the very same bytes: paths with one WWN, loop devices on one file; with their children."""
+        """Other block devices with the same bytes, or some of them, and what is on those.
+
+        These are paths with one WWN, loop devices on one file, and partitions and mappings that overlap.
+        """
         disks = [one for one in (device, *self.devices.parents(device)) if one.kind in ("disk", "loop")]
         known = {one.name for disk in disks for one in (disk, *self.above(disk))} | {device.name}
         found: dict[str, BlockDevice] = {}
@@ -119,7 +124,32 @@ class Neighbourhood:
                 same_unit = disk.kind == other.kind == "disk" and disk.wwn is not None and disk.wwn == other.wwn
                 if other.name not in known and (same_unit or (file is not None and self._storage_of(other) == file)):
                     found.update({one.name: one for one in (other, *self.above(other)) if one.name not in known})
+        own = {*self.stack(device), *(one.name for one in self.above(device))}
+        for other in self._overlapping(device):
+            found.update({one.name: one for one in (other, *self.above(other)) if one.name not in own})
         return list(found.values())
+
+    def _overlapping(self, device: BlockDevice) -> t.Iterator[BlockDevice]:
+        """Partitions and mappings beside a device, or beside one below it, that have a part of it: a BSD slice in a partition, for example."""
+        for one in self.stack(device).values():
+            for base in self.below(one):
+                for name in (*base.partitions, *base.holders):
+                    other = self.devices.get(name)
+                    if other is not None and name != one.name and _overlap(self._ranges(one, base), self._ranges(other, base)):
+                        yield other
+
+    def _ranges(self, device: BlockDevice, base: BlockDevice) -> list[tuple[int, int]]:
+        """Where a partition or a mapping lies on a device directly below it, from and to, in sectors of 512; empty if that is not known."""
+        if device.kind == "partition":
+            folder = self.root / "sys/class/block" / device.name
+            start, length = read_number(folder / "start"), read_number(folder / "size")
+            return [] if start is None or length is None else [(start, start + length)]
+        rows = self._tables.get(device.dm_name, ()) if device.dm_name else ()
+        return [(start, start + length) for row in rows for number, start, length in _areas(row) if number == base.number]
+
+    @functools.cached_property
+    def _tables(self) -> t.Mapping[str, tuple[tuple[str, ...], ...]]:
+        return parse_dm_table(self.runner.run(["dmsetup", "table"], ok=None).stdout) if self.runner.has("dmsetup") else {}
 
     def _storage_of(self, device: BlockDevice) -> Unit | str | None:
         """What a loop device lies on; its path where nothing else is known."""
@@ -157,6 +187,19 @@ class Neighbourhood:
     def _open_files(self) -> OpenFiles:
         """Read once for all devices: on a host with many processes this takes long."""
         return users.open_files(self.root, set(self.names))
+
+
+def _overlap(some: t.Sequence[tuple[int, int]], others: t.Sequence[tuple[int, int]]) -> bool:
+    return any(start < other_end and other_start < end for start, end in some for other_start, other_end in others)
+
+
+def _areas(row: t.Sequence[str]) -> t.Iterator[tuple[str, int, int]]:
+    """What a row of a table uses of each device below, as device number, start and length; nothing for targets other than these three."""
+    length, target, arguments = int(row[1]), row[2], row[3:]
+    areas = {"linear": arguments[:2], "crypt": arguments[3:5], "striped": arguments[2:]}.get(target, ())
+    stripes = int(arguments[0]) if target == "striped" else 1
+    for number, start in zip(areas[::2], areas[1::2]):
+        yield number, int(start), length // stripes
 
 
 def _open_count(device: BlockDevice, runner: Runner) -> int:

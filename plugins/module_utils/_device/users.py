@@ -14,7 +14,9 @@ what another mount namespace has mounted is not in this one's table.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
+import functools
 import os
 import re
 import stat
@@ -31,6 +33,10 @@ _DELETED = " (deleted)"
 
 #: linux/loop.h: the request, and the first fields of ``struct loop_info64``: device, inode, device number of the backing file.
 _LOOP_GET_STATUS64, _LOOP_INFO, _LOOP_INFO_SIZE = 0x4C05, "=QQQ", 232
+
+#: linux/kcmp.h, and the number of the system call by machine.
+_KCMP_FILES = 2
+_KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "loongarch64": 272, "s390x": 343, "ppc64": 354, "ppc64le": 354}
 
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 
@@ -266,7 +272,11 @@ def open_files(root: Path, units: t.AbstractSet[Unit], *, mapped: bool = True) -
     unreadable = 0
     for process in processes(root):
         try:
-            uses = {**(_mapped(process, units) if mapped else {}), **_opened(process, units)}
+            threads = _threads(process)
+            uses = _mapped(threads[0], units) if mapped else {}
+            for thread in threads:
+                for unit, writing in _opened(thread, units).items():
+                    uses[unit] = uses.get(unit, False) or writing
         except PermissionError:
             unreadable += 1
             continue
@@ -277,9 +287,53 @@ def open_files(root: Path, units: t.AbstractSet[Unit], *, mapped: bool = True) -
     return OpenFiles({unit: tuple(rows) for unit, rows in found.items()}, unreadable)
 
 
+def _threads(process: Path) -> list[Path]:
+    """The folders of a process and of its threads with which all of its descriptors are found, in most cases the first alone.
+
+    The main thread may have ended before the others, and then has no descriptors; and a thread may have a table of its own
+    (unshare(2), CLONE_FILES). Source: proc(5), ``task``.
+    """
+    try:
+        others = [name for name in os.listdir(process / "task") if name != process.name]
+    except FileNotFoundError:
+        others = []
+    if not others:
+        return [process]
+    first = next((one for one in (process, *(process / "task" / name for name in others)) if _descriptors(one)), process)
+    return [first, *_with_own_table(first, process, others)]
+
+
+def _with_own_table(first: Path, process: Path, others: t.Iterable[str]) -> t.Iterator[Path]:
+    """The threads that do not share their descriptors with the first; where kcmp(2) cannot tell, those that have other numbers open."""
+    ask = _kcmp() if process.parent == Path("/proc") else None
+    known = int(first.name)
+    for name in others:
+        # A host may have 100,000 threads: no path is made of most.
+        answer = ask(known, int(name)) if ask is not None else -1
+        if answer > 0 or (answer < 0 and _descriptors(process / "task" / name) != _descriptors(first)):
+            yield process / "task" / name
+
+
+def _descriptors(thread: Path) -> list[str]:
+    try:
+        return os.listdir(thread / "fd")
+    except FileNotFoundError:
+        return []
+
+
+@functools.lru_cache(maxsize=None)
+def _kcmp() -> t.Callable[[int, int], int] | None:
+    """kcmp(2) of two threads by number: 0 if they have one table of descriptors, less than 0 if that cannot be determined."""
+    number = _KCMP.get(os.uname().machine)
+    if number is None:
+        return None
+    call = ctypes.CDLL(None).syscall
+    return lambda one, other: int(call(number, one, other, _KCMP_FILES, 0, 0))
+
+
 def _opened(process: Path, units: t.AbstractSet[Unit]) -> dict[Unit, bool]:
     found: dict[Unit, bool] = {}
-    for descriptor in os.listdir(process / "fd"):
+    for descriptor in os.listdir(process / "fd") if process.parent.name != "task" else _descriptors(process):
         unit = unit_of(process / "fd" / descriptor)
         if unit is not None and unit in units:
             with contextlib.suppress(FileNotFoundError):  # closed meanwhile

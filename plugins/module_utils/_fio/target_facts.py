@@ -61,6 +61,7 @@ class TargetFacts:
 
     :param path: what fio opens: the kernel's name of the device, or the real path of the file.
     :param same_identity: other devices to which ``target.identity`` fits as well.
+    :param indistinct: other devices that nothing in the record of left devices would distinguish from it.
     :param writers: processes that have the target, or a device below or above it, open for writing, as ``name (pid)``.
     :param readers: processes that have it open for reading only.
     :param unseen: how many processes may have it open without this user being allowed to see that.
@@ -81,6 +82,7 @@ class TargetFacts:
     identity: str | None = None
     identity_matches: bool | None = None
     same_identity: tuple[str, ...] = ()
+    indistinct: tuple[str, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
     writers: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()

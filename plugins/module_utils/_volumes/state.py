@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.users i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import Objection, judge
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices, identity_of, indistinct_from
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.report import REPORT, Group, Report, parse_report
 
@@ -141,8 +141,14 @@ class HostReader:
 
     def identified(self, device: BlockDevice, path: str) -> TargetFacts:
         """What the record of left devices needs to know a device."""
-        whole = (self.devices.get(device.parent) if device.parent else None) or device
-        return TargetFacts(target=FioTarget(path), path=device.path, size=device.size, identity=device.identity or whole.identity, device=device)
+        return TargetFacts(
+            target=FioTarget(path),
+            path=device.path,
+            size=device.size,
+            identity=identity_of(self.devices, device, self.root),
+            indistinct=indistinct_from(self.devices, device, self.root),
+            device=device,
+        )
 
     # -- devices
 

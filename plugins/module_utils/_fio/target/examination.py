@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.room im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import examine_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import backing_file, identity_of, indistinct_from
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
@@ -101,9 +102,10 @@ class _Examination:
             path=device.path,
             size=device.size,
             read_only=device.read_only,
-            identity=self._identity(),
+            identity=identity_of(self.devices, device, self.root),
             identity_matches=matches,
             same_identity=self._same_identity() if matches else (),
+            indistinct=indistinct_from(self.devices, device, self.root),
             unreadable=self._open(device.path, os.O_RDONLY, accept=(errno.EBUSY,)),
             device=device,
             unit=unit_of(self.root / device.path.lstrip("/")),
@@ -128,15 +130,7 @@ class _Examination:
         """A partition may be named by the identity of its disk (udev gives it the same serial), a loop device by its file."""
         text = self.target.identity or ""
         whole = self._whole(device)
-        return any(self.devices.matches_identity(one, text) for one in (device, whole)) or (text != "" and self._backing_file(whole.name) == text)
-
-    def _identity(self) -> str | None:
-        whole = self._whole(self.device)
-        return self.device.identity or whole.identity or self._backing_file(whole.name)
-
-    def _backing_file(self, name: str) -> str | None:
-        text = users.backing_path(self.root, name)
-        return None if text is None else os.path.realpath(text)
+        return any(self.devices.matches_identity(one, text) for one in (device, whole)) or (text != "" and backing_file(whole.name, self.root) == text)
 
     def _same_identity(self) -> tuple[str, ...]:
         """Devices outside the target's own stack that carry its identity too."""

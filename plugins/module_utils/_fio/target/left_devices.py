@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import typing as t
 from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
@@ -113,4 +115,29 @@ def _key(facts: TargetFacts) -> str | None:
     device = facts.device
     if device is None or facts.identity is None:
         return None
-    return json.dumps([facts.identity, device.dm_uuid, device.properties.get("ID_PART_ENTRY_UUID"), facts.size])
+    # Of two devices with one key, what was written to one would permit to overwrite the other.
+    return None if facts.indistinct else json.dumps(_marks(device, facts.identity, facts.size))
+
+
+def _marks(device: BlockDevice, identity: str | None, size: int) -> list[t.Any]:
+    """The serial numbers of some drives and adapters are all the same: the WWN, or else the place, and the number of a partition distinguish those."""
+    partition = device.name[len(device.parent) :] if device.parent and device.name.startswith(device.parent) else None
+    return [identity, device.dm_uuid, device.properties.get("ID_PART_ENTRY_UUID"), size, device.wwn or device.properties.get("ID_PATH"), partition]
+
+
+def indistinct_from(devices: Devices, device: BlockDevice, root: Path = Path("/")) -> tuple[str, ...]:
+    """The paths of other devices that nothing in a record would distinguish from this one."""
+    own = _marks(device, identity_of(devices, device, root), device.size)
+    return tuple(one.path for one in devices if one.name != device.name and _marks(one, identity_of(devices, one, root), one.size) == own)
+
+
+def identity_of(devices: Devices, device: BlockDevice, root: Path = Path("/")) -> str | None:
+    """What a user writes to identify a device; of a partition without an own name that of its disk, of a loop device the path of its file."""
+    whole = (devices.get(device.parent) if device.parent else None) or device
+    return device.identity or whole.identity or backing_file(whole.name, root)
+
+
+def backing_file(loop: str, root: Path = Path("/")) -> str | None:
+    """The real path of what a loop device lies on; ``None`` if it is no loop device."""
+    text = users.backing_path(root, loop)
+    return None if text is None else os.path.realpath(text)

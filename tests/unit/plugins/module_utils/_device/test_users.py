@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -153,3 +154,64 @@ def test_unreadable_processes_are_counted(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("text", "plain"), [("a\\040b", "a b"), ("\\134", "\\"), ("plain", "plain")])
 def test_octal_escapes_are_decoded(text, plain):
     assert users.unescape(text) == plain
+
+
+def thread(process, number, *descriptors, target=None):
+    folder = process / "task" / str(number)
+    (folder / "fd").mkdir(parents=True)
+    (folder / "fdinfo").mkdir()
+    for descriptor in descriptors:
+        (folder / "fd" / str(descriptor)).symlink_to(target)
+        (folder / "fdinfo" / str(descriptor)).write_text(f"flags:\t{os.O_RDWR:o}\n")
+    return folder
+
+
+def test_descriptors_of_threads_are_found_where_the_main_thread_has_ended(tmp_path):
+    file = write(tmp_path, "disk", "x")
+    leader = process(tmp_path, 10, maps="", comm="qemu\n")
+    thread(leader, 10)
+    last = thread(leader, 11, 3, target=file)
+    (last / "maps").write_text(f"7f0 rw-s 00000000 00:00 {os.stat(file).st_ino} {file}\n")
+    found = open_files(tmp_path, {unit_of(file)}).of(unit_of(file))
+    assert [(one.pid, one.writing) for one in found] == [(10, True)]
+
+
+def test_thread_with_its_own_table_is_found_and_the_others_are_not_read(tmp_path, monkeypatch):
+    file, other = write(tmp_path, "disk", "x"), write(tmp_path, "other", "x")
+    leader = process(tmp_path, 10, maps="", comm="qemu\n")
+    (leader / "fd/3").symlink_to(other)
+    (leader / "fdinfo/3").write_text(f"flags:\t{os.O_RDWR:o}\n")
+    thread(leader, 10, 3, target=other)
+    thread(leader, 11, 3, target=other)
+    thread(leader, 12, 3, 4, target=file)
+    read = []
+    really = users.unit_of
+    monkeypatch.setattr(users, "unit_of", lambda path: (read.append(str(path)), really(path))[1])
+    assert [one.pid for one in open_files(tmp_path, {really(file)}).of(really(file))] == [10]
+    assert not [path for path in read if "/task/11/" in path]
+
+
+_THREADS = {
+    "leader ended": "threading.Thread(target=time.sleep, args=(30,)).start(); os.open(PATH, os.O_RDWR); print(flush=True); libc.pthread_exit(None)",
+    "own table": (
+        "run = lambda: (libc.unshare(0x400), os.open(PATH, os.O_RDWR), print(flush=True), time.sleep(30));"
+        " thread = threading.Thread(target=run); thread.start(); thread.join()"
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", _THREADS)
+def test_real_threads_with_the_only_descriptor_are_found(tmp_path, kind):
+    file = write(tmp_path, "disk", "x")
+    code = f"import ctypes, os, threading, time; PATH = {str(file)!r}; libc = ctypes.CDLL(None); " + _THREADS[kind]
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as running:
+        try:
+            running.stdout.readline()
+            for _attempt in range(50):
+                found = open_files(users.Path("/"), {unit_of(file)}).of(unit_of(file))
+                if [one.pid for one in found] == [running.pid]:
+                    break
+                time.sleep(0.05)
+            assert [(one.pid, one.writing) for one in found] == [(running.pid, True)]
+        finally:
+            running.kill()

@@ -850,3 +850,48 @@ def test_swap_file_and_loop_backing_file_are_in_use(tmp_path):
     backing.write_text("/image\n")
     assert "swap space" in texts(host.judge("/swapfile", kind="file", allow_data_loss=True))
     assert "part of /dev/loop5" in texts(host.judge("/image", kind="file", allow_data_loss=True))
+
+
+def test_partition_with_a_mounted_one_inside_is_in_use(tmp_path):
+    """A BSD slice, or a table that was edited by hand."""
+    devices = [
+        disk("sda", "8:0", partitions=("sda1", "sda2", "sda5"), serial="S1"),
+        disk("sda1", "8:1", kind="partition", parent="sda"),
+        disk("sda2", "8:2", kind="partition", parent="sda", serial="S1"),
+        disk("sda5", "8:5", kind="partition", parent="sda", holders=("dm-0",)),
+        disk("dm-0", "253:0", kind="crypt", dm_name="secret", slaves=("sda5",), mountpoints=("/srv",)),
+    ]
+    host = Host(tmp_path, devices, {"/dev/sda": ["dos"], "/dev/sda2": ["bsd"]})
+    for name, start, size in (("sda1", 2048, 2048), ("sda2", 4096, 200000), ("sda5", 6144, 100000)):
+        folder = tmp_path / "sys/class/block" / name
+        folder.mkdir(parents=True)
+        (folder / "start").write_text(f"{start}\n")
+        (folder / "size").write_text(f"{size}\n")
+    objections = host.judge("/dev/sda2", allow_data_loss=True, identity="S1")
+    assert "/dev/sda5 (the same storage) is part of /dev/dm-0" in texts(objections)
+    assert "/dev/dm-0 (the same storage) is mounted on /srv" in texts(objections)
+    assert host.judge("/dev/sda1") == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "overlaps"),
+    [
+        ("slice: 0 1000 linear 8:16 0\nother: 0 1000 linear 8:16 500\n", True),
+        ("slice: 0 1000 linear 8:16 0\nother: 0 1000 linear 8:16 1000\n", False),
+        ("slice: 0 1000 linear 8:16 0\nother: 0 1000 linear 8:32 0\n", False),
+        ("slice: 0 1000 linear 8:16 0\nother: 0 100 crypt aes-xts-plain64 :64:logon:x 0 8:16 900\n", True),
+        ("slice: 0 1000 linear 8:16 0\nother: 0 2000 striped 2 128 8:32 0 8:16 999\n", True),
+        ("slice: 0 1000 linear 8:16 0\nother: 0 2000 striped 2 128 8:16 1000 8:32 0\n", False),
+    ],
+)
+def test_mapping_that_shares_a_range_with_a_mounted_one_is_in_use(tmp_path, rows, overlaps):
+    devices = [
+        disk("sdb", "8:16", holders=("dm-0", "dm-1")),
+        disk("dm-0", "253:0", kind="dm", dm_name="slice", slaves=("sdb",)),
+        disk("dm-1", "253:1", kind="dm", dm_name="other", slaves=("sdb",), mountpoints=("/srv",)),
+    ]
+    host = Host(tmp_path, devices)
+    dmsetup = {("dmsetup", "table"): Reply(rows), ("dmsetup", "status"): Reply(""), ("dmsetup", "info"): Reply("0\n")}
+    host.runner = ScriptedRunner({("wipefs",): Reply('{"signatures": []}'), **dmsetup})
+    found = texts(host.judge("/dev/dm-0", allow_data_loss=True, identity="slice"))
+    assert found == ("/dev/dm-1 (the same storage) is mounted on /srv" if overlaps else "")

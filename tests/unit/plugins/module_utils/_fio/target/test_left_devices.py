@@ -12,9 +12,9 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices, indistinct_from
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 SIZE = 64 * 1024**2
@@ -104,3 +104,31 @@ def test_unreadable_device_is_not_ours(root):
     campaign(root).leave(FACTS, root)
     rows = json.loads((root / "spool/.left_devices.json").read_text())
     assert len(rows) == 1
+
+
+TWIN = dataclasses.replace(DISK, name="sdc", path="/dev/sdc", number="8:32")
+
+
+@pytest.mark.parametrize(
+    ("device", "other", "found"),
+    [
+        (DISK, TWIN, ("/dev/sdc",)),
+        (DISK, dataclasses.replace(TWIN, size=2 * SIZE), ()),
+        (dataclasses.replace(DISK, wwn="0x1"), dataclasses.replace(TWIN, wwn="0x2"), ()),
+        (dataclasses.replace(DISK, properties={"ID_PATH": "usb-1"}), dataclasses.replace(TWIN, properties={"ID_PATH": "usb-2"}), ()),
+        (dataclasses.replace(DISK, name="sda1", parent="sda"), dataclasses.replace(TWIN, name="sda2", parent="sda"), ()),
+    ],
+    ids=["one serial", "size", "wwn", "place", "partition"],
+)
+def test_devices_that_a_record_does_not_distinguish(device, other, found):
+    assert indistinct_from(Devices([device, other]), device) == found
+
+
+def test_record_does_not_apply_if_another_device_has_the_same_key(root):
+    """The runner is killed while it writes one of two drives with the same serial number."""
+    campaign(root).begin(FACTS)
+    shared = dataclasses.replace(FACTS, indistinct=("/dev/sdc",))
+    assert not campaign(root).is_unchanged(shared, root)
+    assert not campaign(root).is_claimed(shared)
+    campaign(root, "c2").begin(shared)
+    assert campaign(root).is_unchanged(FACTS, root), "nothing is recorded under a key that two devices have"

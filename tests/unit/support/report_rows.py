@@ -100,7 +100,7 @@ def campaign(hosts: int = 6, repeats: int = 4, seed: int = 7, *, loads: t.Sequen
         )
     series = [_cliff(host_names(hosts)[0], chance), _swing(host_names(hosts)[-1], chance), _steady(host_names(hosts)[0], chance)]
     bands = [_band(variant) for variant in VARIANTS]
-    return Rows("2026-11-22 <i>night</i>", rows, drives, {}, settings), series, bands
+    return Rows("2026-11-22 <i>night</i>", rows, drives, settings), series, bands
 
 
 def distributions(rows: Rows) -> list[Distribution]:

@@ -31,6 +31,8 @@ _Times = t.Dict[t.Tuple[str, str, str, str], t.Tuple[float, float]]
 
 #: Fewer comparisons need no word about chance, nor does one that is less likely than this.
 _MANY, _LIKELY = 8, 0.1
+#: With so many times more than chance would show, it is not chance.
+_FEW = 5
 
 
 @dataclass(frozen=True)
@@ -100,19 +102,21 @@ def rate_sentence(answer: Answer) -> str:
 
 
 def chance_sentence(answer: Answer) -> str:
-    """How likely it is that chance alone shows a variant to be better, where many were compared; empty where that is less than a tenth."""
-    confidences = [
-        result.comparison.interval.confidence
+    """How likely it is that chance alone shows a variant to be better, where few of many comparisons do; else empty."""
+    results = [
+        (result.verdict, result.comparison.interval.confidence)
         for one in answer.workloads
         for result in one.results
         if result.same_hosts and result.comparison is not None and result.comparison.interval is not None
     ]
-    likely = 1 - math.prod(1 - (1 - one) / 2 for one in confidences)
-    if len(confidences) < _MANY or likely < _LIKELY:
+    shown = sum(verdict == "better" for verdict, _confidence in results)
+    chances = [(1 - confidence) / 2 for _verdict, confidence in results]
+    likely = 1 - math.prod(1 - one for one in chances)
+    if len(results) < _MANY or likely < _LIKELY or not 0 < shown <= _FEW * sum(chances):
         return ""
     return (
-        f"{len(confidences)} comparisons were made, each by itself: if no variant differed from {answer.baseline}, one of them would still be shown to be "
-        f"better in up to {likely:.0%} of such campaigns. Measure again what was shown by little."
+        f"{shown} of {len(results)} comparisons {'shows' if shown == 1 else 'show'} a better variant. If no variant differed from {answer.baseline}, one would "
+        f"still be shown to be better in up to {likely:.0%} of such campaigns: measure it again."
     )
 
 

@@ -21,10 +21,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
     KEEPS,
     LOSES,
-    NOTHING_KNOWN,
     Safety,
-    safety_by_variant,
-    safety_of,
+    SafetyOfHosts,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing, pair, values_of
@@ -178,12 +176,13 @@ def answer_of(
     runs: dict[tuple[str, str], dict[str, dict[str, list[Measurement]]]] = {}
     for one in points:
         runs.setdefault((one.cell, one.direction), {}).setdefault(one.variant, {})[one.host] = one.runs
+    known = SafetyOfHosts(rows)
     failed = _without_result(rows)
     classes = _with_pairs(host_classes(rows, facts), names, points)
     workloads = []
     for host_class in classes:
         hosts = frozenset(host_class.hosts)
-        safety = {name: safety_of(rows, hosts, name) for name in names}
+        safety = {name: known.of(hosts, name) for name in names}
         for question in questions:
             of_class = {
                 name: {host: here for host, here in by_host.items() if host in hosts}
@@ -193,9 +192,9 @@ def answer_of(
             if sides:
                 workload = _workload(host_class, question, sides, base, safety, keys, levels)
                 workloads.append(_with_failures(workload, failed))
-    by_variant = safety_by_variant(rows)
+    every = frozenset(rows.hosts)
     hosts_of = {name: len({one.host for one in points if one.variant == name}) for name in names}
-    variants = tuple(Variant(name, hosts_of[name], by_variant.get(name, NOTHING_KNOWN)) for name in names)
+    variants = tuple(Variant(name, hosts_of[name], known.of(every, name)) for name in names)
     incomparable = tuple(dict.fromkeys(text for one in workloads for text in answer_text.incomparable(one)))
     if questions:
         sentences = answer_text.sentences(workloads, len(classes), repeats)

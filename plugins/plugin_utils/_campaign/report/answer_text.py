@@ -159,9 +159,9 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
     if verdict == "same":
         return _no_difference(one, base)
     if verdict == "worse":
-        slower = f"{best.variant} {_does(one)} {figure(best.ratio)} times {'as many' if before is None else 'that'}"
-        kept = "" if before is None else f": {_amount(one, before)}"
-        return f"Keep {one.baseline}{kept}; {slower}{where}{_interval(best)}."
+        if before is None:
+            return f"Keep {one.baseline}: {best.variant} {_does(one)} {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}."
+        return f"Keep {one.baseline}: {_amount(one, before)}; {best.variant} {_does(one)} {figure(best.ratio)} times that{where}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
 
 
@@ -362,7 +362,7 @@ def _times_as_many(one: WorkloadAnswer, ratio: float | None) -> str:
         return f"{figure(ratio)} times as many {what}s per second as"
     if one.question.metric == "bandwidth":
         return f"{figure(ratio)} times as many bytes per second of {what}s as"
-    return f"{figure(ratio)} times the {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {what}s of"
+    return f"{figure(ratio)} times the {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {what}s in"
 
 
 def _times(one: WorkloadAnswer, ratio: float | None) -> str:

@@ -48,21 +48,13 @@ class Safety:
         return self.unflushed if needs_no_flush and self.flushed == KEEPS else self.flushed
 
 
-NOTHING_KNOWN = Safety(UNKNOWN, UNKNOWN, UNKNOWN)
-
-
 def worst(values: t.Iterable[str]) -> str:
     """The worst one; ``unknown`` of none."""
     return min(values, key=_WORST_FIRST.index, default=UNKNOWN)
 
 
-def safety_of(rows: Rows, hosts: t.Container[str], variant: str) -> Safety:
-    """The worst verdict of the stacks of a variant on these hosts, before or after any of its measurements."""
-    return _worst_of(rows, [one for one in rows.measurements if one.measured and one.variant == variant and one.host in hosts])
-
-
 class SafetyOfHosts:
-    """The same for many sets of hosts, read once."""
+    """What variants keep on sets of hosts."""
 
     def __init__(self, rows: Rows) -> None:
         self._rows = rows
@@ -73,19 +65,10 @@ class SafetyOfHosts:
                 self._by_variant.setdefault(one.variant, []).append(one)
 
     def of(self, hosts: frozenset[str], variant: str) -> Safety:
-        """As :func:`safety_of`."""
+        """The worst verdict of the stacks of a variant on these hosts, before or after any of its measurements."""
         if (hosts, variant) not in self._known:
             self._known[hosts, variant] = _worst_of(self._rows, [one for one in self._by_variant.get(variant, ()) if one.host in hosts])
         return self._known[hosts, variant]
-
-
-def safety_by_variant(rows: Rows) -> dict[str, Safety]:
-    """Likewise over all hosts."""
-    found: dict[str, list[Measurement]] = {}
-    for one in rows.measurements:
-        if one.measured:
-            found.setdefault(one.variant, []).append(one)
-    return {variant: _worst_of(rows, of) for variant, of in found.items()}
 
 
 def _worst_of(rows: Rows, measurements: t.Iterable[Measurement]) -> Safety:
@@ -112,8 +95,9 @@ def documented_drives(rows: Rows) -> t.Iterator[tuple[str, str]]:
         for model in (one.model or "").split(", "):
             if one.measured and documented_protection(model):
                 hosts_of.setdefault(model, set()).add(one.host)
+    safety = SafetyOfHosts(rows)
     for model, hosts in sorted(hosts_of.items()):
-        safeties = [safety_of(rows, hosts, variant) for variant in rows.variants]
+        safeties = [safety.of(frozenset(hosts), variant) for variant in rows.variants]
         if any(one.flushed != KEEPS or one.unflushed != KEEPS for one in safeties):
             yield (
                 model,

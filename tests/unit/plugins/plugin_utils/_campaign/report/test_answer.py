@@ -260,6 +260,17 @@ def test_values_that_contradict_the_ratio_of_the_hosts_are_not_named():
     assert "Not on node7 (0.1 times)." in said
 
 
+def test_a_latency_that_is_worse_on_most_hosts_is_no_number_of_writes():
+    measured = []
+    for number in range(1, 14):
+        waits = [number * wait for wait in (1e6, 1.002e6, 0.998e6, 1.001e6)]
+        for variant, factor in (("before", 1), ("after", 0.1 if number == 7 else 1.5)):
+            rows = repeats(variant, *SLOW, host=f"node{number}")
+            measured += [dataclasses.replace(one, decides="p99", p99_ns=wait * factor) for one, wait in zip(rows, waits)]
+    [said] = answered(measured).sentences
+    assert said.startswith("Keep before: after has 1.5 times the p99 of durable random 4 KiB writes in before on 13 hosts (ratio")
+
+
 def test_the_number_of_compared_hosts_is_named_unless_it_is_all():
     measured = []
     for number in range(1, 5):

@@ -93,14 +93,14 @@ class DeviceUse:
         if self.cache_metadata:
             return (
                 "name an empty device, or flush that cache with its own tools; if nothing on it is needed, overwrite the beginning of"
-                f" {path} yourself (wipefs does not detect that metadata)"
+                f" {path} manually (wipefs does not detect that metadata)"
             )
         if self.data:
             return (
-                f"name an empty device, or, if nothing on it is needed, make it return zeros yourself: blkdiscard {path}, the module purge, or overwrite"
+                f"name an empty device, or, if nothing on it is needed, make it return zeros manually: blkdiscard {path}, the module purge, or overwrite"
                 " it (wipefs only removes signatures)"
             )
-        return f"name an empty device, or, if nothing on it is needed, unmount it, discard it (blkdiscard) and run wipefs -a {path} yourself"
+        return f"name an empty device, or, if nothing on it is needed, unmount it, discard it (blkdiscard) and run wipefs -a {path} manually"
 
 
 def examine(
@@ -125,7 +125,7 @@ def examine(
     suspended = suspended_below(kernel_name(path, root), root)
     if suspended is not None:
         # Reads wait as long as it is suspended.
-        return DeviceUse(users=(f"is suspended, or lies on what is (/dev/{suspended}; dmsetup resume ends that)",), examined=True)
+        return DeviceUse(users=(f"is suspended, or is on a device that is (/dev/{suspended}; dmsetup resume ends that)",), examined=True)
     around = Neighbourhood(read_devices(runner, root), runner, root) if around is None else around
     device = _behind(around.devices, path)
     busy = () if held else _held(node, sleep)

@@ -26,7 +26,7 @@ def test_suspended_device_is_not_read(tmp_path):
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev/dm-3").write_bytes(bytes(4096))
     found = examine(ScriptedRunner({}), "/dev/dm-3", tmp_path, sleep=lambda seconds: None)
-    assert found.users == ("is suspended, or lies on what is (/dev/dm-3; dmsetup resume ends that)",)
+    assert found.users == ("is suspended, or is on a device that is (/dev/dm-3; dmsetup resume ends that)",)
     assert found.reasons
 
 

@@ -203,7 +203,7 @@ class TestCacheDevice:
     def test_non_empty_device_is_refused_and_never_wiped(self, host, said):
         message = refusal(Refused, FakeLvm(), host=host)
         assert said in message
-        assert f"wipefs -a {SSD_PATH} yourself" in message
+        assert f"wipefs -a {SSD_PATH} manually" in message
 
     def test_signature_also_reported_by_udev_is_listed_once(self):
         ssd = dataclasses.replace(SSD, signature=Signature(usage="filesystem", type="ext4"))

@@ -13,16 +13,16 @@ import typing as t
 from pathlib import Path
 
 import yaml
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan import TIMING, argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 
 _SUITES = Path(__file__).resolve().parent.parent.parent / "roles/fio_benchmark/files/suites"
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.benchmark_plan``."""
 
     TRANSFERS_FILES = False

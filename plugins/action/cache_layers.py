@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.plugins.action import ActionBase
 from ansible.utils.vars import merge_hash
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import wrong_list
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.cache_layers``. Only hosts that measure receive the code of the runner."""
 
     _supports_check_mode = True
@@ -32,8 +32,4 @@ class ActionModule(ActionBase):
         if layers.get("benchmark"):
             measurement = {option: layers.pop(option) for option in ("benchmark", "settle") if option in layers}
             name, arguments = "sweep_step", {"layers": layers, **measurement}
-        wrap_async = self._task.async_val and not self._connection.has_native_async
-        found = self._execute_module(module_name=f"cachefleet.storage.{name}", module_args=arguments, task_vars=task_vars, wrap_async=wrap_async)
-        if not wrap_async:
-            self._remove_tmp_path(self._connection._shell.tmpdir)
-        return merge_hash(result, found)
+        return merge_hash(result, self.answer_of(f"cachefleet.storage.{name}", arguments, task_vars))

@@ -12,22 +12,21 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import ExpectedMeasurement, finished, measured_as, unexplained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import mark_done
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import jobs_of, mark_done
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.campaign``."""
 
     TRANSFERS_FILES = False
@@ -68,7 +67,8 @@ class ActionModule(ActionBase):
                     steps = mark_done(steps, measured_as(folder, host, variant))
                     self._warn_of_old(folder, host, cells)
             requested = [(key.cell, key.repeat) for key in cells]
-            changed |= store.write_plan(folder, host, variant, requested, patterns=patterns, now=now, dry_run=dry_run)
+            planned = {key.cell: cell["job"] for key, cell in cells.items() if isinstance(cell.get("job"), dict)} | jobs_of(steps)
+            changed |= store.write_plan(folder, host, variant, requested, patterns=patterns, jobs=planned, now=now, dry_run=dry_run)
             if not dry_run:
                 changed |= note_group(folder, host, variant, options["group"])
         if done:

@@ -14,12 +14,12 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.collect import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import LARGEST_ARCHIVE, Received, receive
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError, plain
@@ -35,7 +35,7 @@ _HOST_PATH = re.compile(r"/[A-Za-z0-9._/-]+\Z")
 _NAMED = 3
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.collect``."""
 
     TRANSFERS_FILES = False

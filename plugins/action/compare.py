@@ -11,10 +11,9 @@ import typing as t
 from dataclasses import asdict
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.compare import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import regression
@@ -25,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 FILES = {"markdown": "comparison.md", "json": "comparison.json", "junit": "comparison.junit.xml"}
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.compare``."""
 
     TRANSFERS_FILES = False

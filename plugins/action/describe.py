@@ -11,18 +11,19 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.describe import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift, files
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, read_description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import render
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 
 Results = t.Dict[str, t.Any]
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.describe``."""
 
     TRANSFERS_FILES = False

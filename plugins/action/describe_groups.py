@@ -10,17 +10,16 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.describe_groups import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.groups import Group, find_groups
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import read_description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import render_group
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.describe_groups``."""
 
     TRANSFERS_FILES = False

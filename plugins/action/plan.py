@@ -11,10 +11,9 @@ import json
 import typing as t
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.plan import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import HostPlan, groups_of, read_plans
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
@@ -24,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal impor
 _WIDTH = 150
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.plan``."""
 
     TRANSFERS_FILES = False

@@ -15,19 +15,18 @@ import socket
 import typing as t
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.power_loss import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import default_campaign_name, plain, results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss import journal, result
 
 Results = t.Dict[str, t.Any]
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.power_loss``."""
 
     TRANSFERS_FILES = False

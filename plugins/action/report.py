@@ -11,10 +11,9 @@ import typing as t
 from collections import Counter
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.report import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
@@ -32,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evi
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.report``."""
 
     TRANSFERS_FILES = False

@@ -10,10 +10,9 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.modules.results import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.export.files import export
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.campaigns import find_campaign
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.merge import merge
@@ -31,7 +30,7 @@ _NAMED = 5
 _FORMER_NAMES = {"do": "operation", "everything": "force"}
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.results``."""
 
     TRANSFERS_FILES = False

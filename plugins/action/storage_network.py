@@ -14,8 +14,8 @@ import typing as t
 import uuid
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
-from ansible.plugins.action import ActionBase
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 Results = t.Dict[str, t.Any]
@@ -30,7 +30,7 @@ _PAUSE = 2
 _LOCAL = ("local", "ansible.builtin.local")
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.storage_network``."""
 
     TRANSFERS_FILES = False

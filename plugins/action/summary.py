@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible.plugins.action import ActionBase
-
 from ansible_collections.cachefleet.storage.plugins.modules.summary import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
@@ -19,10 +18,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal impor
 _WIDTH = 150
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.summary``."""
 
     TRANSFERS_FILES = False
+    # One task for all hosts, in the context of one of them: it only reads and prints.
+    _refuses_injected_variables = False
     _requires_connection = False
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:

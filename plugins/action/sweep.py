@@ -14,12 +14,12 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleError
-from ansible.plugins.action import ActionBase
 from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, RECOMMENDED_FOLDER
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
@@ -47,7 +47,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
     require_options,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, plain_of, read_description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, read_description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
@@ -77,7 +78,7 @@ SET_BY_SWEEP = (
 )
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.sweep``."""
 
     TRANSFERS_FILES = False

@@ -13,9 +13,9 @@ import typing as t
 
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import split_host_pattern
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
 
@@ -23,10 +23,12 @@ _LOCALHOST, _SELECTION = "localhost", "storage_hosts"
 _SEPARATORS = re.compile(r"[:,\s]")
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.verify_inventory``."""
 
     TRANSFERS_FILES = False
+    # One task for all hosts, in the context of one of them: it only reads and prints.
+    _refuses_injected_variables = False
     _requires_connection = False
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:

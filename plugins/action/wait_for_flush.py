@@ -11,20 +11,22 @@ import time
 import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_flush import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
 
 Results = t.Dict[str, t.Any]
 
+#: The modules whose flushes are waited for.
+_FLUSHING = tuple(f"cachefleet.storage.{name}" for name in ("bcache", "dm_cache", "enhanceio", "flashcache", "lvm_cache"))
 #: The note of a job outlives the job when the host is restarted, and reports permanently that it has not ended.
 _RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are read again."
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.wait_for_flush``."""
 
     TRANSFERS_FILES = False
@@ -69,7 +71,11 @@ class ActionModule(ActionBase):
     def _status(self, job: str, variables: t.Mapping[str, t.Any]) -> Results:
         folder = self.get_shell_option("async_dir", default="~/.ansible_async")
         arguments = {"jid": job, "mode": "status", "_async_dir": folder}
-        status = self._execute_module(module_name="ansible.builtin.async_status", module_args=arguments, task_vars=variables)
+        self._answering = _FLUSHING
+        try:
+            status = self._execute_module(module_name="ansible.builtin.async_status", module_args=arguments, task_vars=variables)
+        finally:
+            self._answering = ()
         if status.get("failed") and status.get("msg") == "could not find job":
             status["msg"] = (
                 f"The host has no record of the flush {plain(job)}, for example because it was restarted: nothing is lost, run again, and the caches are"

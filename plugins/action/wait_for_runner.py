@@ -15,11 +15,11 @@ import typing as t
 from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
-from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_runner import argument_spec
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why
@@ -34,7 +34,7 @@ _SHORTEST = 0.5
 _QUIET = 20.0
 
 
-class ActionModule(ActionBase):
+class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.wait_for_runner``."""
 
     TRANSFERS_FILES = False

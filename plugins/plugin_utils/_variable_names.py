@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import re
 import typing as t
 from pathlib import Path
@@ -42,9 +43,12 @@ OF_PLAYBOOKS = frozenset(
 #: Variables of the inventory of the virtual rack, and what roles and playbooks publish or keep for themselves.
 ELSEWHERE = frozenset(
     {
+        *(f"benchmark_{name}" for name in ("campaign", "dry_run", "failed", "planned", "problem", "problems", "report")),
         "cache_health_found",
+        "compare_result",
         "fio_benchmark_label",
         "health_failure",
+        "plan_result",
         "power_loss_test_problem",
         "power_loss_test_result",
         "replace_cache_device_usable_method",
@@ -106,12 +110,41 @@ class RoleVariables:
         """The known variable that is most alike."""
         return next(iter(difflib.get_close_matches(name, sorted(self._known), 1, 0.8)), None)
 
+    def unknown_keys(self, name: str, value: t.Any) -> list[str]:
+        """The keys in the value of a variable, or in one of several such values, that its role does not know. Free dictionaries have no keys to know."""
+        return list(_unknown_keys(self._options.get(name, {}), value))
+
     def type_errors(self, values: t.Mapping[str, t.Any]) -> list[str]:
         """One sentence for each variable whose value has the wrong type, or keys that are not known.
 
         :param values: of one host, not templated: what contains a template is not looked at.
         """
         return [sentence for name, value in sorted(values.items()) if name in self._options for sentence in _type_errors(name, self._options[name], value)]
+
+
+def _unknown_keys(option: t.Mapping[str, t.Any], value: t.Any) -> t.Iterator[str]:
+    if isinstance(value, list):
+        for one in value:
+            yield from _unknown_keys(option, one)
+    elif isinstance(value, dict) and option.get("options"):
+        known = {name: one for key, one in option["options"].items() for name in (key, *one.get("aliases", ()))}
+        for key, one in value.items():
+            yield from _unknown_keys(known[key], one) if key in known else (key,)
+
+
+def names_of_the_collection(names: t.Iterable[str]) -> list[str]:
+    """Those of some names that belong to the collection: variables of its roles and playbooks, and what these register and keep for themselves."""
+    roles, own = _reserved_prefixes()
+    variables = OF_PLAYBOOKS | ELSEWHERE | _OF_SEVERAL_ROLES.keys()
+    return sorted(name for name in names if name in variables or name.startswith(roles) or (name.startswith(own) and name.startswith("__")))
+
+
+@functools.lru_cache(maxsize=None)
+def _reserved_prefixes() -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What public names begin with that only a role can have, and what private ones of roles and playbooks begin with."""
+    roles = sorted(path.name for path in _ROLES.iterdir() if path.is_dir())
+    playbooks = {name.partition("_")[0] for name in OF_PLAYBOOKS}
+    return tuple(f"{role}_" for role in roles), tuple(f"__{name}_" for name in sorted({*roles, *playbooks}))
 
 
 def _type_errors(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.Iterator[str]:

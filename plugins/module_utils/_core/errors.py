@@ -11,12 +11,38 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
+
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 
 #: Characters of a command's output that a failed task returns; of more, the beginning and the end.
 _OUTPUT = 20_000
+
+#: Names of further values that a failed task of this collection may have: the controller accepts no others from a host.
+FURTHER = frozenset(
+    {
+        "actions",
+        "broke_off",
+        "differences",
+        "dirty_blocks",
+        "done",
+        "end",
+        "free",
+        "identity",
+        "layer",
+        "left_out",
+        "links_before",
+        "needed",
+        "not_done",
+        "not_in_force",
+        "objections",
+        "option",
+        "put_back",
+        "refusals",
+    }
+)
 
 
 class StorageError(Exception):
@@ -25,14 +51,16 @@ class StorageError(Exception):
     :param message: one sentence: what went wrong, where, and what to do about it.
     :param item: how the user named the thing (a device, a volume, a list entry).
     :param completed: the command whose outcome is the evidence, when there is one.
-    :param facts: further plain values for the result of the failed task.
+    :param facts: further plain values for the result of the failed task, with names of :data:`FURTHER` or of what the module returns.
+
+    Characters of the message that are not printable are replaced: names of processes, labels and output of tools are part of it.
     """
 
     kind = "error"
 
     def __init__(self, message: str, *, item: str | None = None, completed: Completed | None = None, **facts: t.Any) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = printable(message)
+        super().__init__(self.message)
         self.item = item
         self.completed = completed
         self.facts = facts

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 
 #: Names beside hosts or cells that the results folder of the controller uses itself: results of these names could not be collected.
 RESERVED = frozenset({"campaign.json", "plan.json", "tables", "reports"})
@@ -36,10 +37,10 @@ def component(text: t.Any, what: str) -> str:
     if isinstance(text, str) and _COMPONENT.match(text) and ".." not in text and not reserved:
         return str(text)
     raise BadInput(
-        f"'{_printable(text)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"
+        f"'{plain(text, 80)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"
         + (f", and not one of {', '.join(sorted(RESERVED))}." if reserved else ".")
         + (" Give the host another name in the inventory and its address in ansible_host." if what == "host" else ""),
-        item=_printable(text),
+        item=plain(text, 80),
     )
 
 
@@ -50,12 +51,7 @@ def repeat_number(text: t.Any) -> int:
     """
     if not isinstance(text, bool) and isinstance(text, (int, str)) and _REPEAT.match(str(text)):
         return int(text)
-    raise BadInput(f"'{_printable(text)}' is not the number of a repeat: 1 to 9999.")
-
-
-def _printable(text: t.Any) -> str:
-    """Text from another source, safe on a terminal and limited in length."""
-    return "".join(char if char.isprintable() else " " for char in str(text)[:80])
+    raise BadInput(f"'{plain(text, 80)}' is not the number of a repeat: 1 to 9999.")
 
 
 @dataclass(frozen=True, order=True)

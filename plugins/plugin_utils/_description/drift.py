@@ -11,7 +11,7 @@ import difflib
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import VARIABLES, Description
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import dump
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import dump
 
 #: What is compared: proposals for measurements say nothing of the host.
 COMPARED = tuple(name for name in VARIABLES if name != "fio_benchmark_targets")

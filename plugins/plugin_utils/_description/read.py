@@ -5,7 +5,7 @@
 
 """A description that came from a host, checked: nothing in it is trusted.
 
-Names of variables are those of the roles, keys are words, values are plain and limited in size and depth.
+Names of variables and keys are those of the roles; values are plain, in one line, and limited in size and depth.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain as one_line
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables
 
 #: The variables that a description may have, in the order of the roles of ``site.yml``.
 VARIABLES = (
@@ -34,8 +37,6 @@ VARIABLES = (
 #: Keys of options, and names of settings and of options of kernel modules.
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}\Z")
 _LONGEST_TEXT, _MOST_ITEMS, _DEEPEST = 1000, 20_000, 12
-#: Letters of every script belong into a comment; line ends and control characters do not.
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]+")
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ def read_description(host: str, result: t.Any) -> Description:
     if len({variable.name for variable in variables}) < len(variables):
         raise checker.wrong("a variable is there twice")
     ordered = sorted(variables, key=lambda variable: VARIABLES.index(variable.name))
-    return Description(host, tuple(ordered), tuple(checker.controller(one) for one in plain.get("controllers") or ()))
+    return Description(host, tuple(ordered), tuple(checker.controller(one) for one in checker.listed(plain, "controllers")))
 
 
 class _Checker:
@@ -110,72 +111,72 @@ class _Checker:
     def __init__(self, host: str) -> None:
         self.host = host
         self._items = 0
+        self._variables = RoleVariables()
 
     def wrong(self, what: str) -> NotUnderstood:
         return NotUnderstood(f"The description of {self.host} is not what cache_description_info returns: {what}. Nothing was written.", item=self.host)
 
-    def plain(self, value: t.Any, depth: int = 0) -> t.Any:
-        """Plain data of its own, without the classes by which Ansible marks where a value came from."""
+    def plain(self, value: t.Any, depth: int = 0, *, is_note: bool = False) -> t.Any:
+        """Plain data of its own, without the classes by which Ansible marks where a value came from.
+
+        :param is_note: a text that becomes a comment, and is put into one line there.
+        """
         self._items += 1
         if depth > _DEEPEST or self._items > _MOST_ITEMS:
             raise self.wrong(f"it is deeper than {_DEEPEST} levels or has more than {_MOST_ITEMS} values")
         if isinstance(value, t.Mapping):
-            return {self._key(key): self.plain(one, depth + 1) for key, one in value.items()}
+            return {self._key(key): self.plain(one, depth + 1, is_note=key == "notes") for key, one in value.items()}
         if isinstance(value, (list, tuple)):
-            return [self.plain(one, depth + 1) for one in value]
+            return [self.plain(one, depth + 1, is_note=is_note) for one in value]
         if isinstance(value, str):
-            return self._text(value)
-        if value is None or isinstance(value, bool):
-            return value
-        if isinstance(value, (int, float)):
-            return float(value) if isinstance(value, float) else int(value)
+            return self._text(value, is_note)
+        if value is None or isinstance(value, (bool, int, float)):
+            return plain_of(value)
         raise self.wrong(f"a value is of the type {type(value).__name__}")
 
     def _key(self, key: t.Any) -> str:
         if not isinstance(key, str) or not _KEY.match(key):
-            raise self.wrong(f"'{one_line(key)[:60]}' is not the name of an option")
-        return str(key)
+            raise self.wrong(f"'{one_line(key, 60)}' is not the name of an option")
+        return str(plain_of(key))
 
-    def _text(self, text: str) -> str:
+    def _text(self, text: str, is_note: bool) -> str:
         if len(text) > _LONGEST_TEXT * 10:
             raise self.wrong(f"a text has {len(text)} characters")
-        return "".join(text)
+        if not is_note and not text.isprintable():
+            raise self.wrong(f"the text '{one_line(text, 60)}' has line breaks or other characters that are not printable")
+        return str(plain_of(text))
 
     def variable(self, plain: t.Any) -> DescribedVariable:
         if not isinstance(plain, dict) or plain.get("name") not in VARIABLES:
-            raise self.wrong(f"'{one_line(plain.get('name') if isinstance(plain, dict) else plain)[:60]}' is not a variable of a role")
-        entries = tuple(self._entry(one) for one in plain.get("entries") or ())
-        return DescribedVariable(plain["name"], entries, plain.get("value"), self._notes(plain.get("notes")), bool(plain.get("commented")))
+            raise self.wrong(f"'{one_line(plain.get('name') if isinstance(plain, dict) else plain, 60)}' is not a variable of a role")
+        name, value = plain["name"], plain.get("value")
+        entries = tuple(self._entry(one) for one in self.listed(plain, "entries"))
+        unknown = self._variables.unknown_keys(name, [value, *(entry.values for entry in entries)])
+        if unknown:
+            raise self.wrong(f"{name} has no key {unknown[0]}")
+        return DescribedVariable(name, entries, value, self._notes(plain), bool(plain.get("commented")))
 
     def _entry(self, plain: t.Any) -> DescribedEntry:
         if not isinstance(plain, dict) or not isinstance(plain.get("values"), dict):
             raise self.wrong("an entry has no values")
-        return DescribedEntry(plain["values"], self._notes(plain.get("notes")))
+        return DescribedEntry(plain["values"], self._notes(plain))
 
-    def _notes(self, plain: t.Any) -> tuple[str, ...]:
-        return tuple(one_line(one)[:_LONGEST_TEXT] for one in plain or ())
+    def _notes(self, plain: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+        return tuple(one_line(one, _LONGEST_TEXT) for one in self.listed(plain, "notes"))
+
+    def listed(self, plain: t.Mapping[str, t.Any], name: str) -> list[t.Any]:
+        value = plain.get(name)
+        if value is not None and not isinstance(value, list):
+            raise self.wrong(f"{name} is not a list")
+        return value or []
 
     def controller(self, plain: t.Any) -> Controller:
         if not isinstance(plain, dict):
             raise self.wrong("a controller is not described")
         words = {name: one_line(plain.get(name) or "") for name in ("provider", "id", "serial", "model")}
-        volumes = [{name: str(one[name]) for name in ("id", "name", "wwn") if one.get(name)} for one in plain.get("volumes") or () if isinstance(one, dict)]
+        volumes = [
+            {name: one_line(one[name], _LONGEST_TEXT) for name in ("id", "name", "wwn") if one.get(name)}
+            for one in self.listed(plain, "volumes")
+            if isinstance(one, dict)
+        ]
         return Controller(**words, volumes=tuple(volumes))
-
-
-def plain_of(value: t.Any) -> t.Any:
-    """Values of the inventory without the classes by which Ansible marks where they came from."""
-    if isinstance(value, t.Mapping):
-        return {str(key): plain_of(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_of(one) for one in value]
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, (int, float)):
-        return float(value) if isinstance(value, float) else int(value)
-    return "".join(str(value))
-
-
-def one_line(value: t.Any) -> str:
-    """A text for a comment or a message: one line, without control characters."""
-    return _CONTROL.sub(" ", str(value)).strip()

@@ -10,41 +10,8 @@ from __future__ import annotations
 import textwrap
 import typing as t
 
-import yaml
-
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import DescribedEntry, DescribedVariable, Description
-
-_WIDTH = 120
-#: What begins a template, a statement or a comment of Jinja2.
-_TEMPLATES = ("{{", "{%", "{#")
-#: Line breaks of YAML 1.1 that PyYAML writes as they are between single quotes; U+0085 is then read as a blank.
-_BREAKS = frozenset("\x85\u2028\u2029")
-
-
-class _Dumper(yaml.SafeDumper):
-    """Plain YAML in which a text that looks like a template is marked, so that Ansible never evaluates it."""
-
-    def ignore_aliases(self, data: t.Any) -> bool:  # noqa: ARG002
-        return True
-
-    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:  # noqa: ARG002
-        """Lists are indented below their key, as ansible-lint wants it."""
-        return super().increase_indent(flow, False)
-
-
-def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
-    escaped = not _BREAKS.isdisjoint(value)
-    if any(mark in value for mark in _TEMPLATES):
-        return dumper.represent_scalar("!unsafe", value, style='"' if escaped else "'")
-    return dumper.represent_scalar("tag:yaml.org,2002:str", value, style='"') if escaped else dumper.represent_str(value)
-
-
-_Dumper.add_representer(str, _text)
-
-
-def dump(value: t.Any) -> str:
-    """Plain values as YAML; keys keep their order."""
-    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=_WIDTH, default_flow_style=False)
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import WIDTH, dump
 
 
 def render(description: Description) -> str:
@@ -99,5 +66,5 @@ def _candidates(variable: DescribedVariable) -> list[str]:
 
 def _comments(sentences: t.Iterable[str], indent: str = "") -> list[str]:
     """Each sentence as lines of a comment."""
-    wrapped = (textwrap.wrap(sentence, _WIDTH - 4 - len(indent), break_long_words=False, break_on_hyphens=False) for sentence in sentences)
+    wrapped = (textwrap.wrap(sentence, WIDTH - 4 - len(indent), break_long_words=False, break_on_hyphens=False) for sentence in sentences)
     return [f"# {line}" for lines in wrapped for line in lines]

@@ -18,6 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain as plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 
 if t.TYPE_CHECKING:
@@ -43,7 +44,6 @@ DEVICE_STATS_FILE = "device-stats.json"
 SWEEP_FOLDER, RECOMMENDED_FOLDER = "sweep", "recommended"
 
 _CELL_FILE = re.compile(r"(?:job\.fio|fio\.json\.gz|fio\.stderr\.gz|device-stats\.json|stack\.json|meta\.json|[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.log\.gz)\Z")
-_CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
 
 
 class ResultsError(StorageError):
@@ -61,14 +61,6 @@ class DamagedArchive(ResultsError):
 def is_cell_file(name: str) -> bool:
     """Whether a file of this name may lie in the folder of a cell."""
     return bool(_CELL_FILE.match(name))
-
-
-def plain(text: t.Any, longest: int = 200) -> str:
-    """Text that came from elsewhere, safe on a terminal: no escape sequences, no control characters, one line, not endless."""
-    cleaned = _CONTROL.sub("", str(text))
-    cleaned = "".join(char if char.isprintable() else " " for char in cleaned)
-    cleaned = " ".join(cleaned.split())
-    return cleaned if len(cleaned) <= longest else cleaned[: longest - 3] + "..."
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -147,6 +147,7 @@ def write_plan(
     cells: t.Iterable[tuple[str, int]],
     *,
     patterns: t.Iterable[Pattern] = (),
+    jobs: t.Mapping[str, t.Mapping[str, t.Any]] | None = None,
     now: datetime.datetime,
     dry_run: bool = False,
 ) -> bool:
@@ -155,6 +156,7 @@ def write_plan(
     A plan that exists is added to, never shortened: what was once promised stays visible.
 
     :param patterns: of the cells that searches and rounds may bring beside their answers; none of them can be missing.
+    :param jobs: the planned job of each cell: what comes back from a host is not proposed for another measurement.
     :param dry_run: change nothing.
     :returns: whether the plan changes.
     """
@@ -163,7 +165,9 @@ def write_plan(
     path = campaign / host / variant / PLAN_FILE
     existing = _plan_cells(path, variant)
     probes, known_probes = set(patterns), _plan_patterns(path)
-    if requested <= existing and probes <= known_probes:
+    known_jobs = _plan_jobs(path)
+    planned_jobs = {**known_jobs, **{name: dict(job) for name, job in (jobs or {}).items()}}
+    if requested <= existing and probes <= known_probes and planned_jobs == known_jobs:
         return False
     if dry_run:
         return True
@@ -176,6 +180,8 @@ def write_plan(
     plan = {"schema": SCHEMA, "campaign": campaign.name, "host": host, "variant": variant, "created": created or _stamp(now), "cells": repeats}
     if probes | known_probes:
         plan["patterns"] = [pattern.to_dict() for pattern in sorted(probes | known_probes, key=str)]
+    if planned_jobs:
+        plan["jobs"] = planned_jobs
     write_json(path, plan)
     return True
 
@@ -320,6 +326,7 @@ def _planned(variant: Path, created: dict[str, str], problems: list[str]) -> tup
         stamp = plain(plan.get("created", ""), 40)
         created[variant.name] = min(stamp, created.get(variant.name, stamp))
         _plan_patterns(path)
+        _plan_jobs(path)
         return _plan_cells(path, variant.name), _rejected(plan, variant.name)
     except StorageError as error:
         problems.append(error.message)
@@ -335,11 +342,28 @@ def _plan_cells(path: Path, variant: str) -> set[CellKey]:
     return {CellKey.checked(variant, cell, repeat) for cell, repeats in cells.items() for repeat in repeats}
 
 
+def planned_job(campaign: Path, host: str, variant: str, cell: str) -> dict[str, t.Any] | None:
+    """The job that the controller planned for a cell; ``None`` if its plan has none, or there is no plan of this name."""
+    try:
+        path = campaign / component(host, "host") / component(variant, "variant") / PLAN_FILE
+        return _plan_jobs(path).get(cell)
+    except StorageError:
+        return None
+
+
+def _plan_jobs(path: Path) -> dict[str, dict[str, t.Any]]:
+    jobs = read_json(path).get("jobs", {}) if path.is_file() else {}
+    if not isinstance(jobs, dict) or not all(isinstance(job, dict) for job in jobs.values()):
+        raise ResultsError(f"{path} does not contain the planned jobs: remove it, or copy the campaign again.")
+    return jobs
+
+
 def is_plan(path: Path, variant: str) -> bool:
     """Whether a plan lists which cells and patterns were planned; if not, :func:`load_campaign` has named it as a problem."""
     try:
         _plan_cells(path, variant)
         _plan_patterns(path)
+        _plan_jobs(path)
     except StorageError:
         return False
     return True

@@ -5,8 +5,9 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""How to measure again, and how to make the report again: a suite made of the jobs that were sent, and commands. Job files came back from hosts, so each
-is read as a user's own would be, and what is refused is left out.
+"""How to measure again, and how to make the report again: a suite made of the jobs that were planned, and commands.
+
+Job files came back from hosts: what they contain is not proposed.
 """
 
 from __future__ import annotations
@@ -15,19 +16,16 @@ import json
 import shlex
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import text as checked_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import dump
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis, Options
-
-#: The runner's own lines of the global section follow this one (``_fio/job.py``).
-_ADDED = "; added by cachefleet.storage"
-
-_OWN = frozenset({"filename", "allow_file_create", "size", "exitall_on_error"})
 
 #: With more hosts than this the inventory says which.
 _MOST_HOSTS = 12
@@ -36,29 +34,29 @@ SUITE_FILE = "repeat.yml"
 
 
 def suite_text(a: Analysis) -> str:
-    """Variables that define the measurement; JSON in flow style is YAML. Empty if no job is known."""
-    cells, left_out = [], []
+    """Variables that define the measurement. Empty if no planned job is known."""
+    cells: dict[str, dict[str, t.Any]] = {}
+    left_out = []
     several = any(len(targets) > 1 for targets in _targets(a).values())
     for one in a.jobs:
-        job = _job_of(one.text)
         name = one.cell.rpartition(".")[0] if several and "." in one.cell else one.cell
         try:
-            read_job(job, name)
+            if one.planned is None:
+                raise BadInput("It was not planned here.")
+            read_job(one.planned, component(name, "cell"))
         except StorageError:
             left_out.append(name)
         else:
-            cells.append({"name": name, "repeats": _repeats(a, one.cell), "job": job})
-    cells = list({cell["name"]: cell for cell in cells}.values())
+            cells[name] = {"name": name, "repeats": _repeats(a, one.cell), "job": dict(one.planned)}
     if not cells:
         return ""
-    lines = ["fio_benchmark_suite: repeat", "fio_benchmark_suites:", "  repeat:"]
-    if several:
-        lines.append("    targets: one_after_another")
-    lines += [f"    decides: {json.dumps(_decides(a, {cell['name'] for cell in cells}))}"] if a.answer.workloads else []
-    lines += ["    cells:", *(f"      - {json.dumps(cell)}" for cell in cells)]
-    if left_out:
-        lines.append(f"# Left out, for their jobs could not be read: {checked_text(listed(left_out))}")
-    return "\n".join(lines) + "\n"
+    suite = {
+        **({"targets": "one_after_another"} if several else {}),
+        **({"decides": _decides(a, cells)} if a.answer.workloads else {}),
+        "cells": list(cells.values()),
+    }
+    text = dump({"fio_benchmark_suite": "repeat", "fio_benchmark_suites": {"repeat": suite}})
+    return f"{text}# Left out, because the plans of the campaign do not have their jobs: {checked_text(listed(left_out))}\n" if left_out else text
 
 
 def measuring_commands(a: Analysis) -> list[tuple[str, str]]:
@@ -132,23 +130,3 @@ def _decides(a: Analysis, names: t.Container[str]) -> list[dict[str, t.Any]]:
         if name in names:
             metrics.setdefault(name, []).append(one.metric)
     return [{"cells": name, "metrics": list(dict.fromkeys(found))} for name, found in metrics.items()]
-
-
-def _job_of(text: str) -> dict[str, t.Any]:
-    """The job that was asked for: without the target and what the runner added."""
-    sections: list[tuple[str, dict[str, t.Any]]] = []
-    is_own = True
-    for line in text.splitlines():
-        if line.startswith("["):
-            sections.append((line.strip("[] "), {}))
-            is_own = True
-        elif line.strip() == _ADDED:
-            is_own = False
-        elif line.strip() and is_own and sections:
-            name, sign, value = line.partition("=")
-            sections[-1][1][name.strip()] = value.strip() if sign else True
-    common = {name: value for title, options in sections if title == "global" for name, value in options.items() if name not in _OWN}
-    jobs = [(title, options) for title, options in sections if title != "global"]
-    if len(jobs) == 1 and not common:
-        return jobs[0][1]
-    return {"global": common, "jobs": [{"name": title, **options} for title, options in jobs]}

@@ -357,6 +357,15 @@ class _Timetable:
         return pause.as_step()
 
 
+def jobs_of(steps: t.Iterable[t.Mapping[str, t.Any]]) -> dict[str, t.Mapping[str, t.Any]]:
+    """The job of each cell in the steps of a plan, by name."""
+    return {row["name"]: row["job"] for step in steps for row in _rows(step)}
+
+
+def _rows(step: t.Mapping[str, t.Any]) -> list[t.Mapping[str, t.Any]]:
+    return step["cells"] if "cells" in step else [step["cell"]]
+
+
 def mark_done(steps: t.Sequence[t.Mapping[str, t.Any]], stored: t.Mapping[tuple[str, int], str]) -> list[dict[str, t.Any]]:
     """The steps, with what the results folder has already.
 
@@ -366,7 +375,7 @@ def mark_done(steps: t.Sequence[t.Mapping[str, t.Any]], stored: t.Mapping[tuple[
 
 
 def _marked(step: t.Mapping[str, t.Any], stored: t.Mapping[tuple[str, int], str]) -> dict[str, t.Any]:
-    rows = step["cells"] if "cells" in step else [step["cell"]]
+    rows = _rows(step)
     marked = [{**row, "done_as": stored.get((row["name"], row["repeat"]))} for row in rows]
     known = {**step, "cells": marked} if "cells" in step else {**step, "cell": marked[0]}
     search, rounds = step.get("search"), step.get("rounds")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import planned_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import size
 
@@ -74,11 +75,15 @@ class Difference:
 
 @dataclass(frozen=True)
 class Job:
-    """One job file as it was sent, and the cells of which host it is from."""
+    """One job file as it was sent, and the cells of which host it is from.
+
+    :param planned: the job as the controller planned it; a job file came back from the host.
+    """
 
     cell: str
     host: str
     text: str
+    planned: t.Mapping[str, t.Any] | None = None
 
 
 def stacks_of(rows: Rows) -> list[Stack]:
@@ -176,5 +181,6 @@ def jobs_of(rows: Rows, folder: Path) -> list[Job]:
             continue
         with path.open("rb") as file:
             text = file.read(_LONGEST_JOB).decode(errors="replace")
-        found.append(Job(cell, one.host, "\n".join(plain(line, 400) for line in text.splitlines())))
+        shown = "\n".join(plain(line, 400) for line in text.splitlines())
+        found.append(Job(cell, one.host, shown, planned_job(folder, one.host, one.variant, cell)))
     return found

@@ -18,6 +18,7 @@ import textwrap
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain as one_line
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
@@ -25,8 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, LINKS, QUEUES
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import one_line
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.text import dump
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import dump
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, WorkloadAnswer
@@ -120,7 +120,7 @@ def lasting(variables: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 
 def _text(head: t.Sequence[str], variables: t.Mapping[str, t.Any]) -> str:
-    lines = [line for sentence in head for line in textwrap.wrap(one_line(sentence), _WIDTH - 2, break_long_words=False, break_on_hyphens=False)]
+    lines = [line for sentence in head for line in textwrap.wrap(one_line(sentence, 2000), _WIDTH - 2, break_long_words=False, break_on_hyphens=False)]
     return "\n".join(["---", *(f"# {line}" for line in lines), dump(dict(variables)) if variables else "{}\n"])
 
 

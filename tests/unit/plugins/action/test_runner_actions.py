@@ -83,7 +83,7 @@ class Host:
 @pytest.fixture(autouse=True)
 def _no_connection(monkeypatch):
     for module in (wait_for_runner, release_runner):
-        monkeypatch.setattr(module.ActionBase, "run", lambda *_args, **_words: {})
+        monkeypatch.setattr(module.StorageAction, "run", lambda *_args, **_words: {})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

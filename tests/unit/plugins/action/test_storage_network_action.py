@@ -34,7 +34,7 @@ class Controller:
         monkeypatch.setattr(storage_network, "time", clock)
         monkeypatch.setattr(storage_network.ActionModule, "_execute_module", self._execute)
         monkeypatch.setattr(storage_network.ActionModule, "_low_level_execute_command", self._command)
-        monkeypatch.setattr(storage_network.ActionBase, "run", lambda *_args, **_words: {})
+        monkeypatch.setattr(storage_network.StorageAction, "run", lambda *_args, **_words: {})
         self.connection = types.SimpleNamespace(transport=transport, reset=self._reset)
         self.check_mode = check_mode
 

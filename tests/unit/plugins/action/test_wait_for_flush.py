@@ -67,7 +67,7 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _no_connection(monkeypatch):
-    monkeypatch.setattr(wait_for_flush.ActionBase, "run", lambda *_args, **_words: {})
+    monkeypatch.setattr(wait_for_flush.StorageAction, "run", lambda *_args, **_words: {})
 
 
 def test_flush_progress_is_reported_and_the_result_returned(monkeypatch):

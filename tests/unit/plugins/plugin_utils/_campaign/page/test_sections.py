@@ -460,12 +460,15 @@ JOB = (
 )
 
 
+PLANNED = {"rw": "randwrite", "bs": "4k", "time_based": 1, "runtime": 60}
+
+
 def with_jobs(*jobs, rows=None):
     return dataclasses.replace(analysed(Rows("c d", rows or repeated(100) + repeated(200, "write back"))), jobs=jobs)
 
 
 def test_the_commands_repeat_the_measurement():
-    found = with_jobs(Job("randwrite-4k", "node1", JOB))
+    found = with_jobs(Job("randwrite-4k", "node1", JOB, PLANNED))
     variables = yaml.safe_load(commands.suite_text(found))
     suite = read_suite("repeat", variables["fio_benchmark_suites"])
     [cell] = suite.cells
@@ -487,26 +490,31 @@ def test_the_command_of_the_report_has_the_options_that_it_was_made_with():
     assert json.loads(shlex.split(commands.report_command("results/c d", analysed(rows)))[-1]) == {"report_files": wanted["report_files"]}
 
 
-@pytest.mark.parametrize("line", ["exec_prerun=reboot", "write_iolog=/etc/passwd", "buffer_pattern='/etc/shadow'", "ioengine=external:/tmp/x.so"])
-def test_a_job_of_a_host_that_is_refused_is_not_repeated(line):
-    bad = JOB.replace("runtime=60", f"runtime=60\n{line}")
-    found = with_jobs(Job("randwrite-4k", "node1", JOB), Job("other", "node1", bad))
-    text = commands.suite_text(found)
-    assert line not in text and "# Left out, for their jobs could not be read: other" in text
-    assert commands.suite_text(with_jobs(Job("other", "node1", bad))) == ""
+@pytest.mark.parametrize("line", ["exec_prerun=reboot", "description=#jinja2:variable_start_string:'[['", "description={{ 7 * 7 }}"])
+def test_a_job_that_came_back_from_a_host_is_not_repeated(line):
+    changed = JOB.replace("runtime=60", f"runtime=60\n{line}")
+    text = commands.suite_text(with_jobs(Job("randwrite-4k", "node1", changed, PLANNED), Job("other", "node1", changed)))
+    assert line not in text and "# Left out, because the plans of the campaign do not have their jobs: other" in text
+    assert yaml.safe_load(text)["fio_benchmark_suites"]["repeat"]["cells"] == [{"name": "randwrite-4k", "repeats": 4, "job": PLANNED}]
+    assert commands.suite_text(with_jobs(Job("other", "node1", JOB))) == ""
+
+
+def test_a_planned_job_is_not_evaluated_when_it_is_repeated():
+    text = commands.suite_text(with_jobs(Job("randwrite-4k", "node1", JOB, {**PLANNED, "description": "{{ lookup('pipe', 'id') }}"})))
+    assert "!unsafe" in text
 
 
 def test_a_job_with_several_sections_is_the_same_again():
-    text = "[global]\nbs=4k\n; added by cachefleet.storage\nsize=10g\n\n[reader]\nrw=randread\n\n[writer]\nrw=randwrite\n"
-    found = with_jobs(Job("randwrite-4k", "node1", text))
+    planned = {"global": {"bs": "4k"}, "jobs": [{"name": "reader", "rw": "randread"}, {"name": "writer", "rw": "randwrite"}]}
+    found = with_jobs(Job("randwrite-4k", "node1", JOB, planned))
     [cell] = yaml.safe_load(commands.suite_text(found))["fio_benchmark_suites"]["repeat"]["cells"]
-    assert cell["job"] == {"global": {"bs": "4k"}, "jobs": [{"name": "reader", "rw": "randread"}, {"name": "writer", "rw": "randwrite"}]}
+    assert cell["job"] == planned
 
 
-def test_what_a_host_said_cannot_end_a_block_of_markdown():
-    found = with_jobs(Job("a\n# heading", "node1", JOB))
+def test_a_name_that_is_no_name_of_a_cell_is_not_repeated():
+    found = with_jobs(Job("a\n# heading", "node1", JOB, PLANNED))
     assert "\n# heading" not in twins.markdown(found)
-    assert json.loads(commands.suite_text(found).splitlines()[-1].strip().removeprefix("- "))["name"] == "a\n# heading"
+    assert commands.suite_text(found) == ""
 
 
 def test_a_limit_of_the_cpu_is_one_problem():

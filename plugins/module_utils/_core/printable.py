@@ -1,0 +1,39 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Text that came from elsewhere, without what acts on a terminal or hides what follows."""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+#: Escape sequences of terminals as a whole (ECMA-48): CSI, OSC, and those of two characters.
+_SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
+
+_REPLACEMENT = "\ufffd"
+
+
+def printable(text: str) -> str:
+    """The same text, in which every character that is not printable is replaced, except line feeds and tabs.
+
+    Control characters act on a terminal. Format characters, for example those that reverse the direction of writing, and separators of
+    lines other than the line feed make a text look like another one.
+    """
+    if text.isprintable():
+        return text
+    if "\r" in text:
+        text = text.replace("\r\n", "\n")
+    return "".join(char if char.isprintable() or char in "\n\t" else _REPLACEMENT for char in text)
+
+
+def plain(text: t.Any, longest: int = 200) -> str:
+    """Any value as text in one line of limited length: no escape sequences, no control characters."""
+    cleaned = _SEQUENCE.sub("", str(text))
+    cleaned = "".join(char if char.isprintable() else " " for char in cleaned)
+    cleaned = " ".join(cleaned.split())
+    return cleaned if len(cleaned) <= longest else cleaned[: longest - 3] + "..."

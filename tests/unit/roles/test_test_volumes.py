@@ -50,7 +50,7 @@ def test_only_the_removal_of_proven_volumes_is_forced():
 
 
 def test_nothing_is_made_in_check_mode_or_without_a_changed_plan():
-    (block,) = tasks_of("main")
+    _verify, block = tasks_of("main")
     plan, work = block["block"][1:]
     assert plan["register"] == "__test_volumes_plan"
     assert work["when"] == ["__test_volumes_plan is changed", "not ansible_check_mode"]

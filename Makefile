@@ -13,7 +13,6 @@ TREE := $(TOP)/.build/tree
 COLLECTION := $(TREE)/ansible_collections/cachefleet/storage
 
 export ANSIBLE_COLLECTIONS_PATH := $(TREE)
-export ANSIBLE_INJECT_FACT_VARS := false
 export PYTHONDONTWRITEBYTECODE := 1
 export PATH := $(BIN):$(PATH)
 

@@ -59,7 +59,7 @@ class Controller:
             f"cachefleet.storage.{name}",
             *(["--limit", limit] if limit else []),
         ]
-        environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+        environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
         return subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=1800, check=False)
 
 

@@ -32,7 +32,7 @@ def run(controller, name, place="job", **options):
     """A playbook in a private folder of its own, as a job has one."""
     private = controller.folder / place
     (private / "project").mkdir(parents=True, exist_ok=True)
-    environment = {"ANSIBLE_COLLECTIONS_PATH": os.environ["ANSIBLE_COLLECTIONS_PATH"], "ANSIBLE_INJECT_FACT_VARS": "false"}
+    environment = {"ANSIBLE_COLLECTIONS_PATH": os.environ["ANSIBLE_COLLECTIONS_PATH"]}
     extra = {**controller.extra, **options.pop("extravars", {})}
     return ansible_runner.run(
         private_data_dir=str(private),

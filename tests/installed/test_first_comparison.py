@@ -51,7 +51,7 @@ def test_first_comparison_ends_with_an_answer(tmp_path):
         "fio_benchmark_spool": str(tmp_path / "spool"),
         "fio_benchmark_timing": {"gap": 1, "poll": 2},
     }
-    environment = {**os.environ, "PWD": str(tmp_path), "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+    environment = {**os.environ, "PWD": str(tmp_path), "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
     commands = [shlex.split(line.removeprefix("$ "), comments=True) for line in lines if line.startswith("$ ansible-playbook ")]
     assert len(commands) == 3
     for command in commands:

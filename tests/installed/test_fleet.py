@@ -29,7 +29,7 @@ GONE, SLOW, BROKEN = ("host003", "host017"), ("host005",), ("host008", "host020"
 
 
 def _environment():
-    return {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+    return {**os.environ, "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
 
 
 def _site(folder, inventory):

@@ -104,7 +104,7 @@ MISTAKES = {
 def test_mistake_fails_with_what_to_write(tmp_path, mistake):
     playbook, arguments, variables, expected = MISTAKES[mistake]
     more = {"ansible_python_interpreter": sys.executable, "fio_benchmark_spool": str(tmp_path / "spool"), **variables}
-    environment = {**os.environ, "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
+    environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
     command = [str(_BIN / "ansible-playbook"), *arguments, "-e", json.dumps(more), f"cachefleet.storage.{playbook}"]
     played = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1800, check=False)
     assert played.returncode != 0, played.stdout

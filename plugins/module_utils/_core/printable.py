@@ -15,7 +15,8 @@ import typing as t
 #: Escape sequences of terminals as a whole (ECMA-48): CSI, OSC, and those of two characters.
 _SEQUENCE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
 
-_REPLACEMENT = "\ufffd"
+#: What stands for a character that is not printable (U+FFFD).
+REPLACEMENT = "\ufffd"
 
 
 def printable(text: str) -> str:
@@ -28,7 +29,7 @@ def printable(text: str) -> str:
         return text
     if "\r" in text:
         text = text.replace("\r\n", "\n")
-    return "".join(char if char.isprintable() or char in "\n\t" else _REPLACEMENT for char in text)
+    return "".join(char if char.isprintable() or char in "\n\t" else REPLACEMENT for char in text)
 
 
 def plain(text: t.Any, longest: int = 200) -> str:

@@ -15,6 +15,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import REPLACEMENT
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain as one_line
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables
@@ -142,7 +143,8 @@ class _Checker:
     def _text(self, text: str, is_note: bool) -> str:
         if len(text) > _LONGEST_TEXT * 10:
             raise self.wrong(f"a text has {len(text)} characters")
-        if not is_note and not text.isprintable():
+        # What was not printable was replaced when the answer was read.
+        if not is_note and (not text.isprintable() or REPLACEMENT in text):
             raise self.wrong(f"the text '{one_line(text, 60)}' has line breaks or other characters that are not printable")
         return str(plain_of(text))
 

@@ -48,7 +48,7 @@ def test_exit_status_matches_the_comparison(campaigns, tmp_path, hosts, baseline
         "compare_thresholds": {"iops": 5},
         "compare_files": ["json"],
     }
-    environment = {**os.environ, "ANSIBLE_STRATEGY": strategy, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_INJECT_FACT_VARS": "false", "ANSIBLE_HOME": str(tmp_path)}
+    environment = {**os.environ, "ANSIBLE_STRATEGY": strategy, "ANSIBLE_NOCOLOR": "1", "ANSIBLE_HOME": str(tmp_path)}
     played = subprocess.run(
         [ANSIBLE, PLAYBOOK, "-i", "localhost,", "-e", json.dumps(variables)], env=environment, capture_output=True, text=True, timeout=900, check=False
     )

@@ -1,0 +1,245 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A host whose Python answers what it likes, under the default settings of Ansible: it sets no variable, starts no process, and is not evaluated.
+
+``hostile/python`` runs the modules that Ansible sends, on this machine, and adds to their results what an attacker would.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+_BIN = Path(sys.executable).parent
+_PYTHON = Path(__file__).parent / "hostile/python"
+_COLLECTION = Path(os.environ["ANSIBLE_COLLECTIONS_PATH"].split(":")[0]) / "ansible_collections/cachefleet/storage"
+_ROUTED = [
+    name for name, entry in yaml.safe_load((_COLLECTION / "meta/runtime.yml").read_text())["plugin_routing"]["modules"].items() if entry.get("action_plugin")
+]
+_ROLES = sorted(path.parent.parent.name for path in _COLLECTION.glob("roles/*/meta/argument_specs.yml"))
+
+#: All ways in which Ansible begins a template, with delimiters of one's own among them.
+_TEMPLATES = [
+    "{{{{ {0} }}}}",
+    "{{% if {0} %}}{{% endif %}}",
+    "{{#}}{{{{ {0} }}}}",
+    "#jinja2:variable_start_string:'[[', variable_end_string:']]'\n[[ {0} ]]",
+    "#jinja2:variable_start_string:'[[', variable_end_string:']]'\n[[ {0} ]] {{{{ {0} }}}}",
+    "#jinja2: block_start_string:'<%', block_end_string:'%>'\n<% if {0} %><% endif %>",
+    "#jinja2:line_statement_prefix:'%%'\n%% if {0}\n%% endif",
+    "#jinja2:variable_start_string:'[[' # [[ {0} }}}}",
+    "x\u2028{{{{ {0} }}}}",
+]
+
+
+class Attack:
+    """One hostile host, and whether it got what it wanted."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.marker = folder / "executed"
+        self.stolen = folder / "stolen"
+        self.answers = folder / "answers.json"
+        self.command = f"touch {self.marker}"
+        self.template = f"lookup('ansible.builtin.pipe', '{self.command}')"
+        self.plan = {"python": sys.executable, "add": {}, "instead": {}}
+        self.variables = {}
+
+    @functools.cached_property
+    def options(self):
+        """The options of all roles."""
+        specs = [yaml.safe_load((_COLLECTION / f"roles/{role}/meta/argument_specs.yml").read_text()) for role in _ROLES]
+        return {name: option for spec in specs for entry in spec["argument_specs"].values() for name, option in entry["options"].items()}
+
+    @property
+    def facts(self):
+        """Every variable of every role, and what roles and playbooks keep for themselves, as an attacker sets it."""
+        values = {"str": f"{{{{ {self.template} }}}}", "path": str(self.stolen), "list": ["touch", str(self.marker)], "bool": True, "int": 7, "float": 7.5}
+        facts = {name: values.get(option.get("type", "str"), {"command": str(self.marker)}) for name, option in self.options.items()}
+        facts |= {"power_loss_test_cutter": "command", "power_loss_test_witness": "localhost", "ansible_facts": {}, "ansible_connection": "local"}
+        facts |= {
+            name: str(self.stolen) for name in ("describe_directory", "plan_directory", "report_campaign", "fio_benchmark_results", "power_loss_test_results")
+        }
+        facts["cache_health_timer"] = {"unit_directory": str(self.stolen), "command": str(_BIN / "ansible-playbook"), "user": "root", "directory": "/"}
+        return {**facts, "__sweep_tasks": f"../../../../../../{self.stolen}", "__cache_layers_verifies": True, "sweep_campaign": {"path": str(self.stolen)}}
+
+    @property
+    def additions(self):
+        """What is added to each answer: facts, keys of other modules and of Ansible, escape sequences of a terminal."""
+        escapes = f"\x1b]0;x\x07\x1b[2J\u202e{{{{ {self.template} }}}}"
+        return {
+            "ansible_facts": self.facts,
+            "_ansible_facts_cacheable": True,
+            "add_host": {"host_name": "localhost", "host_vars": self.facts},
+            "add_group": "all",
+            "ansible_stats": {"data": {"x": 1}, "per_host": True},
+            "include": "x.yml",
+            "surplus": {"key": escapes},
+            "warnings": [escapes],
+            "deprecations": [{"msg": escapes, "version": "9.9"}],
+        }
+
+    def play(self, *arguments, plays=None, **environment):
+        hosts = {
+            "bad": {"ansible_python_interpreter": str(_PYTHON), **self.variables},
+            "good": {"ansible_python_interpreter": sys.executable, **self.variables},
+        }
+        inventory = self.folder / "inventory.json"
+        inventory.write_text(json.dumps({"all": {"hosts": hosts, "vars": {"ansible_connection": "local", "ansible_become": False}}}))
+        self.answers.write_text(json.dumps(self.plan))
+        if plays is not None:
+            (self.folder / "plays.yml").write_text(json.dumps(plays))
+            arguments = ("plays.yml", *arguments)
+        own = {name: value for name, value in os.environ.items() if name == "ANSIBLE_COLLECTIONS_PATH" or not name.startswith("ANSIBLE_")}
+        own |= {"HOSTILE_ANSWERS": str(self.answers), "PATH": f"{_BIN}:{os.environ['PATH']}", "PWD": str(self.folder), "ANSIBLE_NOCOLOR": "1", **environment}
+        command = [str(_BIN / "ansible-playbook"), "-i", str(inventory), *arguments]
+        done = subprocess.run(command, cwd=self.folder, env=own, capture_output=True, text=True, timeout=900, check=False, stdin=subprocess.DEVNULL)
+        assert not self.marker.exists(), done.stdout
+        assert not self.stolen.exists(), done.stdout
+        return done
+
+    @property
+    def given(self):
+        """How many answers were changed: an attack that reaches no one shows nothing."""
+        path = Path(f"{self.answers}.given")
+        return len(path.read_text().splitlines()) if path.exists() else 0
+
+
+@pytest.fixture
+def attack(tmp_path):
+    found = Attack(tmp_path)
+    found.plan["add"] = found.additions
+    return found
+
+
+def _cleaned(text):
+    """What a terminal would get from the host: everything but what Ansible prints of built-in modules."""
+    return [line for line in text.splitlines() if "\x1b" in line or "\u202e" in line]
+
+
+def test_no_module_carries_facts_keys_or_escapes(attack):
+    names = sorted({*attack.facts} - {"ansible_facts", "ansible_connection"})
+    show = {
+        "name": "Report what is set",
+        "ansible.builtin.debug": {
+            "msg": f"SET={{{{ ({json.dumps(names)} | select('in', query('ansible.builtin.varnames', '.'))) | list }}}} FACTS={{{{ ansible_facts | list }}}}"
+        },
+    }
+    tasks = []
+    for number, module in enumerate(_ROUTED):
+        tasks.append({f"cachefleet.storage.{module}": {}, "ignore_errors": True, "register": f"answer_{number}"})
+        keys = f"{{{{ answer_{number}.keys() | intersect({json.dumps(sorted(attack.additions)[:-1])}) | difference(['deprecations', 'warnings']) | list }}}}"
+        tasks.append({"ansible.builtin.debug": {"msg": f"KEYS={keys}"}})
+    done = attack.play(plays=[{"hosts": "bad", "gather_facts": False, "tasks": [*tasks, show]}])
+    assert attack.given == len(_ROUTED), done.stdout
+    assert done.stdout.count("KEYS=[]") == len(_ROUTED), done.stdout
+    known = re.search(r"SET=(\[.*?\]) FACTS=(\[.*?\])", done.stdout)
+    assert known and known.groups() == ("[]", "[]"), done.stdout
+    assert _cleaned(done.stdout + done.stderr) == []
+
+
+_HEALTH = {
+    "changed": False,
+    "worst": "critical",
+    "healthy": False,
+    "compared": True,
+    "prometheus": "",
+    "worse_keys": ["x"],
+    "problems": [],
+    "findings": [{"severity": "critical", "message": "x"}],
+    "worse": [{"severity": "critical", "message": "x"}],
+    "readings": {"problems": ["x"]},
+}
+
+
+@pytest.mark.parametrize("playbook", ["health", "site", "plan", "describe", "benchmark", "sweep", "test_volumes", "replace_cache_device"])
+def test_no_playbook_acts_on_what_a_host_sets(attack, playbook):
+    attack.plan["instead"] = {"plugins.modules.cache_health_info": _HEALTH}
+    attack.variables = {
+        "fio_benchmark_suite": "tiny",
+        "fio_benchmark_suites": {
+            "tiny": {"cells": [{"name": "write", "job": {"rw": "randwrite", "bs": "4k", "ioengine": "psync", "runtime": 1, "time_based": 1}}]}
+        },
+        "fio_benchmark_targets": [{"file": str(attack.folder / "target.bin"), "size": "16m"}],
+        "fio_benchmark_spool": str(attack.folder / "spool"),
+        "fio_benchmark_timing": {"patience": 20, "barrier_timeout": 20},
+        "cache_health_remember": False,
+        "drive_write_cache_drives": [{"device": "/dev/disk/by-id/ata-GONE", "write_cache": "disabled"}],
+        "sweep_variants": [{"name": "off", "drives": [{"device": "/dev/disk/by-id/ata-GONE", "write_cache": "disabled"}]}],
+    }
+    done = attack.play(f"cachefleet.storage.{playbook}", "-e", json.dumps({"__sweep_folder": str(attack.folder / "sweep")}))
+    assert "PLAY RECAP" in done.stdout, done.stdout + done.stderr
+    assert attack.given > 0 or playbook in ("sweep", "test_volumes", "replace_cache_device"), done.stdout
+    # What built-in modules answer on a host is printed by Ansible itself: the playbooks refuse the host after it.
+    refused = "contain variables of cachefleet.storage" in done.stdout
+    assert refused or _cleaned(done.stdout) == [], done.stdout
+
+
+def test_every_role_refuses_a_host_that_has_set_its_variables(attack):
+    roles = [role for role in _ROLES if role != "virtual_rack"]
+    tasks = []
+    for role in roles:
+        used = {"name": f"Use {role}", "ansible.builtin.include_role": {"name": f"cachefleet.storage.{role}"}}
+        tasks.append({"block": [used], "rescue": [{"ansible.builtin.debug": {"msg": f"ROLE {role}: {{{{ ansible_failed_result.msg }}}}"}}]})
+    attack.variables = {"drive_write_cache_drives": [{"device": "/dev/disk/by-id/ata-GONE", "write_cache": "disabled"}]}
+    attack.variables |= {"power_loss_test_target": {"file": str(attack.folder / "target.bin"), "size": "16m"}}
+    # Only what no role verifies by its type: a role whose arguments are invalid would fail before.
+    attack.plan["add"]["ansible_facts"] = {
+        name: value for name, value in attack.facts.items() if name.startswith("__") or name == "cache_health_notify_command"
+    }
+    done = attack.play(plays=[{"hosts": "bad", "gather_facts": True, "tasks": tasks}])
+    for role in roles:
+        assert f"ROLE {role}: The facts of bad contain variables of cachefleet.storage (" in done.stdout.replace("Task failed: ", ""), (role, done.stdout)
+
+
+def test_a_fact_cache_of_last_week_is_refused(attack):
+    cache = {"ANSIBLE_CACHE_PLUGIN": "ansible.builtin.jsonfile", "ANSIBLE_CACHE_PLUGIN_CONNECTION": str(attack.folder / "cache")}
+    attack.plan["add"]["ansible_facts"] = {"cache_health_notify_command": ["touch", str(attack.marker)]}
+    attack.play(plays=[{"hosts": "bad", "gather_facts": True, "tasks": []}], **cache)
+    attack.plan["add"] = {}
+    attack.plan["instead"] = {"plugins.modules.cache_health_info": _HEALTH}
+    done = attack.play("cachefleet.storage.health", "-e", "cache_health_remember=false", **cache)
+    assert done.stdout.count("The facts of bad contain variables of cachefleet.storage (cache_health_notify_command)") >= 1, done.stdout
+
+
+def test_the_configured_command_runs_and_no_other(attack):
+    """What is fixed before the first contact is used, also when a built-in module of the same role has answered in between."""
+    attack.plan["instead"] = {"plugins.modules.cache_health_info": {**_HEALTH, "compared": False}}
+    attack.variables = {"cache_health_notify_command": ["touch", str(attack.folder / "configured")]}
+    attack.variables |= {"cache_health_readings_file": str(attack.folder / "readings/file.json")}
+    attack.play("cachefleet.storage.health", "--limit", "bad")
+    attack.plan["add"] = {}
+    attack.play("cachefleet.storage.health", "--limit", "bad")
+    assert (attack.folder / "configured").exists()
+
+
+def test_described_texts_are_not_evaluated(attack):
+    texts = [template.format(attack.template) for template in _TEMPLATES]
+    entries = [{"values": {"device": text, "write_cache": "enabled"}, "notes": [text]} for text in texts if text.isprintable()]
+    described = {"changed": False, "variables": [{"name": "drive_write_cache_drives", "entries": entries, "notes": texts}], "controllers": []}
+    attack.plan = {**attack.plan, "add": {}, "instead": {"plugins.modules.cache_description_info": described}}
+    attack.play("cachefleet.storage.describe", "--limit", "bad")
+    path = attack.folder / "described/host_vars/bad.yml"
+    show = [{"hosts": "localhost", "gather_facts": False, "tasks": [{"ansible.builtin.debug": {"var": "drive_write_cache_drives"}}]}]
+    shown = attack.play("-e", f"@{path}", plays=show)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert shown.stdout.count("lookup(") == len(entries)
+
+    path.unlink()
+    broken = [text for text in texts if not text.isprintable()]
+    for text in broken:
+        entries[0]["values"]["device"] = text
+        done = attack.play("cachefleet.storage.describe", "--limit", "bad")
+        assert "not printable" in done.stdout and not path.exists(), done.stdout
+        break
+    assert broken

@@ -1,0 +1,85 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is kept of the answer of a host. With Ansible around it: ``tests/installed/test_hostile_hosts.py``."""
+
+from __future__ import annotations
+
+import ast
+import json
+import typing as t
+from pathlib import Path
+
+import pytest
+from ansible.errors import AnsibleActionFail
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import expected_of, limited_to, refuse_injected_variables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import names_of_the_collection
+
+TOP = Path(__file__).resolve().parents[4]
+
+
+def kept(answer: t.Any, module: str = "cachefleet.storage.cache_stack_info") -> t.Any:
+    return json.loads(limited_to(json.dumps(answer), expected_of(module), "node1"))
+
+
+def test_only_what_the_module_documents_is_kept() -> None:
+    answer = {"changed": False, "devices": [1], "ansible_facts": {"a": 1}, "add_host": {}, "_ansible_no_log": True, "caches": [], "results": []}
+    assert kept(answer) == {"changed": False, "devices": [1]}
+    assert kept({"ansible_facts": {}, "content": "eA==", "devices": []}, "ansible.builtin.slurp") == {"content": "eA=="}
+
+
+@pytest.mark.parametrize("text", ["\x1b[2J", "\x1b]0;x\x07", "\u202e", "a\rb", "\x85", "\u2028", "\x00", "\x9b2J"])
+def test_characters_that_act_on_a_terminal_are_replaced_in_keys_and_values(text: str) -> None:
+    [(key, value)] = kept({"msg": {text: [text]}})["msg"].items()
+    for found in (key, *value):
+        assert all(char.isprintable() for char in found) and "\ufffd" in found
+
+
+def test_lines_and_tabs_stay() -> None:
+    assert printable("a\n\tb\r\nc") == "a\n\tb\nc"
+    assert plain("a\n\tb\x1b[31mc\x1b[0m") == "a bc"
+
+
+def test_what_is_printed_instead_of_a_result_is_passed_on_without_escapes() -> None:
+    assert limited_to("Traceback \x1b[2J", frozenset(), "node1") == "Traceback \ufffd[2J"
+    assert json.loads(limited_to('junk\n{"msg": 1}\njunk \x1b[2J', frozenset({"msg"}), "node1")) == {"msg": 1}
+
+
+def test_answers_that_are_too_large_or_too_deep_fail_with_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = "ansible_collections.cachefleet.storage.plugins.plugin_utils._answers"
+    with pytest.raises(AnsibleActionFail, match="nested too deeply"):
+        limited_to('{"msg": ' + "[" * 100_000 + "]" * 100_000 + "}", frozenset({"msg"}), "node1")
+    monkeypatch.setattr(f"{module}._LARGEST", 1024**2)
+    with pytest.raises(AnsibleActionFail, match="node1 answered with 2 MiB, and at most 1 MiB"):
+        limited_to(" " * 2 * 1024**2, frozenset(), "node1")
+
+
+def test_a_host_with_variables_of_the_collection_in_its_facts_is_refused() -> None:
+    refuse_injected_variables({"ansible_facts": {"distribution": "Debian", "site_name": "x", "lvm": {}}, "cache_health_notify_command": []})
+    with pytest.raises(AnsibleActionFail, match=r"The facts of n1 contain variables of cachefleet.storage \(__sweep_tasks, cache_health_notify_command\)"):
+        refuse_injected_variables({"inventory_hostname": "n1", "ansible_facts": {"cache_health_notify_command": [], "__sweep_tasks": "x", "a": 1}})
+
+
+def test_names_of_roles_and_playbooks_are_reserved_and_no_others() -> None:
+    own = ["__describe_path", "__cache_layers_is_last", "storage_protected_drives", "site_hosts", "fio_benchmark_any", "health_failure"]
+    assert names_of_the_collection([*own, "site_name", "ansible_facts", "__other", "health", "results"]) == sorted(own)
+
+
+def test_every_further_value_of_an_error_is_one_that_the_controller_accepts() -> None:
+    """An error class of the collection is called with ``item``, ``completed`` and values for the result of the task."""
+    classes = {BadInput.__mro__[1].__name__}
+    trees = [ast.parse(path.read_text()) for path in (TOP / "plugins/module_utils").rglob("*.py")]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    while True:
+        found = {one.name for one in nodes if isinstance(one, ast.ClassDef) and {getattr(base, "id", "") for base in one.bases} & classes}
+        if found <= classes:
+            break
+        classes |= found
+    calls = [one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "id", "") in classes]
+    used = {keyword.arg for call in calls for keyword in call.keywords if keyword.arg} - {"item", "completed", "changed"}
+    assert len(calls) > 100 and used <= FURTHER, used - FURTHER

@@ -1,0 +1,70 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Each verb once, with an installed collection and modules that answer: values of hosts have classes of their own in each version of ansible-core.
+
+Verbs that playbooks use are used by them; ``_BY_PLAYBOOK`` names those that ``test_hostile_hosts`` runs, with the same modules.
+"""
+
+from __future__ import annotations
+
+import json
+
+_BY_PLAYBOOK = {
+    *("benchmark_plan", "campaign", "collect", "release_runner", "report", "wait_for_runner"),  # benchmark
+    *("cache_layers", "describe", "plan", "power_loss", "summary", "sweep", "verify_host", "verify_inventory"),
+}
+_HERE = {"compare", "describe_groups", "results", "storage_network", "wait_for_flush"}
+
+
+def test_every_verb_is_used(attack):
+    assert {path.stem for path in (attack.collection / "plugins/action").glob("*.py")} == _BY_PLAYBOOK | _HERE
+
+
+def test_hosts_are_described_with_their_group(attack):
+    entry = {"values": {"provider": "arcconf", "serial": "1", "volumes": [{"wwn": "0x1", "write": "writethrough"}]}, "notes": ["a note"]}
+    controllers = [{"provider": "arcconf", "id": "1", "serial": "1", "model": "ASR8805", "volumes": [{"id": "0", "name": "data", "wwn": "0x1"}]}]
+    described = {"changed": False, "variables": [{"name": "raid_cache_controllers", "entries": [entry]}], "controllers": controllers}
+    attack.plan["instead"] = {"plugins.modules.cache_description_info": described}
+    done = attack.play("cachefleet.storage.describe", "--diff", hostile=("bad", "good"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    for name in ("host_vars/bad", "host_vars/good", "group_vars/asr8805"):
+        assert "write: writethrough" in (attack.folder / f"described/{name}.yml").read_text()
+    again = attack.play("cachefleet.storage.describe", hostile=("bad", "good"))
+    assert "changed=0" in again.stdout.splitlines()[-2], again.stdout
+
+
+def test_campaigns_are_compared_and_exported(attack):
+    job = {"rw": "randread", "bs": "4k", "ioengine": "psync", "runtime": 1, "time_based": 1}
+    suite = {"tiny": {"cells": [{"name": "read", "job": job}]}}
+    attack.variables = {"fio_benchmark_suite": "tiny", "fio_benchmark_suites": suite}
+    attack.variables["fio_benchmark_targets"] = [{"file": str(attack.folder / "{{ inventory_hostname }}.bin"), "size": "16m"}]
+    results = {"fio_benchmark_results": str(attack.folder / "results"), "fio_benchmark_report": False}
+    for campaign in ("before", "after"):
+        done = attack.play("cachefleet.storage.benchmark", "--limit", "bad", "-e", json.dumps({**results, "fio_benchmark_campaign": campaign}))
+        assert done.returncode == 0, done.stdout
+    folder = attack.folder / "results"
+    compared = {"compare_baseline": str(folder / "before"), "compare_candidate": str(folder / "after"), "compare_files": ["json"]}
+    done = attack.play("cachefleet.storage.compare", "-e", json.dumps(compared))
+    # One repeat shows nothing, which is the answer.
+    assert done.returncode == 2 and "not enough repeats" in done.stdout, done.stdout + done.stderr
+    assert list((folder / "after/reports").glob("*.json"))
+    for operation, more in (("check", {}), ("export", {"results_file": str(attack.folder / "cells.ndjson")})):
+        named = {"results_operation": operation, "results_campaign": str(folder / "after"), **more}
+        done = attack.play("cachefleet.storage.results", "-e", json.dumps(named))
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert json.loads((attack.folder / "cells.ndjson").read_text().splitlines()[0])["host"] == "bad"
+
+
+def test_network_and_flush(attack):
+    flush = {"cachefleet.storage.bcache": {"caches": []}, "async": 60, "poll": 0, "register": "flush"}
+    tasks = [
+        {"cachefleet.storage.storage_network": {"links": []}, "register": "network"},
+        {"ansible.builtin.assert": {"that": ["network is not changed"]}},
+        flush,
+        {"cachefleet.storage.wait_for_flush": {"jobs": ["{{ flush.ansible_job_id }}"], "interval": 1}, "register": "flushed"},
+        {"ansible.builtin.assert": {"that": ["flushed is not changed", "flushed.results | length == 1", "flushed.results[0].caches is defined"]}},
+    ]
+    done = attack.play("--limit", "bad", plays=[{"hosts": "all", "gather_facts": False, "tasks": tasks}])
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -72,7 +72,7 @@ test-long: packages venv ## the long forms: every ansible-core and Python, every
 	@scripts/sweep-kill-test
 	@scripts/power-loss-test
 	@scripts/power-loss-matrix
-	@scripts/every-core
+	@CACHEFLEET_LONG=1 scripts/every-core
 	@CACHEFLEET_LONG=1 scripts/for-each-core scripts/ansible-test-sanity
 	@CACHEFLEET_LONG=1 scripts/target-python-tests $(VENV)
 	@CACHEFLEET_FUZZ_INPUTS=100000 PYTHONPATH=$(TREE) $(BIN)/python -m pytest -q tests/unit/fuzz
@@ -108,6 +108,7 @@ sanity: venv ## ansible-test sanity, with every ansible-core there is an interpr
 .PHONY: tarball
 tarball: venv ## build the collection, install it elsewhere, run it there
 	@scripts/for-each-core scripts/tarball-test
+	@scripts/every-core 2.16
 
 .PHONY: molecule
 molecule: packages venv ## molecule with testinfra on real machines

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
@@ -130,7 +131,8 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
         return {}
 
     def warn(self, text: str) -> None:
-        """Keep a warning, one sentence, for the end of the run; an earlier one is not repeated."""
+        """Keep a warning, one sentence, for the end of the run; an earlier one is not repeated. What is not printable is replaced."""
+        text = printable(text)
         if text not in self._warned:
             self._warned.append(text)
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, apply_steps, diff_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, Host, Stage, stages_of
@@ -73,8 +74,8 @@ class HostOutcome:
         return [f"{cache['problem']}" for cache in caches if cache.get("state", "ok") != "ok"]
 
     def warn(self, texts: t.Iterable[str]) -> None:
-        """Keep warnings, each once."""
-        self.warnings += [text for text in dict.fromkeys(texts) if text not in self.warnings]
+        """Keep warnings, each once, with what is not printable replaced."""
+        self.warnings += [text for text in dict.fromkeys(map(printable, texts)) if text not in self.warnings]
 
 
 def _plain(step: Step) -> dict[str, t.Any]:

@@ -26,7 +26,7 @@ from ansible.plugins.action import ActionBase
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import names_of_the_collection
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
 
 _COLLECTION = "cachefleet.storage."
 _MODULES = Path(__file__).resolve().parent.parent / "modules"
@@ -108,14 +108,13 @@ def refuse_injected_variables(variables: t.Mapping[str, t.Any]) -> None:
     :raises AnsibleActionFail: naming them.
     """
     facts = variables.get("ansible_facts")
-    names = names_of_the_collection(map(str, facts)) if isinstance(facts, t.Mapping) else []
+    names = not_for_hosts(map(str, facts)) if isinstance(facts, t.Mapping) else []
     if names:
         shown = ", ".join(plain(name, 80) for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise AnsibleActionFail(
-            f"The facts of {variables.get('inventory_hostname', 'this host')} contain variables of cachefleet.storage ({shown}{more}), which only the inventory"
-            " may set, so that nothing was done with them: examine the host, remove the module, local facts or cacheable set_fact that returns them,"
-            " and clear the fact cache (meta: clear_facts)."
+            f"The facts of this host contain variables that only the inventory may set ({shown}{more}), so that nothing was done with them: examine the"
+            " host, remove the module, local facts or cacheable set_fact that returns them, and clear the fact cache (meta: clear_facts)."
         )
 
 

@@ -59,6 +59,9 @@ ELSEWHERE = frozenset(
     }
 )
 
+#: What Ansible knows of a host from the inventory, and lets a fact replace. Facts are listed without the prefix ansible_.
+_WHO = frozenset({"delegated_vars", "group_names", "inventory_dir", "inventory_file", "inventory_hostname", "inventory_hostname_short", "role_path"})
+
 #: Variables that several roles use.
 _OF_SEVERAL_ROLES: t.Mapping[str, t.Mapping[str, t.Any]] = {"storage_protected_drives": {"type": "list", "elements": "str"}}
 
@@ -132,10 +135,10 @@ def _unknown_keys(option: t.Mapping[str, t.Any], value: t.Any) -> t.Iterator[str
             yield from _unknown_keys(known[key], one) if key in known else (key,)
 
 
-def names_of_the_collection(names: t.Iterable[str]) -> list[str]:
-    """Those of some names that belong to the collection: variables of its roles and playbooks, and what these register and keep for themselves."""
+def not_for_hosts(names: t.Iterable[str]) -> list[str]:
+    """Those of some names of facts that no host may set: variables of roles and playbooks, what these keep for themselves, and who the host is."""
     roles, own = _reserved_prefixes()
-    variables = OF_PLAYBOOKS | ELSEWHERE | _OF_SEVERAL_ROLES.keys()
+    variables = OF_PLAYBOOKS | ELSEWHERE | _OF_SEVERAL_ROLES.keys() | _WHO
     return sorted(name for name in names if name in variables or name.startswith(roles) or (name.startswith(own) and name.startswith("__")))
 
 

@@ -95,7 +95,7 @@ def test_no_playbook_acts_on_what_a_host_sets(attack, playbook):
     assert "PLAY RECAP" in done.stdout, done.stdout + done.stderr
     assert attack.given > 0, done.stdout
     # What built-in modules answer on a host is printed by Ansible itself: the playbooks refuse the host after it.
-    refused = "contain variables of cachefleet.storage" in done.stdout
+    refused = "contain variables that only the inventory may set" in done.stdout
     assert refused or _cleaned(done.stdout) == [], done.stdout
 
 
@@ -113,7 +113,10 @@ def test_every_role_refuses_a_host_that_has_set_its_variables(attack):
     }
     done = attack.play(plays=[{"hosts": "bad", "gather_facts": True, "tasks": tasks}])
     for role in roles:
-        assert f"ROLE {role}: The facts of bad contain variables of cachefleet.storage (" in done.stdout.replace("Task failed: ", ""), (role, done.stdout)
+        assert f"ROLE {role}: The facts of this host contain variables that only the inventory may set (" in done.stdout.replace("Task failed: ", ""), (
+            role,
+            done.stdout,
+        )
 
 
 def test_a_fact_cache_of_last_week_is_refused(attack):
@@ -123,7 +126,18 @@ def test_a_fact_cache_of_last_week_is_refused(attack):
     attack.plan["add"] = {}
     attack.plan["instead"] = {"plugins.modules.cache_health_info": _HEALTH}
     done = attack.play("cachefleet.storage.health", "-e", "cache_health_remember=false", **cache)
-    assert done.stdout.count("The facts of bad contain variables of cachefleet.storage (cache_health_notify_command)") >= 1, done.stdout
+    assert done.stdout.count("The facts of this host contain variables that only the inventory may set (cache_health_notify_command)") >= 1, done.stdout
+
+
+def test_a_host_cannot_take_the_name_of_another(attack):
+    """Ansible lets a fact replace inventory_hostname, by which results and descriptions are filed."""
+    attack.plan["add"]["ansible_facts"] = {"inventory_hostname": "good"}
+    described = {"changed": False, "variables": [], "controllers": []}
+    attack.plan["instead"] = {"plugins.modules.cache_description_info": described}
+    play = {"hosts": "bad", "gather_facts": True, "tasks": [{"cachefleet.storage.describe": {"path": str(attack.folder / "described")}}]}
+    done = attack.play(plays=[play])
+    assert "only the inventory may set (inventory_hostname)" in done.stdout, done.stdout
+    assert not (attack.folder / "described").exists()
 
 
 def test_the_configured_command_runs_and_no_other(attack):

@@ -18,7 +18,7 @@ from ansible.errors import AnsibleActionFail
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import expected_of, limited_to, refuse_injected_variables
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import names_of_the_collection
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
 
 TOP = Path(__file__).resolve().parents[4]
 
@@ -61,13 +61,13 @@ def test_answers_that_are_too_large_or_too_deep_fail_with_one_sentence(monkeypat
 
 def test_a_host_with_variables_of_the_collection_in_its_facts_is_refused() -> None:
     refuse_injected_variables({"ansible_facts": {"distribution": "Debian", "site_name": "x", "lvm": {}}, "cache_health_notify_command": []})
-    with pytest.raises(AnsibleActionFail, match=r"The facts of n1 contain variables of cachefleet.storage \(__sweep_tasks, cache_health_notify_command\)"):
+    with pytest.raises(AnsibleActionFail, match=r"only the inventory may set \(__sweep_tasks, cache_health_notify_command\)"):
         refuse_injected_variables({"inventory_hostname": "n1", "ansible_facts": {"cache_health_notify_command": [], "__sweep_tasks": "x", "a": 1}})
 
 
 def test_names_of_roles_and_playbooks_are_reserved_and_no_others() -> None:
-    own = ["__describe_path", "__cache_layers_is_last", "storage_protected_drives", "site_hosts", "fio_benchmark_any", "health_failure"]
-    assert names_of_the_collection([*own, "site_name", "ansible_facts", "__other", "health", "results"]) == sorted(own)
+    own = ["__describe_path", "__cache_layers_is_last", "storage_protected_drives", "site_hosts", "fio_benchmark_any", "health_failure", "inventory_hostname"]
+    assert not_for_hosts([*own, "site_name", "ansible_facts", "__other", "health", "results"]) == sorted(own)
 
 
 def test_every_further_value_of_an_error_is_one_that_the_controller_accepts() -> None:

@@ -212,7 +212,7 @@ def hold(proof: Proof, device: str) -> None:
     facts = examine(read_devices(runner), FioTarget(device), runner)
     point = proof.folder / "held"
     point.mkdir(exist_ok=True)
-    with claimed(facts):
+    with claimed(facts, runner):
         proof.expect_true(f"{device}, held, is not opened exclusively by another", not exclusively(facts.path))
         refusal = subprocess.run(["mount", device, str(point)], capture_output=True, text=True, check=False)
         proof.expect_true(f"{device}, held, is not mounted", refusal.returncode != 0 and not os.path.ismount(point), " ".join(refusal.stderr.split()))
@@ -221,7 +221,7 @@ def hold(proof: Proof, device: str) -> None:
             run(*common, *words)
             proof.expect_true(f"{device}, held, is used by fio {words[0]}", True)
         try:
-            with claimed(facts, pause=lambda seconds: None):
+            with claimed(facts, runner, pause=lambda seconds: None):
                 proof.expect_true(f"{device} is not held twice", False)
         except Refused as error:
             proof.expect_true(f"{device} is not held twice", "cannot be opened exclusively now" in error.message, error.message)

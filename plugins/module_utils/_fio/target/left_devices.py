@@ -24,6 +24,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import part_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
@@ -115,8 +116,8 @@ def _key(facts: TargetFacts) -> str | None:
     device = facts.device
     if device is None or facts.identity is None:
         return None
-    # Of two devices with one key, what was written to one would permit to overwrite the other.
-    return None if facts.indistinct else json.dumps(_marks(device, facts.identity, facts.size))
+    # Of two devices with one key, what was written to one would permit to overwrite the other; so would the key of one that had the name before.
+    return None if facts.indistinct or facts.unsettled else json.dumps(_marks(device, facts.identity, facts.size))
 
 
 def _marks(device: BlockDevice, identity: str | None, size: int) -> list[t.Any]:
@@ -132,9 +133,12 @@ def indistinct_from(devices: Devices, device: BlockDevice, root: Path = Path("/"
 
 
 def identity_of(devices: Devices, device: BlockDevice, root: Path = Path("/")) -> str | None:
-    """What a user writes to identify a device; of a partition without an own name that of its disk, of a loop device the path of its file."""
-    whole = (devices.get(device.parent) if device.parent else None) or device
-    return device.identity or whole.identity or backing_file(whole.name, root)
+    """What a user writes to identify a device: of a partition without a UUID that of its disk with its number, of a loop device the path of its file."""
+    if device.identity or device.kind != "partition":
+        return device.identity or backing_file(device.name, root)
+    disk = devices.get(device.parent or "")
+    whole = identity_of(devices, disk, root) if disk is not None else None
+    return part_of(whole, device.partition) if whole else None
 
 
 def backing_file(loop: str, root: Path = Path("/")) -> str | None:

@@ -6,7 +6,7 @@
 """Devices that were free when fio wrote them, and what it left there: that may be overwritten again.
 
 What fio writes appears as data and carries no signature. So the host keeps a record: before the first write that a device is given to a
-campaign, and when fio is done with it, the SHA-256 of what is at both ends and at the places that ``_device/contents.py`` samples. As long as
+campaign, and when fio is done with it, the SHA-256 of all places that ``_device/contents.py`` reads: of a small device all of it. As long as
 all of these places are as they were left, the device has nothing else on it.
 """
 
@@ -65,7 +65,7 @@ class LeftDevices:
             return left.campaign == self.campaign
         known = {Extent(offset, length): sha256 for offset, length, sha256 in left.places}
         try:
-            return contents.digests(root / facts.path.lstrip("/"), known) == known
+            return contents.are_all(known, facts.size) and contents.digests(root / facts.path.lstrip("/"), known) == known
         except OSError:
             return False
 

@@ -59,7 +59,7 @@ def test_empty_device_has_no_reasons(tmp_path):
 def test_data_without_a_signature_is_a_reason_only_where_the_device_must_be_empty(tmp_path):
     runner, around = host(tmp_path, SSD, data=b"\0database")
     found = look_at(tmp_path, runner, around)
-    assert found.reasons == ["contains data without a known signature, the first that was found at byte 0"]
+    assert found.reasons == ["contains data without a known signature, the first that was found at byte 1"]
     assert "blkdiscard /dev/sdb" in found.advice("/dev/sdb")
     assert look_at(tmp_path, runner, around, empty=False).reasons == []
     keep("/dev/sdb", tmp_path)

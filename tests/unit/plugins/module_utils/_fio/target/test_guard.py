@@ -571,6 +571,27 @@ def test_refusal_shows_the_identity_of_the_partition(tmp_path):
         require(facts, writing=True)
 
 
+def test_device_with_a_placeholder_is_permitted_by_nothing_else_than_its_wwn(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0", placeholder="0123456789ABCDEF")], {"/dev/sda": ["xfs"]})
+    facts = host.examine("/dev/sda", allow_data_loss=True, identity="0123456789ABCDEF")
+    assert kinds(judge(facts, writing=True)) == {"identity", "data"}
+    with pytest.raises(Refused, match=r"the serial number that it reports \(0123456789ABCDEF\) is a placeholder, which many devices report"):
+        require(facts, writing=True)
+    with pytest.raises(Refused, match=r"\(0123456789ABCDEF\) is a placeholder, .* that could confirm a permission: wipe it by hand"):
+        require(host.examine("/dev/sda"), writing=True)
+    named = Host(tmp_path / "other", [disk("sda", "8:0", placeholder="0123456789ABCDEF", wwn="0x5000c500a1b2c3d4")], {"/dev/sda": ["xfs"]})
+    assert named.judge("/dev/sda", allow_data_loss=True, identity="0x5000c500a1b2c3d4") == []
+
+
+@pytest.mark.parametrize("identity", ["S1", None])
+def test_identity_read_while_udev_was_busy_permits_nothing(tmp_path, identity):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
+    host.devices = Devices(list(host.devices), tmp_path, settled=False)
+    objections = host.judge("/dev/sda", allow_data_loss=True, identity=identity)
+    assert kinds(objections) == ({"identity"} if identity else set())
+    assert identity is None or "while udev is processing events" in texts(objections)
+
+
 def test_partition_of_a_loop_device_is_not_permitted_by_the_backing_file(tmp_path):
     devices = [
         disk("loop5", "7:5", kind="loop", partitions=("loop5p1",)),

@@ -92,6 +92,11 @@ def test_record_of_a_part_of_a_small_device_permits_nothing(root):
     assert not campaign(root).is_unchanged(FACTS, root)
 
 
+def test_record_does_not_apply_while_the_identity_may_be_of_an_earlier_device(root):
+    campaign(root).begin(FACTS)
+    assert not campaign(root).is_unchanged(dataclasses.replace(FACTS, unsettled=True), root)
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"x": 1}', '{"x": {"campaign": "c1"}}', '{"x": {"campaign": "c1", "places": [[1]]}}', "null"])
 def test_damaged_record_permits_nothing(root, text):
     campaign(root).begin(FACTS)

@@ -212,8 +212,8 @@ def require_same(path: str, examined: Sameness, runner: Runner, root: Path = Pat
     :param path: as the user wrote it.
     :param descriptor: of the device, where it is held: it has to be open as that very device.
     """
-    differences = [] if descriptor is None else list(_of_descriptor(descriptor, examined, root))
-    differences += examined.differences(read_sameness(examined.name, runner, root))
+    found = examined.differences(read_sameness(examined.name, runner, root))
+    differences = list(dict.fromkeys([*found, *(() if descriptor is None else _of_descriptor(descriptor, examined, root))]))
     if differences:
         more = f" (and {len(differences) - _NAMED} more differences)" if len(differences) > _NAMED else ""
         raise Refused(
@@ -241,7 +241,7 @@ def _of_descriptor(descriptor: int, examined: Sameness, root: Path) -> t.Iterato
     sectors = os.lseek(descriptor, 0, os.SEEK_END) // SECTOR
     size = examined.marks.get((path, "size"))
     if size is not None and size.split(" ", 1)[0] != str(sectors):
-        yield f"the size was {size} and is {sectors} sectors now"
+        yield f"the size was {size} and is {sectors} sectors of {SECTOR} bytes now"
 
 
 def _sequence_of(descriptor: int) -> int | None:

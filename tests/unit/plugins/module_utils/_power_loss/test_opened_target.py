@@ -208,7 +208,7 @@ def facts_of(path, number="7:99", stable_path=None):
 
 def test_device_that_was_replaced_is_not_opened():
     facts = dataclasses.replace(facts_of("/dev/x"), sameness=Sameness("x", "x", {("/dev/x", "device number"): "7:99"}))
-    with pytest.raises(Refused, match="/dev/x is not the device any more that was examined: it was a block device and is none now"):
+    with pytest.raises(Refused, match="/dev/x is not the device any more that was examined: it is gone; it was a block device and is none now"):
         opened_target.open_device(facts, os.O_WRONLY, ScriptedRunner({}))
     with pytest.raises(Refused, match="was not examined"):
         opened_target.open_device(facts_of("/dev/x"), os.O_WRONLY, ScriptedRunner({}))

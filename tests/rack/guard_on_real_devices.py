@@ -26,7 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve()
 sys.path.insert(0, str(HERE.parent))
 
-from proofs import contents, in_use, room
+from proofs import contents, exchanged, in_use, room
 from proofs.building import loop_over, mounted_on, run, settle, write_partition_table
 from proofs.packing import pack
 from proofs.proof import Proof
@@ -212,7 +212,7 @@ def hold(proof: Proof, device: str) -> None:
     facts = examine(read_devices(runner), FioTarget(device), runner)
     point = proof.folder / "held"
     point.mkdir(exist_ok=True)
-    with claimed(facts):
+    with claimed(facts, runner):
         proof.expect_true(f"{device}, held, is not opened exclusively by another", not exclusively(facts.path))
         refusal = subprocess.run(["mount", device, str(point)], capture_output=True, text=True, check=False)
         proof.expect_true(f"{device}, held, is not mounted", refusal.returncode != 0 and not os.path.ismount(point), " ".join(refusal.stderr.split()))
@@ -221,7 +221,7 @@ def hold(proof: Proof, device: str) -> None:
             run(*common, *words)
             proof.expect_true(f"{device}, held, is used by fio {words[0]}", True)
         try:
-            with claimed(facts, pause=lambda seconds: None):
+            with claimed(facts, runner, pause=lambda seconds: None):
                 proof.expect_true(f"{device} is not held twice", False)
         except Refused as error:
             proof.expect_true(f"{device} is not held twice", "cannot be opened exclusively now" in error.message, error.message)
@@ -351,6 +351,8 @@ SHORT = (
     contents.left_by_fio,
     room.thin_volumes,
     room.classic_snapshots,
+    exchanged.loop_attached_again,
+    exchanged.mapping_exchanged,
 )
 
 
@@ -369,8 +371,8 @@ def main() -> int:
     cases += [held_loop, held_partition, held_mapping, lvm, raid, mapping, bcache]
     if arguments.short:
         cases = [empty_and_used, partitions, process_holding_it, loops_over_it, held_mapping, lvm, raid, bcache]
-    cases += [case for case in (*in_use.CASES, *contents.CASES, *room.CASES) if not arguments.short or case in SHORT]
-    cases += [scratch_disk(arguments.scratch)] if arguments.scratch else []
+    cases += [case for case in (*in_use.CASES, *contents.CASES, *room.CASES, *exchanged.CASES) if not arguments.short or case in SHORT]
+    cases += [scratch_disk(arguments.scratch), exchanged.drive_pulled(arguments.scratch)] if arguments.scratch else []
     # Debian 13 mounts /tmp in memory, where no file can be swap space.
     with tempfile.TemporaryDirectory(prefix="guard", dir="/var/tmp") as folder:
         proof = Proof(Path(folder))

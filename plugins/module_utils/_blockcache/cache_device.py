@@ -14,6 +14,7 @@ not hold a device that it lies on. MD: Documentation/admin-guide/md.rst (``level
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 import typing as t
@@ -26,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices, suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import Sameness, read_sameness, require_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
@@ -133,6 +135,49 @@ def examine(
     found = DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
     is_read = empty and not found.reasons and not (device is not None and is_own_array(device))
     return replace(found, data=_data(node, root)) if is_read else found
+
+
+@contextlib.contextmanager
+def still_empty(
+    runner: Runner, path: str, item: str, root: Path, sleep: t.Callable[[float], None], purpose: str = "use it as a cache device"
+) -> t.Iterator[None]:
+    """Around the command that overwrites a device: it is examined again, and the command gets the very device that was examined.
+
+    :param purpose: what is refused, for the message.
+    :raises Refused: if it is not empty or not unused any more, or has become another device.
+    """
+    before = identified(runner, path, root)
+    finding = examine(runner, path, root, sleep)
+    if finding.reasons:
+        raise Refused(
+            f"{item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to {purpose}: {finding.advice(path)}.", item=item
+        )
+    with still_same(runner, path, item, root, before):
+        yield
+
+
+def identified(runner: Runner, path: str, root: Path) -> Sameness:
+    """What a device is now."""
+    return read_sameness(kernel_name(path, root), runner, root)
+
+
+@contextlib.contextmanager
+def still_same(runner: Runner, path: str, item: str, root: Path, before: Sameness) -> t.Iterator[None]:
+    """Around a command that changes a device that was examined. It stays open, not exclusively, as the command itself claims it: its number is not given
+    to another device meanwhile.
+
+    :param before: from before the examination.
+    :raises Refused: if the path leads to another device by now.
+    """
+    try:
+        descriptor = os.open(root / path.lstrip("/"), os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise Refused(f"{item}: {path} cannot be opened now ({error.strerror}): nothing was written to it.", item=item) from None
+    try:
+        require_same(path, before, runner, root, descriptor)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def _behind(devices: Devices, path: str) -> BlockDevice | None:

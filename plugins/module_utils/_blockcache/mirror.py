@@ -14,12 +14,13 @@ was made after it, and the path of the array is known before it is made.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import typing as t
 import uuid
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy, still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
@@ -178,18 +179,13 @@ class MirrorOperations:
     def _create_mirror(self, operation: CreateMirror, step: Step) -> None:
         if os.path.exists(self.root / array_path(operation.uuid).lstrip("/")):
             return
-        for path in operation.members:
-            finding = examine(self.runner, path, self.root, self.sleep)
-            if finding.reasons:
-                raise Refused(
-                    f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
-                    f" {finding.advice(path)}.",
-                    item=step.item,
-                )
         # Every block of a cache is written before it is read, so the two need not be made equal first (mdadm(8), --assume-clean).
         command = ["mdadm", "--create", _node(operation.uuid), "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
         command += ["--bitmap=internal", "--homehost=any", f"--name={operation.label}", f"--uuid={operation.uuid}", *operation.members]
-        self.runner.run(command, item=step.item)
+        with contextlib.ExitStack() as held:
+            for path in operation.members:
+                held.enter_context(still_empty(self.runner, path, step.item, self.root, self.sleep))
+            self.runner.run(command, item=step.item)
         self._await_path(step, array_path(operation.uuid))
 
     def _start_mirror(self, operation: StartMirror, step: Step) -> None:

@@ -6,7 +6,7 @@
 """Devices that this collection has given back, and what was left on them: that is no data of anyone, and may be overwritten.
 
 A cache whose superblock is wiped leaves copies of blocks of its origin that carry no signature. So the host keeps the SHA-256 of the places that
-``_device/contents.py`` samples: as long as all of them are as they were left, the device has nothing else on it.
+``_device/contents.py`` reads: as long as all of them are as they were left, the device has nothing else on it.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -49,7 +49,8 @@ def is_as_left(node: Path, root: Path = Path("/")) -> bool:
     """Whether everything on a device is what was left there, as far as it is read."""
     try:
         size = contents.size_of(node)
-        return any(_agrees(node, places) for found, places in _records(root) if found == size)
+        # A run that was killed has recorded what lies between the ends.
+        return any(_agrees(node, places) for found, places in _records(root) if found == size and contents.are_all(places, size - 2 * EDGE))
     except OSError:
         return False
 
@@ -71,7 +72,8 @@ def keep(path: str, root: Path = Path("/"), *, ends: bool = True) -> None:
     node = root / path.lstrip("/")
     with contextlib.suppress(OSError, CommandFailed):
         size = contents.size_of(node)
-        places = [piece for place in contents.places_of(size) if ends or EDGE <= place.offset < size - EDGE - contents.BLOCK for piece in _pieces(place)]
+        pieces = [piece for place in contents.places_of(size) for piece in _pieces(place)]
+        places = [piece for piece in pieces if ends or (piece.offset >= EDGE and piece.offset + piece.length <= size - EDGE)]
         if not places:
             return
         rows = [[place.offset, place.length, sha256] for place, sha256 in contents.digests(node, places).items()]

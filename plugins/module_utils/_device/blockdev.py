@@ -46,6 +46,9 @@ class BlockDevice:
     ``properties`` holds the udev properties that identify the device, for rules that must match on them.
     ``suspended`` is a device-mapper device that takes requests and answers none.
     ``dm_targets`` are the target types of a device-mapper device (``linear``, ``cache``, ``flashcache``…).
+    ``instance`` is what the kernel gave this device anew, of a partition that of its disk (:func:`sysfs.instance_of`), as it was before everything else
+    was read. ``partition`` is the number of a partition. ``placeholder`` is the serial number that it reports and that is none
+    (:func:`is_placeholder`).
     """
 
     name: str
@@ -81,6 +84,14 @@ class BlockDevice:
     suspended: bool = False
     shared_links: tuple[str, ...] = ()
     properties: t.Mapping[str, str] = field(default_factory=dict)
+    instance: str | None = None
+    partition: int | None = None
+    placeholder: str | None = None
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it is a partition, of the kernel or of device-mapper (kpartx): what udev reports of its disk is not its own."""
+        return self.kind == "partition" or _MAPPED_PARTITION.match(self.dm_uuid or "") is not None
 
     @property
     def logical_volume(self) -> str | None:
@@ -94,10 +105,19 @@ class BlockDevice:
 
     @property
     def identity(self) -> str | None:
-        """What a user writes to identify this device and no other: serial, WWN, ``vg/lv``, device-mapper or MD name."""
+        """What a user writes to identify this device and no other: serial, WWN, ``vg/lv``, device-mapper or MD name, UUID or place of a partition."""
         if self.kind == "partition":
-            return self.properties.get("ID_PART_ENTRY_UUID") or self.serial or self.wwn
+            whole = self.serial or self.wwn
+            return self.partition_uuid or (part_of(whole, self.partition) if whole else None)
+        if self.is_part:
+            return self.dm_name
         return self.logical_volume or self.serial or self.wwn or self.dm_name or self.properties.get("MD_NAME") or self.properties.get("MD_UUID")
+
+    @property
+    def partition_uuid(self) -> str | None:
+        """The PARTUUID, if the partition table has one: without a disk signature those of all DOS tables are 00000000-01, 00000000-02 and so on."""
+        found = self.properties.get("ID_PART_ENTRY_UUID")
+        return found if found and found.split("-", 1)[0].strip("0") else None
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -120,9 +140,13 @@ class BlockDevice:
 
 
 class Devices:
-    """Every block device of a host, read at one moment."""
+    """Every block device of a host, read at one moment.
 
-    def __init__(self, devices: t.Iterable[BlockDevice], root: Path = Path("/")) -> None:
+    :param settled: whether udev had processed all events then: if not, an identity may be that of an earlier device of the same name.
+    """
+
+    def __init__(self, devices: t.Iterable[BlockDevice], root: Path = Path("/"), *, settled: bool = True) -> None:
+        self.settled = settled
         self._by_name = {device.name: device for device in devices}
         self._root = root
 
@@ -192,14 +216,68 @@ class Devices:
     def matches_identity(self, device: BlockDevice, text: str) -> bool:
         """Whether a serial, WWN, ``vg/lv``, device-mapper name or by-id name that a user wrote is that of this device.
 
-        Names of LVM and serials that differ in case belong to different devices; only a WWN is a number, in upper or lower case.
+        Names of LVM and serials that differ in case belong to different devices; only a WWN is a number, in upper or lower case. A partition has names of its
+        own: the serial number and the WWN are those of its whole disk, and name only that.
         """
-        names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
-        names |= {value for key, value in device.properties.items() if key in IDENTIFYING}
-        names |= {path.rsplit("/", 1)[-1] for path in device.by_id} | set(device.by_id)
+        if device.is_part:
+            names = {device.identity, device.partition_uuid, device.dm_name}
+            if device.kind == "partition":
+                names |= {part_of(whole, device.partition) for whole in (device.serial, device.wwn) if whole}
+        else:
+            names = {device.identity, device.serial, device.wwn, device.logical_volume, device.dm_name}
+            names |= {value for key, value in device.properties.items() if key in IDENTIFYING}
+        links = set(device.by_id) - set(device.shared_links)
+        names |= {path.rsplit("/", 1)[-1] for path in links} | links
         normalized = _as_identity(text)
         return bool(normalized) and any(name is not None and _as_identity(name) == normalized for name in names)
 
+
+def part_of(identity: str, number: int | None) -> str | None:
+    """What identifies a partition that has no UUID: the identity of its disk with the number, as udev names it below ``/dev/disk/by-id``."""
+    return f"{identity}-part{number}" if number is not None else None
+
+
+def is_placeholder(text: str, *, usb: bool = False) -> bool:
+    """Whether a serial number or WWN is one that many devices have: what bridges, card readers and virtual disks report that have none of their own.
+
+    Bridges repeat one character, count up, or have one number for all of their bays, by maker: DD56419883… (JMicron), AAAABBBB… (ASMedia),
+    01234567…. (Realtek). QEMU's QM00001 and drive-scsi0 are the place of a disk in its machine.
+
+    :param usb: whether a device is on USB: there a date of manufacture, or vendor and product number, stand for a serial number too.
+    """
+    plain = text.strip()
+    number = _WWN_PREFIX.sub("", plain)
+    bare = _NO_LETTER.sub("", number).upper()
+    if bare in _PLACEHOLDERS or (len(bare) > 1 and len(set(bare)) == 1) or _OF_MAKERS.match(bare) or (usb and _OF_BRIDGES.match(bare)):
+        return True
+    if any(len(one) > _SHORT_RUN and any(one in order * 3 for order in _ORDERS) for one in (bare, bare.lstrip("0"))):
+        return True
+    # 0x5000000000000000: only the type of a WWN.
+    return number != plain and len(bare) >= _WWN_DIGITS and not bare[1:].strip("0")
+
+
+_WWN_PREFIX = re.compile(r"^(?:0x|naa\.|eui\.)", re.IGNORECASE)
+_WWN_DIGITS = 16
+_NO_LETTER = re.compile(r"[^0-9A-Za-z]")
+#: In which placeholders count, up and down, and begin again. What is not longer than that may be the number of a real device.
+_ORDERS = tuple(order[::step] for order in ("0123456789ABCDEF", "0123456789", "123456789", "ABCDEFGHIJKLMNOPQRSTUVWXYZ") for step in (1, -1))
+_SHORT_RUN = 5
+_OF_MAKERS = re.compile(
+    r"(?:DD56419883\w{1,6}|AAAABBBB\w{4}|01234567\d{4}|QM\d{5}|DRIVE(?:SCSI|SATA|IDE|VIRTIO)\d+|VMWARENVME\d{4}"
+    r"|(?:DEADBEEF|DEADC0DE|BAADF00D|CAFEBABE)+\w?)\Z"
+)
+_OF_BRIDGES = re.compile(r"(?:20[0-2]\d(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])[0-9A-F]{4,5}|(?:152D|174C|0BDA|2109|1F75)[0-9A-F]{8})\Z")
+#: In capital letters, without blanks and signs.
+_PLACEHOLDERS = frozenset(
+    {
+        *("", "NONE", "NULL", "NA", "NOTAVAILABLE", "NOTAPPLICABLE", "NOTSPECIFIED", "UNKNOWN", "DEFAULT", "DEFAULTSTRING", "EMPTY", "INVALID", "GENERIC"),
+        *("SERIAL", "SERIALNUMBER", "SERIALNO", "SN", "SNXXXXXX", "NOSERIAL", "NOSERIALNUMBER", "DISKSERIAL", "USBSERIAL", "SYSTEMSERIALNUMBER"),
+        *("TOBEFILLEDBYOEM", "OEM", "TBD", "TEST", "VIRTUAL", "0", "1234", "12345", "ABCD", "ABCDE", "000001", "00000001", "000000000001", "0000000000000001"),
+    }
+)
+
+#: kpartx gives the mapping of a partition the UUID of its disk behind a number: part1-mpath-3600….
+_MAPPED_PARTITION = re.compile(r"part\d+-")
 
 #: A world wide name in hexadecimal, as udev (0x) and SCSI and NVMe in sysfs (naa., eui.) write it.
 _WWN = re.compile(r"(?:0x|naa\.|eui\.)[0-9a-f]+\Z", re.IGNORECASE)

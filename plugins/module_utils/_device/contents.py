@@ -5,9 +5,9 @@
 
 """Whether a block device is empty, read from the device itself: data need no signature.
 
-Read are the first and the last MiB, and one block of 4 KiB at a random place in each of 256 equal slices in between. Data that fill one
-slice (1/256 of the device) are found for certain if they cover a slice whole, and data that are scattered over 2 % of the device are
-missed in less than 1 of 100 readings (0.98 to the power of 256 is 0.006).
+A device up to 256 MiB is read whole. Of a larger one are read the first and the last MiB, and one block of 4 KiB at a random place in each of 256
+equal slices in between. Data that fill one slice (1/256 of the device) are found for certain if they cover a slice whole, and data that are scattered
+over 2 % of the device are missed in less than 1 of 100 readings (0.98 to the power of 256 is 0.006).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -20,6 +20,7 @@ import hashlib
 import mmap
 import os
 import random
+import time
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -30,8 +31,13 @@ if t.TYPE_CHECKING:
 
 #: Bytes that are read whole at either end.
 EDGE = MIB
+#: Devices up to this size are read whole: a sample of a fraction of a second's reading would miss 4 KiB in an otherwise empty one.
+WHOLE = 256 * MIB
 #: Slices between the ends, and the bytes that are read in each.
 SLICES, BLOCK = 256, 4096
+#: Seconds after which a device counts as one that cannot be read.
+_LONGEST = 300.0
+_ZEROS = bytes(EDGE)
 
 _DIRECT = getattr(os, "O_DIRECT", 0)
 
@@ -46,7 +52,7 @@ class Extent:
 
 def places_of(size: int, chance: random.Random | None = None) -> tuple[Extent, ...]:
     """Where a device of ``size`` bytes is read, in ascending order; all of it if it is small."""
-    if size <= 2 * EDGE + SLICES * BLOCK:
+    if size <= WHOLE:
         return tuple(Extent(offset, min(EDGE, size - offset)) for offset in range(0, size, EDGE))
     chance = chance or random.SystemRandom()
     last = size - EDGE
@@ -56,6 +62,11 @@ def places_of(size: int, chance: random.Random | None = None) -> tuple[Extent, .
     edges = [blocks * number // SLICES for number in range(SLICES + 1)]
     between = [Extent(EDGE + chance.randrange(low, high) * BLOCK, BLOCK) for low, high in zip(edges, edges[1:])]
     return (Extent(0, EDGE), *between, Extent(last, size - last))
+
+
+def are_all(places: t.Iterable[Extent], size: int) -> bool:
+    """Whether places are enough to know a device by: of one that is read whole, all of it."""
+    return size > WHOLE or sum(place.length for place in places) >= size
 
 
 def size_of(node: Path) -> int:
@@ -71,14 +82,16 @@ def size_of(node: Path) -> int:
 
 
 def first_data(node: Path, places: t.Iterable[Extent]) -> int | None:
-    """The offset of the first place that has anything else than zeros; ``None`` if all have zeros.
+    """The offset of the first byte other than zero; ``None`` if all places have zeros.
 
     :raises OSError: if a place cannot be read.
     """
     with _Reader(node) as reader:
         for place in places:
-            if reader.read(place).strip(b"\0"):
-                return place.offset
+            block = reader.read(place)
+            # Comparing is fifty times faster than stripping.
+            if block != (_ZEROS if len(block) == EDGE else bytes(len(block))):
+                return place.offset + len(block) - len(block.lstrip(b"\0"))
     return None
 
 
@@ -117,17 +130,18 @@ def samples(node: Path, places: t.Iterable[Extent]) -> dict[Extent, Sample]:
     with _Reader(node) as reader:
         for place in places:
             block = reader.read(place)
-            found[place] = Sample(hashlib.sha256(block).hexdigest(), block[0] if block and not block.strip(block[:1]) else None)
+            found[place] = Sample(hashlib.sha256(block).hexdigest(), block[0] if block and block == block[:1] * len(block) else None)
     return found
 
 
 class _Reader:
     """Reads past the page cache where the device allows it: another host of a shared disk may have written since.
 
-    :raises OSError: if the device cannot be opened.
+    :raises OSError: if the device cannot be opened, or if reading takes too long: what is not read is not known to be empty.
     """
 
     def __init__(self, node: Path) -> None:
+        self._ends = time.monotonic() + _LONGEST
         flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             self._descriptor = os.open(node, flags | _DIRECT)
@@ -149,6 +163,8 @@ class _Reader:
 
     def read(self, place: Extent) -> bytes:
         done = 0
+        if time.monotonic() > self._ends:
+            raise OSError(errno.ETIMEDOUT, f"reading did not end within {_LONGEST:g} seconds, at byte {place.offset}")
         with memoryview(self._buffer) as view:
             while done < place.length:
                 # Released at once: the traceback of an error would keep the slice, and the buffer could not be closed.

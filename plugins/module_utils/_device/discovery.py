@@ -24,8 +24,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import read_shared, was_read
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import IDENTIFYING, BlockDevice, Devices, Signature, node_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number, real_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import (
+    IDENTIFYING,
+    BlockDevice,
+    Devices,
+    Signature,
+    is_placeholder,
+    node_of,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import instance_of, read_attribute, read_number, real_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
 
 if t.TYPE_CHECKING:
@@ -53,6 +60,8 @@ _KIND_BY_NAME = (
     (re.compile(r"^etherd!"), "aoe"),
 )
 _QUEUE_NUMBERS = ("nr_requests", "nomerges", "read_ahead_kb", "rq_affinity", "max_sectors_kb", "wbt_lat_usec")
+_BY_SEQUENCE = "/dev/disk/by-diskseq/"
+_SERIALS = ("ID_SERIAL", "ID_SERIAL_SHORT", "ID_SCSI_SERIAL")
 _KEPT = (*IDENTIFYING, "ID_BUS", "ID_ATA", "ID_PATH", "ID_MODEL", "ID_REVISION", "ID_VENDOR")
 
 
@@ -76,7 +85,11 @@ def _read_devices(runner: Runner, root: Path, *, dm_targets: bool) -> Devices:
     folder = root / "sys/class/block"
     # The paths behind an NVMe namespace (nvme0c0n1) are in sysfs and have no device node.
     names = sorted(name for name in os.listdir(folder) if (folder / name / "dev").exists()) if folder.is_dir() else []
+    # Before udev is asked: what it answers is of this very device if the kernel has not given the name to another one since.
+    settled = udev.wait_until_settled(root)
+    instances = {name: instance_of(real_path(folder / name)) for name in names}
     host = _Host(
+        instances=instances,
         properties=udev.read_properties(runner, names),
         mounts=_read_mounts(root),
         swaps=_read_swaps(root),
@@ -85,7 +98,7 @@ def _read_devices(runner: Runner, root: Path, *, dm_targets: bool) -> Devices:
     devices = [_read_device(folder / name, host) for name in names]
     claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})
     shared = {link for link, count in claims.items() if count > 1}
-    return Devices([_mark_shared(device, shared) for device in devices], root)
+    return Devices([_mark_shared(device, shared) for device in devices], root, settled=settled)
 
 
 def suspended_below(name: str, root: Path = Path("/")) -> str | None:
@@ -106,7 +119,7 @@ def suspended_below(name: str, root: Path = Path("/")) -> str | None:
 
 
 def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice:
-    mine = tuple(link for link in (*device.by_id, *device.links) if link in shared)
+    mine = tuple(link for link in (*device.by_id, *device.links) if link in shared or link in device.shared_links)
     return dataclasses.replace(device, shared_links=mine) if mine else device
 
 
@@ -114,6 +127,7 @@ def _mark_shared(device: BlockDevice, shared: t.AbstractSet[str]) -> BlockDevice
 class _Host:
     """What is read once for all devices of a host."""
 
+    instances: t.Mapping[str, str | None]
     properties: t.Mapping[str, t.Mapping[str, str]]
     mounts: t.Mapping[str, list[str]]
     swaps: t.Container[str]
@@ -122,7 +136,6 @@ class _Host:
 
 def _read_device(place: Path, host: _Host) -> BlockDevice:
     name = place.name
-    properties = host.properties.get(name, {})
     real = real_path(place)
     number = read_attribute(place / "dev") or ""
     path = node_of(name)
@@ -130,7 +143,14 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
     dm_uuid = read_attribute(place / "dm/uuid")
     partition = (place / "partition").exists()
     disk = real.parent if partition else real
+    instance = host.instances.get(disk.name)
+    properties = host.properties.get(name, {})
+    if _is_outdated(properties, instance):
+        properties = {}
     driver = _driver(disk)
+    transport = _transport(disk, name, driver)
+    serial, placeholder = _serial(disk, properties, usb=transport == "usb")
+    properties = _without_placeholder(properties, placeholder)
     links = sorted(properties.get("DEVLINKS", "").split(), key=_link_order)
     dm_targets = host.dm_targets.get(dm_name or "", ())
     return BlockDevice(
@@ -144,9 +164,9 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         read_only=read_number(place / "ro") == 1,
         removable=read_number(disk / "removable") == 1,
         rotational=_flag(disk / "queue/rotational"),
-        transport=_transport(disk, name, driver),
+        transport=transport,
         driver=driver,
-        serial=_serial(disk, properties),
+        serial=serial,
         wwn=_wwn(disk, properties),
         model=_model(disk, properties),
         firmware=read_attribute(disk / "device/firmware_rev") or properties.get("ID_REVISION") or read_attribute(disk / "device/rev"),
@@ -165,7 +185,21 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         queue=_queue(disk / "queue"),
         cache_type=_cache_type(disk),
         suspended=read_number(place / "dm/suspended") == 1,
+        shared_links=tuple(link for link in links if _has_placeholder(link, placeholder)),
         properties={key: properties[key] for key in _KEPT if key in properties},
+        instance=instance,
+        partition=read_number(place / "partition"),
+        placeholder=placeholder,
+    )
+
+
+def _is_outdated(properties: t.Mapping[str, str], instance: str | None) -> bool:
+    """Whether udev's database still has the device that had the name before: newer versions make a link with the sequence number of the kernel."""
+    links = [link for link in properties.get("DEVLINKS", "").split() if link.startswith(_BY_SEQUENCE)]
+    return (
+        bool(links)
+        and (instance or "").startswith("diskseq ")
+        and not any(link[len(_BY_SEQUENCE) :].split("-part")[0] == (instance or "")[len("diskseq ") :] for link in links)
     )
 
 
@@ -227,21 +261,33 @@ def _transport(disk: Path, name: str, driver: str | None) -> str:
     return "unknown"
 
 
-def _serial(disk: Path, properties: t.Mapping[str, str]) -> str | None:
+def _serial(disk: Path, properties: t.Mapping[str, str], *, usb: bool) -> tuple[str | None, str | None]:
+    """The serial number, and what a device reports in place of one: a placeholder identifies none."""
     # ID_SERIAL_SHORT of a SCSI disk is its WWN; the number on the drive's label is ID_SCSI_SERIAL.
-    for key in ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT"):
-        if properties.get(key):
-            return properties[key].strip()
-    return read_attribute(disk / "serial") or read_attribute(disk / "device/serial") or (properties.get("ID_SERIAL") or None)
+    known = [properties[key].strip() for key in ("ID_SCSI_SERIAL", "ID_SERIAL_SHORT") if properties.get(key)]
+    if not known:
+        known = [read_attribute(disk / "serial") or read_attribute(disk / "device/serial") or properties.get("ID_SERIAL") or ""]
+    real = [one for one in known if one and not is_placeholder(one, usb=usb)]
+    return (real[0], None) if real else (None, known[0] or None)
+
+
+def _without_placeholder(properties: t.Mapping[str, str], placeholder: str | None) -> t.Mapping[str, str]:
+    """The properties without those that name a device by a number that identifies none: ID_SERIAL is vendor, model and that number."""
+    return {key: value for key, value in properties.items() if key not in _SERIALS or not _has_placeholder(value, placeholder)}
+
+
+def _has_placeholder(text: str, placeholder: str | None) -> bool:
+    """Whether a placeholder is a part of a text that udev made: with ``_`` for blanks, and between signs."""
+    written = re.sub(r"\s+", "_", (placeholder or "").strip())
+    return bool(written) and re.search(rf"(?:\A|[_-]){re.escape(written)}(?:[-:_]|\Z)", re.sub(r"\s+", "_", text.strip())) is not None
 
 
 def _wwn(disk: Path, properties: t.Mapping[str, str]) -> str | None:
-    for key in ("ID_WWN_WITH_EXTENSION", "ID_WWN"):
-        if properties.get(key):
-            return properties[key]
+    known = [properties[key] for key in ("ID_WWN_WITH_EXTENSION", "ID_WWN") if properties.get(key)]
     wwid = read_attribute(disk / "wwid") or read_attribute(disk / "device/wwid") or ""
     # A drive without a WWN gets a "t10." name made of model and serial number, which is none.
-    return wwid if wwid.startswith(("naa.", "eui.", "uuid.")) else None
+    known += [wwid] if wwid.startswith(("naa.", "eui.", "uuid.")) else []
+    return next((one for one in known if not is_placeholder(one)), None)
 
 
 def _model(disk: Path, properties: t.Mapping[str, str]) -> str | None:

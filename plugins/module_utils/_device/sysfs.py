@@ -45,6 +45,25 @@ def write_sysfs(path: Path, value: str, item: str) -> None:
         raise CommandFailed(f"{item}: the kernel refused '{value}' for {path}: {error.strerror}.", item=item) from None
 
 
+def instance_of(disk: Path) -> str | None:
+    """What the kernel gives anew to each disk, and to each file or medium that is put into one, as a text for messages; ``None`` if it is not there.
+
+    Names and numbers are given again: sdb is another drive after the first one was pulled. Kernels before 5.15 have no ``diskseq``: there the inode of
+    the disk's folder in sysfs is new with each disk, and a loop device that gets another file keeps it.
+
+    Source: Documentation/ABI/stable/sysfs-block, ``diskseq``.
+
+    :param disk: of a partition, that of its disk.
+    """
+    sequence = read_attribute(disk / "diskseq")
+    if sequence:
+        return f"diskseq {sequence}"
+    try:
+        return f"inode {os.stat(disk).st_ino}"
+    except OSError:
+        return None
+
+
 def real_path(path: Path) -> Path:
     """Where a link of sysfs leads to, through every other link; the path itself if the link vanishes while it is followed.
 

@@ -9,10 +9,28 @@
 
 from __future__ import annotations
 
+import time
 import typing as t
+from pathlib import Path
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+
+
+#: udevd has this file as long as it has events to process: what ``udevadm settle`` waits for (src/libudev of systemd, udev_queue_get_queue_is_empty).
+_QUEUE = "run/udev/queue"
+_PATIENCE, _LOOK = 3.0, 0.05
+
+
+def wait_until_settled(root: Path = Path("/"), sleep: t.Callable[[float], None] = time.sleep) -> bool:
+    """Whether udev has processed all events, after a few seconds at most: before that its database may have the properties of an earlier device."""
+    waited = 0.0
+    while (root / _QUEUE).exists():
+        if waited >= _PATIENCE:
+            return False
+        sleep(_LOOK)
+        waited += _LOOK
+    return True
 
 
 def parse_export(text: str) -> dict[str, dict[str, str]]:

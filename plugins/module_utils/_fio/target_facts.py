@@ -15,6 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import Sameness
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import Room
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
 
@@ -72,6 +73,8 @@ class TargetFacts:
     :param rooms: what writes to it can fill.
     :param created: a file that the collection has made and that has not been changed since; overwriting it loses nothing.
     :param unit: what the path led to when it was examined.
+    :param sameness: what a device was when it was examined.
+    :param unsettled: udev was still processing events: the identity may be that of an earlier device of the same name.
     :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """
 
@@ -99,3 +102,5 @@ class TargetFacts:
     created: bool = False
     file_system: str | None = None
     unit: Unit | None = None
+    sameness: Sameness | None = None
+    unsettled: bool = False

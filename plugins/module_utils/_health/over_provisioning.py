@@ -21,7 +21,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine, identified, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep, releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard, require_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
     LAYER,
     AttachNamespace,
@@ -146,11 +146,14 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         :raises Refused: if something came upon it since it was read.
         """
         path = step.item
-        with _held(self.root / path.lstrip("/"), path):
+        before = identified(self.runner, path, self.root)
+        with _held(self.root / path.lstrip("/"), path) as handle:
             finding = examine(self.runner, path, self.root, self.sleep, around=self._around(), held=True)
             if finding.reasons:
                 raise Refused(f"{path} {' and '.join(finding.reasons)} now, and is not discarded: {finding.advice(path)}.", item=path)
-            discard(self.runner, path, timeout=_PATIENCE)
+            require_same(path, before, self.runner, self.root, handle)
+            # Its number stays while it is held; a link can be moved to another drive.
+            discard(self.runner, node_of(before.name), timeout=_PATIENCE)
         self.proofs[path] = self._prove(path)
 
     def _prove(self, path: str) -> str:
@@ -187,12 +190,13 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
 
         :raises Refused: if something came upon it since it was read.
         """
+        before = identified(self.runner, step.item, self.root)
         around = self._around()
         for name in around.devices.resolve(step.item).partitions:
             reasons = examine(self.runner, node_of(name), self.root, self.sleep, around=around).reasons
             if reasons:
                 raise Refused(f"{node_of(name)} {' and '.join(reasons)} now, and is not removed.", item=step.item)
-        with releasing([step.item], self.root):
+        with still_same(self.runner, step.item, step.item, self.root, before), releasing([step.item], self.root):
             self.runner.run(["wipefs", "--all", "--quiet", step.item], item=step.item)
 
     def _around(self) -> Neighbourhood:
@@ -273,7 +277,7 @@ def _described(found: ReserveState, spec: ReserveSpec, proof: str | None) -> dic
 
 
 @contextlib.contextmanager
-def _held(node: Path, path: str) -> t.Iterator[None]:
+def _held(node: Path, path: str) -> t.Iterator[int]:
     """Hold a drive exclusively: meanwhile it cannot be mounted or built on.
 
     :raises Refused: if it is in use.
@@ -283,7 +287,7 @@ def _held(node: Path, path: str) -> t.Iterator[None]:
     except OSError as error:
         raise Refused(f"{path} cannot be opened exclusively now ({error.strerror}), and is not discarded.", item=path) from None
     try:
-        yield
+        yield handle
     finally:
         os.close(handle)
 

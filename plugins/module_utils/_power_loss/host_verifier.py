@@ -48,7 +48,7 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
     log = read_log(log_file, run)
     spec = spec_of(log.writer)
     rebooted = log.writer.get("boot_id") != boot_id()
-    target = _open_target(spec, log, _wait_for_target(spec, read_devices, runner, timeout))
+    target = _open_target(spec, log, _wait_for_target(spec, read_devices, runner, timeout), runner)
     if target is None:
         # Its acknowledged writes are gone with it.
         return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
@@ -63,10 +63,10 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
     return _result(found, damaged, rebooted=rebooted)
 
 
-def _open_target(spec: RunSpec, log: WitnessLog, facts: TargetFacts | None) -> int | None:
+def _open_target(spec: RunSpec, log: WitnessLog, facts: TargetFacts | None, runner: Runner) -> int | None:
     """The target, open; ``None`` if it is gone."""
     if facts is not None:
-        return opened_target.open_device(facts, os.O_RDONLY)
+        return opened_target.open_device(facts, os.O_RDONLY, runner)
     owner = log.writer.get("owner", os.geteuid())
     return opened_target.open_left(Path(spec.path), owner, is_folder=spec.layout == "rename")
 

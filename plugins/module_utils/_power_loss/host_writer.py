@@ -123,16 +123,18 @@ def _writer_main(
 ) -> None:
     """The writer from beginning to end, in its own process."""
     try:
-        with guard.claimed(facts):
+        with guard.claimed(facts, runner):
             if facts.device is not None:
                 guard.require_contents(examination.examined_again(facts, runner, Path("/"), None))
-            with _prepared(spec, facts, background) as target:
+            with _prepared(spec, facts, background, runner) as target:
                 medium = spec.medium(target)
                 greeting = {"run": background.run, "boot_id": boot_id(), "spec": spec.to_dict(), "owner": os.fstat(target).st_uid}
                 connection, session = connect(witness.address, witness.port, witness.secret, greeting)
                 blocks = Blocks(bytes.fromhex(background.run), spec.block_size)
                 writer = Writer(medium, blocks, spec.load(), connection, session)
                 signal.signal(signal.SIGTERM, lambda *_signal: writer.stop())
+                if facts.device is not None:
+                    guard.require_same_device(target, facts, runner)
                 background.update(state="writing")
                 under_way()
                 daemon.leave_session_scope(runner)
@@ -144,10 +146,10 @@ def _writer_main(
 
 
 @contextlib.contextmanager
-def _prepared(spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> t.Iterator[int]:
+def _prepared(spec: RunSpec, facts: TargetFacts, background: BackgroundRun, runner: Runner) -> t.Iterator[int]:
     """What is written to, open: with zeros, and the fence behind them; both are synced."""
     path = Path(spec.path)
-    target = _opened(path, spec, facts, background)
+    target = _opened(path, spec, facts, background, runner)
     try:
         if spec.layout == "in_place":
             _zero(target, path, spec.extent)
@@ -160,9 +162,9 @@ def _prepared(spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> t
         os.close(target)
 
 
-def _opened(path: Path, spec: RunSpec, facts: TargetFacts, background: BackgroundRun) -> int:
+def _opened(path: Path, spec: RunSpec, facts: TargetFacts, background: BackgroundRun, runner: Runner) -> int:
     if facts.device is not None:
-        target = opened_target.open_device(facts, os.O_WRONLY)
+        target = opened_target.open_device(facts, os.O_WRONLY, runner)
         background.update(made=True)
         return target
 
@@ -247,8 +249,8 @@ def _zero_device(spec: RunSpec, permitted: bool, devices: Devices, runner: Runne
     target = FioTarget(spec.path, allow_data_loss=True, identity=spec.identity, size=spec.extent)
     facts = examination.examine(devices, target, runner, writing=True)
     guard.require(facts, writing=True, extent=spec.extent)
-    with guard.claimed(facts):
-        descriptor = opened_target.open_device(facts, os.O_WRONLY)
+    with guard.claimed(facts, runner):
+        descriptor = opened_target.open_device(facts, os.O_WRONLY, runner)
         try:
             if not permitted:
                 _require_test_data(spec, descriptor)

@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.mad
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import FILE_NAME
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -58,10 +59,10 @@ class MadeTarget:
 Recorder = t.Callable[[MadeTarget], None]
 
 
-def open_device(facts: TargetFacts, flags: int) -> int:
+def open_device(facts: TargetFacts, flags: int, runner: Runner) -> int:
     """A descriptor of the device that was examined.
 
-    :raises Refused: if its name leads to another device by now.
+    :raises Refused: if it is another device by now.
     :raises CommandFailed: if it cannot be opened.
     """
     try:
@@ -69,7 +70,7 @@ def open_device(facts: TargetFacts, flags: int) -> int:
     except OSError as error:
         raise CommandFailed(f"{facts.target.path} cannot be opened: {error.strerror}.", item=facts.target.path) from None
     try:
-        guard.require_same_device(descriptor, facts)
+        guard.require_same_device(descriptor, facts, runner)
     except BaseException:
         os.close(descriptor)
         raise

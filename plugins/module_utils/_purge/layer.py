@@ -33,6 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._purge.plan imp
     PurgeStates,
     interrupted,
     plan,
+    require_method,
 )
 
 if t.TYPE_CHECKING:
@@ -81,7 +82,11 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
         found = PurgeState(facts, objections, refusal, record=read_record(facts.identity, self.root))
         if interrupted(found):
             self.warn(interrupted(found))
-        device = facts.device
+        return self._with_ways(found)
+
+    def _with_ways(self, found: PurgeState) -> PurgeState:
+        """The drive with the ways in which it can be purged now."""
+        device = found.facts.device
         if device is None or device.kind != "disk":
             return found
         with contextlib.suppress(OSError, ValueError):
@@ -122,18 +127,22 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
     def _purge(self, operation: PurgeDrive, step: Step) -> None:
         """Purge a drive that is held, and read it again.
 
-        :raises Refused: if it is in use by now, or was written to since it was examined.
+        :raises Refused: if it is in use by now, is another drive, was written to since it was examined, or cannot be purged so any more.
         """
         facts = operation.found.facts
         record = PurgeRecord(facts.identity or "", step.item, operation.method, self.spec.once, RUNNING, self.now())
         node = self.root / facts.path.lstrip("/")
-        with guard.claimed(facts, self.root, pause=self.sleep):
+        with guard.claimed(facts, self.runner, self.root, pause=self.sleep):
             guard.require_contents(examination.examined_again(facts, self.runner, self.root, None))
+            # The drives before it took hours: how it is reached, and what else would be erased with it, may have changed since.
+            found = self._with_ways(dataclasses.replace(operation.found, erase=None, controller="", flbas=0, namespaces=1))
+            require_method(found, operation.method, step.item)
             places = contents.places_of(facts.size)
             before = self._contents(node, places)
+            guard.require_unchanged(facts, self.runner, self.root)
             write_record(record, self.root)
             try:
-                erase.erase(self.runner, facts.path, operation.method, operation.found, self.sleep)
+                erase.erase(self.runner, facts.path, operation.method, found, self.sleep)
                 reads = self._proven(facts.path, before, self._contents(node, places))
             except StorageError as error:
                 write_record(dataclasses.replace(record, state=FAILED, finished=self.now(), message=error.message), self.root)

@@ -168,11 +168,16 @@ def _require_permission(found: PurgeState, spec: PurgeSpec) -> None:
 
 def _method(found: PurgeState, spec: PurgeSpec) -> str:
     method = _usual(found, spec) if spec.method == "auto" else spec.method
+    require_method(found, method, spec.device)
+    return method
+
+
+def require_method(found: PurgeState, method: str, device: str) -> None:
+    """:raises Refused: if a drive cannot be purged by a method, or if that would erase more than it."""
     family = method.split("_", 1)[0]
     reason = {"ata": _against_ata, "nvme": _against_nvme, "scsi": _against_scsi, "discard": _against_discard}[family](found, method)
     if reason:
-        raise Refused(f"{spec.device} cannot be purged by {METHODS[method]}: it {reason}.", item=spec.device)
-    return method
+        raise Refused(f"{device} cannot be purged by {METHODS[method]}: it {reason}.", item=device)
 
 
 def _usual(found: PurgeState, spec: PurgeSpec) -> str:

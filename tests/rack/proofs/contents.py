@@ -45,11 +45,16 @@ def without_signature(proof: Proof, undo: contextlib.ExitStack) -> None:
         # 1 % of the device, between all places at which file systems keep their superblocks.
         ("random data in the middle only", size // 2 + 3 * _MIB, lambda: os.urandom(size // 100)),
         ("random data in the third quarter only", size * 5 // 8, lambda: os.urandom(size // 100)),
+        *((f"4 KiB of data at {part} % only", size * part // 100, lambda: text(4096)) for part in (3, 31, 59, 97)),
     )
     for what, offset, content in contents:
         run("blkdiscard", device)
         filled(device, offset, content())
         proof.expect(what, device, "data")
+    large = proof.loop(undo, 256)
+    proof.expect("device of 256 MiB of zeros", large)
+    filled(large, 123_456_789, b"\x01")
+    proof.expect("one byte in a device of 256 MiB", large, "data", "the first that was found at byte 123456789")
     proof.expect("data without a signature, reading", device, writing=False)
     proof.expect("data without a signature, permitted without identity", device, "data", allow_data_loss=True)
     proof.expect("data without a signature, permitted with identity", device, **permission)

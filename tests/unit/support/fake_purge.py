@@ -14,6 +14,8 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 SIZE = 3 * 1024**2
@@ -61,9 +63,14 @@ class FakePurge:
             self.write(name, b"user data" * (SIZE // 9 + 1))
             queue = root / "sys/class/block" / name / "queue"
             queue.mkdir(parents=True)
+            self.set_serial(name, f"S-{name}")
             (queue / "discard_max_bytes").write_text("2147483136\n" if name != "sdb" else "0\n")
         (root / "sys/class/nvme/nvme0").mkdir(parents=True)
         (root / "sys/class/block/nvme0n1/device").symlink_to(root / "sys/class/nvme/nvme0")
+
+    def set_serial(self, name: str, serial: str) -> None:
+        """What the kernel reports now."""
+        (self.root / "sys/class/block" / name / "serial").write_text(serial + "\n")
 
     def write(self, name: str, data: bytes) -> None:
         (self.root / "dev" / name).write_bytes(data[:SIZE])
@@ -96,6 +103,7 @@ class FakePurge:
         return TargetFacts(
             target, device.path, SIZE, identity=device.serial, identity_matches=None if target.identity is None else permitted, neighbours=(itself,),
             data_at=None if empty or (permitted and target.allow_data_loss) else 0, device=device,
+            sameness=read_sameness(device.name, t.cast("t.Any", self), self.root), unit=unit_of(self.root / "dev" / device.name),
         )  # fmt: skip
 
     # -- commands

@@ -49,7 +49,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
@@ -161,8 +161,8 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     @carry_out.register
     def _make_backing(self, operation: MakeBacking, step: Step) -> None:
         path = operation.origin
-        self._require_still_empty(step, path)
-        self._make(step, ["make-bcache", "--bdev", "--block", str(operation.block_size), path])
+        with still_empty(self.runner, path, step.item, self.root, self.sleep, "overwrite it"):
+            self._make(step, ["make-bcache", "--bdev", "--block", str(operation.block_size), path])
         self._start_backing(path, step)
 
     @carry_out.register
@@ -183,10 +183,10 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
     @carry_out.register
     def _make_set(self, operation: MakeSet, step: Step) -> None:
         path, cset = operation.path, operation.set
-        self._require_still_empty(step, path)
-        bcache_journal.note_between(self._uuid(operation.origin, step), Between(cset), self.root)
         sizes = ["--bucket", str(operation.bucket_size), "--block", str(operation.block_size)]
-        self._make(step, ["make-bcache", "--cache", *sizes, "--cset-uuid", cset, path])
+        with still_empty(self.runner, path, step.item, self.root, self.sleep, "overwrite it"):
+            bcache_journal.note_between(self._uuid(operation.origin, step), Between(cset), self.root)
+            self._make(step, ["make-bcache", "--cache", *sizes, "--cset-uuid", cset, path])
         self._start_set(step, self._kernel_name(path), cset)
 
     @carry_out.register
@@ -328,15 +328,6 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         )
 
     # -- what the operations share
-
-    def _require_still_empty(self, step: Step, path: str) -> None:
-        finding = examine(self.runner, path, self.root, self.sleep)
-        if finding.reasons:
-            raise Refused(
-                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to overwrite it:"
-                f" {finding.advice(path)}.",
-                item=step.item,
-            )
 
     def _make(self, step: Step, command: t.Sequence[str]) -> None:
         completed = self.runner.run(command, ok=None, item=step.item)

@@ -14,6 +14,7 @@ in which what is mounted stands still, whenever this is killed.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import typing as t
@@ -207,22 +208,14 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     @carry_out.register
     def _prepare(self, operation: PrepareDevice, step: Step) -> None:
-        if operation.new:
-            self._require_still_empty(operation.device, step)
-        self._write_rule()
-        self._remove_helpers(step)
-        for role, table in operation.helpers:
-            self._create_mapping(step, role, tables.helper_name(role, step.item), table)
+        with contextlib.ExitStack() as held:
+            if operation.new:
+                held.enter_context(cache_device.still_empty(self.runner, operation.device, step.item, self.root, self.sleep))
+            self._write_rule()
+            self._remove_helpers(step)
+            for role, table in operation.helpers:
+                self._create_mapping(step, role, tables.helper_name(role, step.item), table)
         self._erase(step, f"/dev/mapper/{tables.helper_name(operation.helpers[0][0], step.item)}")
-
-    def _require_still_empty(self, path: str, step: Step) -> None:
-        finding = cache_device.examine(self.runner, path, self.root, self.sleep)
-        if finding.reasons:
-            raise Refused(
-                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
-                f" {finding.advice(path)}.",
-                item=step.item,
-            )
 
     def _write_rule(self) -> None:
         if read_file(self.root / RULE_FILE) != RULE:

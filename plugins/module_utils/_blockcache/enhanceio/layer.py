@@ -27,7 +27,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, output
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import plan as enhanceio_plan
@@ -196,16 +196,10 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
     @carry_out.register
     def _create(self, operation: CreateCache, step: Step) -> None:
         path = operation.path
-        finding = examine(self.runner, path, self.root, self.sleep)
-        if finding.reasons:
-            raise Refused(
-                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
-                f" {finding.advice(path)}.",
-                item=step.item,
-            )
-        self._load_module(step)
         words = [*_options(operation), "-b", str(operation.block_size)]
-        self._run(step, ["eio_cli", "create", *words, "-c", step.item], lambda: self._cache(step) is not None)
+        with still_empty(self.runner, path, step.item, self.root, self.sleep):
+            self._load_module(step)
+            self._run(step, ["eio_cli", "create", *words, "-c", step.item], lambda: self._cache(step) is not None)
         self._forget_foreign_rule(step)
         cache = self._require_cache(step, operation.origin)
         if cache.config.block_size != operation.block_size:
@@ -288,13 +282,15 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
     def _resume(self, operation: ResumeCache, step: Step) -> None:
         """Give a degraded cache its device back; the driver makes it anew, whatever is on it."""
         path = operation.path
+        before = identified(self.runner, path, self.root)
         finding = examine(self.runner, path, self.root, self.sleep)
         superblock = proc.read_superblock(self.root / path.lstrip("/"))
         if superblock is not None and superblock.name == step.item and not superblock.may_be_dirty:
             finding = replace(finding, cache_metadata=())
         if finding.reasons:
             raise Refused(f"{step.item}: {path} {' and '.join(finding.reasons)}, so that it is not given to the cache: {finding.advice(path)}.", item=step.item)
-        self.runner.run(["eio_cli", "notify", "-a", "add", "-s", path, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
+        with still_same(self.runner, path, step.item, self.root, before):
+            self.runner.run(["eio_cli", "notify", "-a", "add", "-s", path, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
         if getattr(self._config(step), "state", None) != "normal":
             raise NotEffective(
                 f"{step.item}: the driver did not accept {path}, which must be as large as the device that was lost: check dmesg, or remove the cache"

@@ -22,7 +22,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
@@ -219,13 +219,8 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         ssd = operation.ssd
         self._load_module(step)
         self._forget_pages(step, ssd)
-        finding = examine(self.runner, ssd, self.root, self.sleep)
-        if finding.reasons:
-            raise Refused(
-                f"{step.item}: {ssd} was to be empty and now {' and '.join(finding.reasons)}; refusing to use it as a cache device: {finding.advice(ssd)}.",
-                item=step.item,
-            )
-        self._run_until_there(step, operation.command)
+        with still_empty(self.runner, ssd, step.item, self.root, self.sleep):
+            self._run_until_there(step, operation.command)
 
     @carry_out.register
     def _load(self, operation: LoadCache, step: Step) -> None:
@@ -287,11 +282,12 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
                 f" on {ssd}, so nothing was wiped: check dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
                 item=step.item,
             )
+        before = identified(self.runner, ssd, self.root)
         finding = examine(self.runner, ssd, self.root, self.sleep)
         if finding.users:
             raise Refused(f"{step.item}: {ssd} {' and '.join(finding.users)}, so it was not wiped: find out who uses it, and run again.", item=step.item)
         self._require_as_left(step, ssd, stored, finding)
-        with releasing([ssd], self.root):
+        with still_same(self.runner, ssd, step.item, self.root, before), releasing([ssd], self.root):
             if stored is not None:
                 self._note_remains(step, operation.lasting, flashcache_remains.digest_of(ssd, self.root))
                 self.runner.run(["flashcache_destroy", ssd], item=step.item)

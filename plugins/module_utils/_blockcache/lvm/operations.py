@@ -86,15 +86,9 @@ class LvmOperations(LvmCommands):
     @carry_out.register
     def _create_physical_volume(self, operation: CreatePhysicalVolume, step: Step) -> None:
         path = operation.path
-        finding = cache_device.examine(self.runner, path, self.root, self.sleep)
-        if finding.reasons:
-            raise Refused(
-                f"{step.item}: {path} was empty when it was examined and now {' and '.join(finding.reasons)}; refusing to use it as a cache device:"
-                f" {finding.advice(path)}.",
-                item=step.item,
-            )
-        # Without --yes: pvcreate prompts before it wipes anything, and no answer is no.
-        self._run(step, ["pvcreate", path], lambda: self._physical_volume(path) is not None)
+        with cache_device.still_empty(self.runner, path, step.item, self.root, self.sleep):
+            # Without --yes: pvcreate prompts before it wipes anything, and no answer is no.
+            self._run(step, ["pvcreate", path], lambda: self._physical_volume(path) is not None)
 
     @carry_out.register
     def _extend_volume_group(self, operation: ExtendVolumeGroup, step: Step) -> None:

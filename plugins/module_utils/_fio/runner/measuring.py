@@ -199,7 +199,7 @@ class Measuring:
         if cell.target.kind != "file":
             facts = self.prepared.facts_of(cell)
             if cell.job.writes:
-                guard.require_unchanged(facts, self.host.root)
+                guard.require_unchanged(facts, self.host.runner, self.host.root)
             return facts
         facts = examination.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
         guard.require(facts, writing=cell.job.writes)

@@ -84,7 +84,7 @@ class HostRun:
             for (target, writing), facts in self.prepared.facts.items():
                 if writing and target.kind == "device" and facts.path not in claimed:
                     claimed.add(facts.path)
-                    held.enter_context(guard.claimed(facts, self.host.root))
+                    held.enter_context(guard.claimed(facts, self.host.runner, self.host.root))
                     guard.require_contents(examination.examined_again(facts, self.host.runner, self.host.root, self.left))
                     self.left.begin(facts)
                     held.callback(self.left.leave, facts, self.host.root)

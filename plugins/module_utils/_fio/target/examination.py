@@ -24,11 +24,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import examine_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import backing_file, identity_of, indistinct_from
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import identity_of, indistinct_from
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
@@ -72,6 +73,7 @@ def examine(
     :param left: devices that fio has written, and what it left there.
     :param again: a file that was examined before its order began: its mappings are not read again.
     :raises DeviceMissing: if the target is not there or is not of its kind.
+    :raises Refused: if a device has become another one since ``devices`` was read.
     """
     if target.kind == "file":
         return examine_file(devices, target, runner, root, created, writing=writing, again=again)
@@ -109,6 +111,8 @@ class _Examination:
             unreadable=self._open(device.path, os.O_RDONLY, accept=(errno.EBUSY,)),
             device=device,
             unit=unit_of(self.root / device.path.lstrip("/")),
+            sameness=read_sameness(device.name, self.runner, self.root, self.devices),
+            unsettled=not self.devices.settled,
         )
         return self._for_writing(facts) if writing else facts
 
@@ -127,10 +131,9 @@ class _Examination:
         return (self.devices.get(device.parent) if device.parent else None) or device
 
     def _matches(self, device: BlockDevice) -> bool:
-        """A partition may be named by the identity of its disk (udev gives it the same serial), a loop device by its file."""
+        """Whether the identity that the user wrote is that of the device itself: that of a disk permits nothing on its partitions."""
         text = self.target.identity or ""
-        whole = self._whole(device)
-        return any(self.devices.matches_identity(one, text) for one in (device, whole)) or (text != "" and backing_file(whole.name, self.root) == text)
+        return self.devices.matches_identity(device, text) or (text != "" and identity_of(self.devices, device, self.root) == text)
 
     def _same_identity(self) -> tuple[str, ...]:
         """Devices outside the target's own stack that carry its identity too."""

@@ -23,17 +23,18 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import require_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import open_files, unit_of
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, TargetFacts
 
 #: An exclusive open and the list of writers are tried this often: udev and scanners hold a device for a moment.
@@ -158,36 +159,36 @@ def _refuse(facts: TargetFacts, objections: t.Sequence[Objection], what: str) ->
 
 
 @contextlib.contextmanager
-def claimed(facts: TargetFacts, root: Path = Path("/"), *, pause: t.Callable[[float], None] = time.sleep) -> t.Iterator[None]:
+def claimed(facts: TargetFacts, runner: Runner, root: Path = Path("/"), *, pause: t.Callable[[float], None] = time.sleep) -> t.Iterator[None]:
     """Hold a block device exclusively, so that it can neither be mounted nor built on meanwhile; a plain file is not touched.
 
     fio itself opens without O_EXCL, and so is not kept out. Source: open(2), O_EXCL without O_CREAT on a block device.
 
-    :raises Refused: if it is in use by now, or if its name belongs to another device than the one examined.
+    What is held keeps its number; a loop device can get another file nevertheless, and a mapping another table: :func:`require_unchanged` proves that
+    they have not.
+
+    :raises Refused: if it is in use by now, or is another device than the one examined.
     """
     if facts.device is None:
         yield
         return
     descriptor = _open_exclusively(root / facts.path.lstrip("/"), facts, pause)
     try:
-        require_same_device(descriptor, facts, root)
+        require_same_device(descriptor, facts, runner, root)
         yield
     finally:
         os.close(descriptor)
 
 
-def require_same_device(descriptor: int, facts: TargetFacts, root: Path = Path("/")) -> None:
-    """:raises Refused: if what is open is another device than the one that was examined."""
-    status = os.fstat(descriptor)
-    number = facts.device.number if facts.device is not None else None
-    # Below another root the nodes are plain files.
-    same = f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}" == number if stat.S_ISBLK(status.st_mode) else root != Path("/")
-    if not same:
-        raise Refused(f"{facts.target.path} has become another device since it was examined ({number}).", item=facts.target.path)
+def require_same_device(descriptor: int | None, facts: TargetFacts, runner: Runner, root: Path = Path("/")) -> None:
+    """:raises Refused: if a device, or what is open, is another one than the one that was examined."""
+    if facts.sameness is None:
+        raise Refused(f"{facts.target.path} was not examined: nothing was written.", item=facts.target.path)
+    require_same(facts.target.path, facts.sameness, runner, root, descriptor)
 
 
-def require_unchanged(facts: TargetFacts, root: Path = Path("/")) -> None:
-    """Before each cell of an order that holds a device: the name, the number and the size still belong together, and no process has
+def require_unchanged(facts: TargetFacts, runner: Runner, root: Path = Path("/")) -> None:
+    """Before each cell of an order that holds a device, and before each erase: it is the same device, its name leads to it, and no process has
     opened it for writing.
 
     :raises Refused: if the device is another one by now, has another size, is gone, or is in use.
@@ -196,23 +197,13 @@ def require_unchanged(facts: TargetFacts, root: Path = Path("/")) -> None:
     if device is None:
         return
     item = facts.target.path
-    place = root / "sys/class/block" / device.name
-    if unit_of(root / facts.path.lstrip("/")) != facts.unit or _line(place / "dev") not in (device.number, None):
-        raise Refused(f"{item} is not the device any more that was examined ({device.number}).", item=item)
-    sectors = _line(place / "size")
-    if sectors is not None and sectors != str(facts.size // SECTOR):
-        raise Refused(f"{item} has another size than when it was examined ({format_size(facts.size)}).", item=item)
+    if unit_of(root / facts.path.lstrip("/")) != facts.unit:
+        raise Refused(f"{item} is not the device any more that was examined ({device.number}): {facts.path} leads to another one now.", item=item)
+    require_same_device(None, facts, runner, root)
     if facts.unit is not None:
         writers = [str(one) for one in open_files(root, {facts.unit}, mapped=False).of(facts.unit) if one.writing]
         if writers:
             raise Refused(f"{item} has been opened for writing by {', '.join(writers)} since it was examined: stop that first.", item=item)
-
-
-def _line(path: Path) -> str | None:
-    try:
-        return path.read_text().strip()
-    except OSError:
-        return None
 
 
 def _open_exclusively(node: Path, facts: TargetFacts, pause: t.Callable[[float], None]) -> int:
@@ -245,16 +236,29 @@ def _way_out(facts: TargetFacts, objections: t.Sequence[Objection]) -> str:
     if facts.target.kind == "file":
         return "If its contents may be lost, set allow_data_loss: true on this target."
     if facts.identity is None:
-        return "The device has no serial, WWN or name that could confirm a permission: wipe it by hand (wipefs) if its contents may be lost."
+        return f"{_nameless(facts)} that could confirm a permission: wipe it by hand (wipefs) if its contents may be lost."
     return f'If its contents may be lost, set both allow_data_loss: true and identity: "{facts.identity}" on this target.'
+
+
+def _nameless(facts: TargetFacts) -> str:
+    placeholder = facts.device.placeholder if facts.device is not None else None
+    if placeholder is None:
+        return "The device has no serial, WWN or name"
+    return f"The device has no WWN or name, and the serial number that it reports ({placeholder}) is a placeholder, which many devices report: it has none"
 
 
 def _identity_objections(facts: TargetFacts) -> t.Iterator[Objection]:
     expected = facts.target.identity
     if expected is None or facts.target.kind == "file":
         return
+    if facts.unsettled:
+        yield Objection(
+            "identity",
+            f"the identity of {facts.target.path} cannot be determined while udev is processing events: it may be that of a device that had this name before; "
+            "run again when the command 'udevadm settle' has ended",
+        )
     if not facts.identity_matches:
-        found = f"it is {facts.identity}" if facts.identity else "the device has no serial, WWN or name"
+        found = f"it is {facts.identity}" if facts.identity else _nameless(facts)
         yield Objection("identity", f"{facts.target.path} does not have the identity {expected}: {found}")
     elif facts.same_identity:
         yield Objection("identity", f"the identity {expected} is ambiguous: {', '.join(facts.same_identity)} has it too; use the WWN or another unique name")

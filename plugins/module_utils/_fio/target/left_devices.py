@@ -6,7 +6,7 @@
 """Devices that were free when fio wrote them, and what it left there: that may be overwritten again.
 
 What fio writes appears as data and carries no signature. So the host keeps a record: before the first write that a device is given to a
-campaign, and when fio is done with it, the SHA-256 of what is at both ends and at the places that ``_device/contents.py`` samples. As long as
+campaign, and when fio is done with it, the SHA-256 of all places that ``_device/contents.py`` reads: of a small device all of it. As long as
 all of these places are as they were left, the device has nothing else on it.
 """
 
@@ -24,6 +24,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import part_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
@@ -64,7 +65,7 @@ class LeftDevices:
             return left.campaign == self.campaign
         known = {Extent(offset, length): sha256 for offset, length, sha256 in left.places}
         try:
-            return contents.digests(root / facts.path.lstrip("/"), known) == known
+            return contents.are_all(known, facts.size) and contents.digests(root / facts.path.lstrip("/"), known) == known
         except OSError:
             return False
 
@@ -115,8 +116,8 @@ def _key(facts: TargetFacts) -> str | None:
     device = facts.device
     if device is None or facts.identity is None:
         return None
-    # Of two devices with one key, what was written to one would permit to overwrite the other.
-    return None if facts.indistinct else json.dumps(_marks(device, facts.identity, facts.size))
+    # Of two devices with one key, what was written to one would permit to overwrite the other; so would the key of one that had the name before.
+    return None if facts.indistinct or facts.unsettled else json.dumps(_marks(device, facts.identity, facts.size))
 
 
 def _marks(device: BlockDevice, identity: str | None, size: int) -> list[t.Any]:
@@ -132,9 +133,12 @@ def indistinct_from(devices: Devices, device: BlockDevice, root: Path = Path("/"
 
 
 def identity_of(devices: Devices, device: BlockDevice, root: Path = Path("/")) -> str | None:
-    """What a user writes to identify a device; of a partition without an own name that of its disk, of a loop device the path of its file."""
-    whole = (devices.get(device.parent) if device.parent else None) or device
-    return device.identity or whole.identity or backing_file(whole.name, root)
+    """What a user writes to identify a device: of a partition without a UUID that of its disk with its number, of a loop device the path of its file."""
+    if device.identity or device.kind != "partition":
+        return device.identity or backing_file(device.name, root)
+    disk = devices.get(device.parent or "")
+    whole = identity_of(devices, disk, root) if disk is not None else None
+    return part_of(whole, device.partition) if whole else None
 
 
 def backing_file(loop: str, root: Path = Path("/")) -> str | None:

@@ -12,8 +12,9 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -59,11 +60,42 @@ def test_empty_device_has_no_reasons(tmp_path):
 def test_data_without_a_signature_is_a_reason_only_where_the_device_must_be_empty(tmp_path):
     runner, around = host(tmp_path, SSD, data=b"\0database")
     found = look_at(tmp_path, runner, around)
-    assert found.reasons == ["contains data without a known signature, the first that was found at byte 0"]
+    assert found.reasons == ["contains data without a known signature, the first that was found at byte 1"]
     assert "blkdiscard /dev/sdb" in found.advice("/dev/sdb")
     assert look_at(tmp_path, runner, around, empty=False).reasons == []
     keep("/dev/sdb", tmp_path)
     assert look_at(tmp_path, runner, around).reasons == [], "a cache of this collection left it"
+
+
+def test_device_exchanged_while_it_is_examined_is_not_overwritten(tmp_path, monkeypatch):
+    runner, around = host(tmp_path, SSD, HDD)
+    serial = tmp_path / "sys/class/block/sdb/serial"
+    serial.parent.mkdir(parents=True)
+    serial.write_text("S-1\n")
+    monkeypatch.setattr(cache_device, "read_devices", lambda *_arguments: around.devices)
+    with still_empty(runner, "/dev/sdb", "images", tmp_path, lambda _seconds: None):
+        assert [os.path.realpath(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd")].count(str(tmp_path / "dev/sdb")) == 1, "its number is kept"
+    really = cache_device.examine
+
+    def exchanged(*arguments, **how):
+        found = really(*arguments, **how)
+        serial.write_text("S-2\n")
+        return found
+
+    monkeypatch.setattr(cache_device, "examine", exchanged)
+    refused = pytest.raises(Refused, match=r"/dev/sdb is not the device any more that was examined: the serial number was S-1 and is S-2 now\.")
+    with refused, still_empty(runner, "/dev/sdb", "images", tmp_path, lambda _seconds: None):
+        pytest.fail("it would have been overwritten")
+
+
+def test_device_that_is_gone_before_it_is_overwritten_is_refused(tmp_path, monkeypatch):
+    runner, around = host(tmp_path, SSD)
+    monkeypatch.setattr(cache_device, "read_devices", lambda *_arguments: around.devices)
+    before = identified(runner, "/dev/sdb", tmp_path)
+    (tmp_path / "dev/sdb").unlink()
+    refused = pytest.raises(Refused, match=r"images: /dev/sdb cannot be opened now \(No such file or directory\): nothing was written to it")
+    with refused, still_same(runner, "/dev/sdb", "images", tmp_path, before):
+        pytest.fail("it would have been overwritten")
 
 
 def test_read_error_is_a_reason(tmp_path, monkeypatch):

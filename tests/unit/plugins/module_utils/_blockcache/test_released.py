@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -50,6 +51,23 @@ def test_killed_run_leaves_a_record_of_what_lies_between_the_ends(node, tmp_path
         raise Killed
     assert is_as_left(node, tmp_path)
     put(node, MIB, b"a file system" * (6 * MIB // 13))
+    assert not is_as_left(node, tmp_path)
+
+
+@pytest.mark.parametrize("offset", [MIB, 3 * MIB + 12345, SIZE - MIB - 1])
+def test_each_byte_of_a_small_device_counts(node, tmp_path, offset):
+    with releasing([PATH], tmp_path):
+        put(node, 0, bytes(4096))
+    put(node, offset, bytes([node.read_bytes()[offset] ^ 1]))
+    assert not is_as_left(node, tmp_path)
+
+
+def test_record_of_a_part_of_a_small_device_permits_nothing(node, tmp_path):
+    with releasing([PATH], tmp_path):
+        pass
+    file = next((tmp_path / FOLDER).iterdir())
+    found = json.loads(file.read_text())
+    file.write_text(json.dumps({**found, "places": found["places"][::2]}))
     assert not is_as_left(node, tmp_path)
 
 

@@ -6,11 +6,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import typing as t
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices, suspended_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
@@ -163,6 +165,71 @@ def test_logical_volume_names_are_case_sensitive(host):
     assert devices.matches_identity(device, "vg0/raw")
     for written in ("VG0/RAW", "vg0/RAW", "VG0-RAW"):
         assert not devices.matches_identity(device, written)
+
+
+@pytest.mark.parametrize(
+    ("transport", "serial"),
+    [
+        ("sata", "0123456789ABCDEF"),
+        ("usb", "000000000000"),
+        ("usb", "DD56419883914"),
+        ("usb", "AAAABBBB0007"),
+        ("usb", "152D00539000"),
+        ("usb", "201503310007F"),
+        ("virtio", "drive-virtio0"),
+        ("sata", "QM00001"),
+        ("sata", "To be filled by O.E.M."),
+    ],
+)
+def test_placeholder_is_no_serial_number(host, transport, serial):
+    written = serial.replace(" ", "_")
+    links = f"/dev/disk/by-id/usb-TESTDISK_{written}-0:0 /dev/disk/by-id/wwn-0x5000c500a1b2c3d4 /dev/disk/by-path/pci-1"
+    host.disk("sda", transport, serial=serial, ID_WWN="0x5000c500a1b2c3d4", ID_SCSI_SERIAL=serial, DEVLINKS=links)
+    host.disk("sdb", transport, serial="REAL1", DEVLINKS="/dev/disk/by-id/usb-TESTDISK_REAL1-0:0")
+    devices, _runner = _read(host)
+    device = devices.get("sda")
+    assert (device.serial, device.placeholder, device.identity) == (None, serial, "0x5000c500a1b2c3d4")
+    assert device.stable_path == "/dev/disk/by-id/wwn-0x5000c500a1b2c3d4"
+    for text in (serial, f"TESTDISK_{written}", f"usb-TESTDISK_{written}-0:0", f"/dev/disk/by-id/usb-TESTDISK_{written}-0:0"):
+        assert not devices.matches_identity(device, text)
+    assert devices.matches_identity(device, "wwn-0x5000c500a1b2c3d4")
+    assert (devices.get("sdb").identity, devices.get("sdb").placeholder) == ("REAL1", None)
+
+
+def test_serial_number_beside_a_placeholder_counts(host):
+    host.disk("sda", "sas", serial="5000c500a1b2c3d4", ID_SCSI_SERIAL="00000000")
+    device = _read(host)[0].get("sda")
+    assert (device.serial, device.placeholder) == ("5000c500a1b2c3d4", None)
+
+
+@pytest.mark.parametrize("wwn", ["0x0000000000000000", "0x5000000000000000", "0xffffffffffffffff"])
+def test_placeholder_is_no_wwn(host, wwn):
+    host.disk("sda", "usb", serial="REAL1", wwn=wwn)
+    assert _read(host)[0].get("sda").wwn is None
+
+
+@pytest.mark.parametrize(("sequence", "identity"), [("7", "S-OLD"), ("8", None)])
+def test_database_entry_of_the_device_before_is_ignored(host, sequence, identity):
+    place = host.disk("sda", serial="S-OLD", DEVLINKS="/dev/disk/by-diskseq/7 /dev/disk/by-id/ata-S-OLD")
+    (place / "diskseq").write_text(f"{sequence}\n")
+    device = _read(host)[0].get("sda")
+    assert (device.identity, device.instance) == (identity, f"diskseq {sequence}")
+
+
+@pytest.mark.parametrize(("ends", "settled"), [(2, True), (10**6, False)])
+def test_udev_is_waited_for_before_it_is_asked(host, monkeypatch, ends, settled):
+    queue = host.write("run/udev/queue", "")
+    host.disk("sda", serial="S-1")
+    waited = []
+
+    def sleep(seconds):
+        waited.append(seconds)
+        if len(waited) == ends:
+            queue.unlink()
+
+    monkeypatch.setattr(udev, "wait_until_settled", functools.partial(udev.wait_until_settled, sleep=sleep))
+    assert _read(host)[0].settled is settled
+    assert sum(waited) < 3.1
 
 
 def test_partitions_reference_their_disk_and_share_its_queue(host):

@@ -56,7 +56,7 @@ GONE = {"state": "absent", "usable": None}
 def test_empty_drive_is_discarded_and_gets_one_partition(host):
     outcome, facts = run(host, partition())
     assert outcome.changed
-    assert host.changes == [f"blkdiscard {SATA} --force", f"sfdisk --quiet --wipe never {SATA}"]
+    assert host.changes == ["blkdiscard /dev/sda --force", f"sfdisk --quiet --wipe never {SATA}"]
     assert facts["drives"] == [
         {
             "device": SATA,
@@ -71,6 +71,21 @@ def test_empty_drive_is_discarded_and_gets_one_partition(host):
     assert not outcome.changed
     assert host.changes == []
     assert facts["drives"][0]["discard"] is None
+
+
+def test_drive_exchanged_while_it_is_examined_is_not_discarded(host, monkeypatch):
+    really = over_provisioning.examine
+
+    def exchanged(*arguments, **how):
+        found = really(*arguments, **how)
+        if how.get("held"):
+            (host.root / "sys/class/block/sda/serial").write_text("ANOTHER\n")
+        return found
+
+    monkeypatch.setattr(over_provisioning, "examine", exchanged)
+    with pytest.raises(Refused, match="the serial number was unknown and is ANOTHER now"):
+        run(host, partition())
+    assert host.changes == []
 
 
 def test_check_mode_predicts_run_and_changes_nothing(host):
@@ -266,7 +281,7 @@ def test_missing_sfdisk_is_reported_before_discard(host):
 def test_hpa_takes_effect_from_the_next_power_cycle(host):
     outcome, facts = run(host, partition(method="hpa"))
     assert [type(step.operation) for step in outcome.steps] == [DiscardDrive, SetMaxSectors]
-    assert host.changes == [f"blkdiscard {SATA} --force", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
+    assert host.changes == ["blkdiscard /dev/sda --force", f"hdparm --yes-i-know-what-i-am-doing -Np{32 * MIB // 512} {SATA}"]
     assert "next power cycle" in facts["problems"][0]
     assert outcome.warnings == tuple(facts["problems"])
     outcome, facts = run(host.again(), partition(method="hpa"))

@@ -18,12 +18,14 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import Sameness
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_verifier, host_writer, opened_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import MadeTarget, make_file, make_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import LogFile, header_line
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner
 
 RUN = "5a" * 16
 BLOCK = 4096
@@ -205,8 +207,11 @@ def facts_of(path, number="7:99", stable_path=None):
 
 
 def test_device_that_was_replaced_is_not_opened():
-    with pytest.raises(Refused, match=r"has become another device since it was examined \(7:99\)"):
-        opened_target.open_device(facts_of("/dev/x"), os.O_WRONLY)
+    facts = dataclasses.replace(facts_of("/dev/x"), sameness=Sameness("x", "x", {("/dev/x", "device number"): "7:99"}))
+    with pytest.raises(Refused, match="/dev/x is not the device any more that was examined: it is gone; it was a block device and is none now"):
+        opened_target.open_device(facts, os.O_WRONLY, ScriptedRunner({}))
+    with pytest.raises(Refused, match="was not examined"):
+        opened_target.open_device(facts_of("/dev/x"), os.O_WRONLY, ScriptedRunner({}))
 
 
 def test_link_that_others_can_exchange_does_not_name_a_device(tmp_path):

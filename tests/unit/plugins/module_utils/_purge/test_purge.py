@@ -45,6 +45,63 @@ def erased(host, name="sda"):
     return host.read(name) == bytes([host.fill]) * SIZE
 
 
+# -- the drives before it took hours
+
+
+def exchanged_after(host, command, change):
+    """Change the host when a command has run."""
+    really = host.run
+
+    def run_and_change(argv, **how):
+        completed = really(argv, **how)
+        if tuple(map(str, argv[: len(command)])) == command:
+            change()
+        return completed
+
+    host.run = run_and_change
+
+
+def test_drive_exchanged_while_another_one_was_purged_is_not_erased(host):
+    exchanged_after(host, ("sg_sanitize",), lambda: host.set_serial("sda", "S-ANOTHER"))
+    before = host.read("sda")
+    with pytest.raises(Refused, match="/dev/sda is not the device any more that was examined: the serial number was S-sda and is S-ANOTHER now"):
+        run(host, drive(SAS), drive(SATA))
+    assert erased(host, "sdb")
+    assert host.read("sda") == before
+    assert read_record("S-sda", host.root) is None
+
+
+def test_drive_exchanged_after_its_claim_is_not_erased(host, monkeypatch):
+    """While it is read, as a drive with bad blocks takes hours."""
+    really = layer_module.contents.samples
+    monkeypatch.setattr(layer_module.contents, "samples", lambda *arguments: (host.set_serial("sdb", "S-ANOTHER"), really(*arguments))[1])
+    before = host.read("sdb")
+    with pytest.raises(Refused, match="the serial number was S-sdb and is S-ANOTHER now"):
+        run(host, drive(SAS))
+    assert host.read("sdb") == before
+
+
+def test_namespace_attached_meanwhile_is_not_erased_with_the_drive(host):
+    host.nvme["fna"] = 0x7
+    exchanged_after(host, ("sg_sanitize",), lambda: setattr(host, "namespaces", 2))
+    before = host.read("nvme0n1")
+    with pytest.raises(Refused, match="has 2 namespaces, and all of them would be erased"):
+        run(host, drive(SAS), drive(NVME))
+    assert host.read("nvme0n1") == before
+
+
+def test_controller_that_has_another_name_by_now_is_the_one_that_is_sanitized(host):
+    def rename():
+        link = host.root / "sys/class/block/nvme0n1/device"
+        (host.root / "sys/class/nvme/nvme1").mkdir()
+        link.unlink()
+        link.symlink_to(host.root / "sys/class/nvme/nvme1")
+
+    exchanged_after(host, ("sg_sanitize",), rename)
+    run(host, drive(SAS), drive(NVME, method="nvme_sanitize"))
+    assert "nvme sanitize /dev/nvme1 --sanact=2" in host.changes
+
+
 # -- each kind of drive
 
 

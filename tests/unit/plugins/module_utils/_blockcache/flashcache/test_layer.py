@@ -494,7 +494,7 @@ def test_ssd_used_since_examination_is_refused(host):
             host.signatures["sdb"] = [{"type": "ext4", "uuid": "u"}]
 
     host.after = take
-    with pytest.raises(Refused, match=r"was to be empty and now carries a signature \(ext4"):
+    with pytest.raises(Refused, match=r"was empty when it was examined and now carries a signature \(ext4"):
         host.run_layer()
 
 

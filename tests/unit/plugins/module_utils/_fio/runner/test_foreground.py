@@ -154,13 +154,16 @@ def test_missing_device_is_reported(rig):
         rig.measure(cell(target={"device": "/dev/nvme9n9"}))
 
 
-def test_target_changed_between_cells_is_refused_and_others_are_measured(rig):
-    rig.behave(does=f"echo 1024 > {rig.root}/sys/class/block/sdb/size")
+@pytest.mark.parametrize(
+    ("attribute", "word"), [("size", "the size was unknown and is 1024 sectors"), ("serial", "the serial number was unknown and is 1024 now")]
+)
+def test_target_changed_between_cells_is_refused_and_others_are_measured(rig, attribute, word):
+    rig.behave(does=f"echo 1024 > {rig.root}/sys/class/block/sdb/{attribute}")
     rows = [cell(), cell(repeat=2), cell(name="r", target={"device": "/dev/sdc"}, job=READ)]
     states = [(row["name"], row["repeat"], row["state"]) for row in rig.measure(*rows)["cells"]]
     assert states == [("w", 1, "ok"), ("w", 2, "refused"), ("r", 1, "ok")]
     meta = rig.load("meta.json", repeat=2)
-    assert "has another size than when it was examined" in meta["reason"] and meta["summary"] is None and meta["files"] == {}
+    assert f"is not the device any more that was examined: {word}" in meta["reason"] and meta["summary"] is None and meta["files"] == {}
 
 
 def test_failed_cell_keeps_its_folder_without_figures(rig):

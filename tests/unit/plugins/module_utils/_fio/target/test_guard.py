@@ -452,12 +452,21 @@ def test_file_exported_by_kernel_is_in_use(tmp_path):
 # --- claimed: holding a device ----------------------------------------------------------------------------------------
 
 
+def in_sysfs(root, name, **attributes):
+    """Attributes of a device; ``__`` in a name is a slash."""
+    for attribute, text in attributes.items():
+        place = root / "sys/class/block" / name / attribute.replace("__", "/")
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"{text}\n")
+
+
 def test_device_is_claimed_and_released(tmp_path, monkeypatch):
-    facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    facts = host.examine("/dev/sda")
     seen = []
     really = os.open
     monkeypatch.setattr(os, "open", lambda path, flags, *rest, **more: seen.append(flags) or really(path, flags, *rest, **more))
-    with guard.claimed(facts, tmp_path):
+    with guard.claimed(facts, host.runner, tmp_path):
         assert open_here(tmp_path / "dev/sda")
     assert not open_here(tmp_path / "dev/sda")
     assert seen[0] & os.O_EXCL and seen[0] & os.O_CLOEXEC and not seen[0] & (os.O_CREAT | os.O_ACCMODE)
@@ -468,37 +477,43 @@ def open_here(path):
 
 
 def test_device_busy_since_examination_is_refused_after_retries(tmp_path, monkeypatch):
-    facts = Host(tmp_path, [disk("sda", "8:0")]).examine("/dev/sda")
+    host = Host(tmp_path, [disk("sda", "8:0")])
+    facts = host.examine("/dev/sda")
     pauses = []
 
     def busy(path, flags, *rest, **more):
         raise OSError(errno.EBUSY, "busy")
 
     monkeypatch.setattr(os, "open", busy)
-    with pytest.raises(Refused, match="cannot be opened exclusively now: Device or resource busy"), guard.claimed(facts, tmp_path, pause=pauses.append):
+    claim = guard.claimed(facts, host.runner, tmp_path, pause=pauses.append)
+    with pytest.raises(Refused, match="cannot be opened exclusively now: Device or resource busy"), claim:
         pytest.fail("fio would have run")
     assert len(pauses) == 2
 
 
-@pytest.mark.parametrize("mode", [stat.S_IFBLK, stat.S_IFREG])
-def test_path_now_belonging_to_another_device_is_refused(tmp_path, monkeypatch, mode):
+@pytest.mark.parametrize(
+    ("mode", "word"), [(stat.S_IFBLK, "the device number was 8:0 and is 8:16 now"), (stat.S_IFREG, "it was a block device and is none now")]
+)
+def test_path_now_belonging_to_another_device_is_refused(tmp_path, monkeypatch, mode, word):
+    in_sysfs(tmp_path, "sda", dev="8:0")
     host = Host(tmp_path, [disk("sda", "8:0")])
     facts = dataclasses.replace(host.examine("/dev/sda"), path=str(tmp_path / "dev/sda"))
     with monkeypatch.context() as patch:
         patch.setattr(os, "fstat", lambda descriptor: types.SimpleNamespace(st_mode=mode, st_rdev=os.makedev(8, 16)))
-        held = guard.claimed(facts)
+        held = guard.claimed(facts, host.runner)
         refused = None
         try:
             held.__enter__()
         except Refused as error:
             refused = error
-    assert "has become another device since it was examined (8:0)" in refused.message
+    assert "/dev/sda is not the device any more that was examined" in refused.message
+    assert word in refused.message
     assert not open_here(tmp_path / "dev/sda")
 
 
 def test_regular_file_is_not_claimed(tmp_path):
     facts = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f")
-    with guard.claimed(facts, tmp_path):
+    with guard.claimed(facts, ScriptedRunner({}), tmp_path):
         pass
 
 
@@ -516,12 +531,77 @@ def test_drives_with_the_same_serial_are_ambiguous(tmp_path):
     assert host.judge("/dev/sda", identity="0x1") == []
 
 
-def test_partition_is_matched_by_identity_of_its_drive(tmp_path):
+def partitioned(root, **of_first):
+    links = {n: (f"/dev/disk/by-id/ata-X_S1-part{n}",) for n in (1, 2)}
+    udev = {"ID_SERIAL": "X_S1", "ID_SERIAL_SHORT": "S1", "ID_WWN": "0x5000c500a1b2c3d4"}
+    common = {"kind": "partition", "parent": "sda", "serial": "S1", "wwn": "0x5000c500a1b2c3d4"}
+    first = {"partition": 1, "by_id": links[1], "properties": {**udev, **of_first}}
     devices = [
-        disk("sda", "8:0", serial="S1", partitions=("sda1", "sda2")),
-        *(disk(f"sda{n}", f"8:{n}", kind="partition", parent="sda", serial="S1") for n in (1, 2)),
+        disk("sda", "8:0", serial="S1", wwn="0x5000c500a1b2c3d4", properties=udev, by_id=("/dev/disk/by-id/ata-X_S1",), partitions=("sda1", "sda2")),
+        disk("sda1", "8:1", **common, **first),
+        disk("sda2", "8:2", **common, partition=2, by_id=links[2], properties={**udev, "ID_PART_ENTRY_UUID": "aaaa-2"}),
     ]
-    assert Host(tmp_path, devices).judge("/dev/sda1", identity="S1") == []
+    return Host(root, devices, {"/dev/sda1": ["xfs"], "/dev/sda2": ["xfs"]})
+
+
+@pytest.mark.parametrize(
+    "identity", ["S1", "X_S1", "0x5000c500a1b2c3d4", "0X5000C500A1B2C3D4", "ata-X_S1", "/dev/disk/by-id/ata-X_S1", "S1-part2", "ata-X_S1-part2"]
+)
+@pytest.mark.parametrize("own", [{}, {"ID_PART_ENTRY_UUID": "aaaa-1"}, {"ID_PART_ENTRY_UUID": "00000000-01"}])
+def test_partition_is_not_permitted_by_the_identity_of_its_disk(tmp_path, identity, own):
+    host = partitioned(tmp_path, **own)
+    name = own.get("ID_PART_ENTRY_UUID") if own.get("ID_PART_ENTRY_UUID") == "aaaa-1" else "S1-part1"
+    objections = host.judge("/dev/sda1", allow_data_loss=True, identity=identity)
+    assert kinds(objections) == {"identity", "data"}
+    assert f"/dev/sda1 does not have the identity {identity}: it is {name}" in texts(objections)
+    assert host.judge("/dev/sda1", allow_data_loss=True, identity=name) == []
+
+
+@pytest.mark.parametrize("identity", ["aaaa-1", "S1-part1", "0x5000c500a1b2c3d4-part1", "ata-X_S1-part1", "/dev/disk/by-id/ata-X_S1-part1"])
+def test_partition_is_permitted_by_each_of_its_own_names(tmp_path, identity):
+    host = partitioned(tmp_path, ID_PART_ENTRY_UUID="aaaa-1")
+    assert host.judge("/dev/sda1", allow_data_loss=True, identity=identity) == []
+    assert "identity" in kinds(host.judge("/dev/sda2", allow_data_loss=True, identity=identity))
+    assert "identity" in kinds(host.judge("/dev/sda", allow_data_loss=True, identity=identity))
+
+
+def test_refusal_shows_the_identity_of_the_partition(tmp_path):
+    facts = partitioned(tmp_path).examine("/dev/sda1")
+    with pytest.raises(Refused, match='set both allow_data_loss: true and identity: "S1-part1" on this target'):
+        require(facts, writing=True)
+
+
+def test_device_with_a_placeholder_is_permitted_by_nothing_else_than_its_wwn(tmp_path):
+    host = Host(tmp_path, [disk("sda", "8:0", placeholder="0123456789ABCDEF")], {"/dev/sda": ["xfs"]})
+    facts = host.examine("/dev/sda", allow_data_loss=True, identity="0123456789ABCDEF")
+    assert kinds(judge(facts, writing=True)) == {"identity", "data"}
+    with pytest.raises(Refused, match=r"the serial number that it reports \(0123456789ABCDEF\) is a placeholder, which many devices report"):
+        require(facts, writing=True)
+    with pytest.raises(Refused, match=r"\(0123456789ABCDEF\) is a placeholder, .* that could confirm a permission: wipe it by hand"):
+        require(host.examine("/dev/sda"), writing=True)
+    named = Host(tmp_path / "other", [disk("sda", "8:0", placeholder="0123456789ABCDEF", wwn="0x5000c500a1b2c3d4")], {"/dev/sda": ["xfs"]})
+    assert named.judge("/dev/sda", allow_data_loss=True, identity="0x5000c500a1b2c3d4") == []
+
+
+@pytest.mark.parametrize("identity", ["S1", None])
+def test_identity_read_while_udev_was_busy_permits_nothing(tmp_path, identity):
+    host = Host(tmp_path, [disk("sda", "8:0", serial="S1")])
+    host.devices = Devices(list(host.devices), tmp_path, settled=False)
+    objections = host.judge("/dev/sda", allow_data_loss=True, identity=identity)
+    assert kinds(objections) == ({"identity"} if identity else set())
+    assert identity is None or "while udev is processing events" in texts(objections)
+
+
+def test_partition_of_a_loop_device_is_not_permitted_by_the_backing_file(tmp_path):
+    devices = [
+        disk("loop5", "7:5", kind="loop", partitions=("loop5p1",)),
+        disk("loop5p1", "259:0", kind="partition", parent="loop5", partition=1),
+    ]
+    host = Host(tmp_path, devices, {"/dev/loop5p1": ["xfs"]})
+    (tmp_path / "image").write_bytes(b"")
+    lay_loop(tmp_path, "loop5", "/image")
+    assert "it is /image-part1" in texts(host.judge("/dev/loop5p1", allow_data_loss=True, identity="/image"))
+    assert host.judge("/dev/loop5p1", allow_data_loss=True, identity="/image-part1") == []
 
 
 def test_mount_only_in_namespace_of_the_first_process_is_found(tmp_path):
@@ -699,20 +779,16 @@ def test_drive_commands_are_allowed_only_on_whole_disks(device, accepted):
 
 def test_device_is_verified_again_before_each_cell(tmp_path):
     host = Host(tmp_path, [disk("sda", "8:0")])
-    place = tmp_path / "sys/class/block/sda"
-    place.mkdir(parents=True)
-    (place / "dev").write_text("8:0\n")
-    (place / "size").write_text(f"{GIB // 512}\n")
+    in_sysfs(tmp_path, "sda", dev="8:0", size=GIB // 512)
     facts = host.examine("/dev/sda")
-    guard.require_unchanged(facts, tmp_path)
-    (place / "size").write_text("1\n")
-    with pytest.raises(Refused, match="has another size"):
-        guard.require_unchanged(facts, tmp_path)
-    (place / "dev").write_text("8:16\n")
-    with pytest.raises(Refused, match="is not the device any more that was examined"):
-        guard.require_unchanged(facts, tmp_path)
-    (place / "size").write_text(f"{GIB // 512}\n")
-    (place / "dev").write_text("8:0\n")
+    guard.require_unchanged(facts, host.runner, tmp_path)
+    in_sysfs(tmp_path, "sda", size=1)
+    with pytest.raises(Refused, match="the size was 2097152 sectors of 512 bytes and is 1 sectors of 512 bytes now"):
+        guard.require_unchanged(facts, host.runner, tmp_path)
+    in_sysfs(tmp_path, "sda", dev="8:16", size=GIB // 512)
+    with pytest.raises(Refused, match="is not the device any more that was examined: the device number was 8:0 and is 8:16 now"):
+        guard.require_unchanged(facts, host.runner, tmp_path)
+    in_sysfs(tmp_path, "sda", dev="8:0")
     process = tmp_path / "proc/77"
     (process / "fd").mkdir(parents=True)
     (process / "fdinfo").mkdir()
@@ -720,12 +796,12 @@ def test_device_is_verified_again_before_each_cell(tmp_path):
     (process / "fd/3").symlink_to(tmp_path / "dev/sda")
     (process / "fdinfo/3").write_text("flags:\t0100002\n")
     with pytest.raises(Refused, match=r"has been opened for writing by qemu \(77\)"):
-        guard.require_unchanged(facts, tmp_path)
+        guard.require_unchanged(facts, host.runner, tmp_path)
     assert "/dev/sda is open for writing in qemu (77)" in texts(host.judge("/dev/sda"))
     (tmp_path / "dev/sda").rename(tmp_path / "dev/old")
     (tmp_path / "dev/sda").touch()
     with pytest.raises(Refused, match="is not the device any more"):
-        guard.require_unchanged(facts, tmp_path)
+        guard.require_unchanged(facts, host.runner, tmp_path)
 
 
 @pytest.mark.parametrize(("name", "pauses", "accepted"), [("(udev-worker)", 5, True), ("(udev-worker)", 99, False), ("backup", 5, False)])
@@ -857,7 +933,7 @@ def test_partition_with_a_mounted_one_inside_is_in_use(tmp_path):
     devices = [
         disk("sda", "8:0", partitions=("sda1", "sda2", "sda5"), serial="S1"),
         disk("sda1", "8:1", kind="partition", parent="sda"),
-        disk("sda2", "8:2", kind="partition", parent="sda", serial="S1"),
+        disk("sda2", "8:2", kind="partition", parent="sda", serial="S1", partition=2),
         disk("sda5", "8:5", kind="partition", parent="sda", holders=("dm-0",)),
         disk("dm-0", "253:0", kind="crypt", dm_name="secret", slaves=("sda5",), mountpoints=("/srv",)),
     ]
@@ -867,7 +943,7 @@ def test_partition_with_a_mounted_one_inside_is_in_use(tmp_path):
         folder.mkdir(parents=True)
         (folder / "start").write_text(f"{start}\n")
         (folder / "size").write_text(f"{size}\n")
-    objections = host.judge("/dev/sda2", allow_data_loss=True, identity="S1")
+    objections = host.judge("/dev/sda2", allow_data_loss=True, identity="S1-part2")
     assert "/dev/sda5 (the same storage) is part of /dev/dm-0" in texts(objections)
     assert "/dev/dm-0 (the same storage) is mounted on /srv" in texts(objections)
     assert host.judge("/dev/sda1") == []

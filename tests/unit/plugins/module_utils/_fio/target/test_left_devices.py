@@ -43,7 +43,7 @@ def test_device_released_by_fio_is_writable_by_every_campaign(root):
     assert campaign(root, "c2").is_unchanged(FACTS, root)
 
 
-@pytest.mark.parametrize("offset", [0, 1024**2 - 1, SIZE - 1])
+@pytest.mark.parametrize("offset", [0, 1024**2 - 1, 1024**2, SIZE // 2 + 4711, SIZE - 1])
 def test_device_changed_since_release_is_refused(root, offset):
     campaign(root).leave(FACTS, root)
     with open(root / "dev/sdb", "r+b") as node:
@@ -79,6 +79,22 @@ def test_record_does_not_apply_to_another_device(root, other):
     campaign(root).begin(other)
     campaign(root).leave(other, root)
     assert campaign(root).is_unchanged(FACTS, root)
+
+
+def test_record_of_a_part_of_a_small_device_permits_nothing(root):
+    """As one of a sample, which does not show 4 KiB that were written since."""
+    campaign(root).leave(FACTS, root)
+    file = root / "spool/.left_devices.json"
+    rows = json.loads(file.read_text())
+    for row in rows.values():
+        del row["places"][7]
+    file.write_text(json.dumps(rows))
+    assert not campaign(root).is_unchanged(FACTS, root)
+
+
+def test_record_does_not_apply_while_the_identity_may_be_of_an_earlier_device(root):
+    campaign(root).begin(FACTS)
+    assert not campaign(root).is_unchanged(dataclasses.replace(FACTS, unsettled=True), root)
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{", "{}", '{"x": 1}', '{"x": {"campaign": "c1"}}', '{"x": {"campaign": "c1", "places": [[1]]}}', "null"])

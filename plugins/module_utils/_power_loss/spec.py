@@ -28,6 +28,15 @@ _MOST_BLOCK = 1024**2
 #: The id of each block is read into memory by the verifier.
 _MOST_PLACES = 2**22
 
+#: Of the options that a log has.
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("path", "kind", "layout", "sync", "order"), (str,)),
+    **dict.fromkeys(("size", "block_size", "depth"), (int,)),
+    **dict.fromkeys(("direct", "bulk"), (bool,)),
+    "identity": (str, type(None)),
+    "seconds": (int, float),
+}
+
 
 @frozen
 class RunSpec:
@@ -122,6 +131,9 @@ def spec_of(greeting: t.Mapping[str, t.Any]) -> RunSpec:
     :raises NotUnderstood: if they are not there.
     """
     try:
-        return RunSpec(**greeting["spec"])
+        spec = RunSpec(**greeting["spec"])
+        if not all(isinstance(getattr(spec, name), kinds) for name, kinds in _TYPES.items()):
+            raise TypeError
+        return spec
     except (KeyError, TypeError, BadInput):
         raise NotUnderstood("The log of the witness does not say how the run wrote: it is not a log of cachefleet.storage.power_loss_writer.") from None

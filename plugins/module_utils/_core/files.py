@@ -12,26 +12,48 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, abbreviated
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
+#: Bytes of a file that is read whole. The largest of real hosts have a hundredth.
+LARGEST = 16 * MIB
 
-def read_file(path: Path) -> str:
+
+def read_file(path: Path, largest: int = LARGEST) -> str:
     """The text of a file; empty if it is not there.
 
-    :raises CommandFailed: if it is there and cannot be read.
+    :param largest: bytes that it may have.
+    :raises CommandFailed: if it is there and cannot be read, or is larger.
     """
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        content = read_bytes(path, largest)
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
+    return content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """The content of a file; nothing is waited for if it is a pipe.
+
+    :raises OSError: if it cannot be read.
+    :raises CommandFailed: if it is larger.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe")
+        content = stream.read(largest + 1)
+    if len(content) > largest:
+        raise CommandFailed(f"{path} is larger than {format_size(largest)}, which no such file is: examine it.", item=str(path))
+    return content
 
 
 def require_path(path: Path, option: str) -> None:

@@ -29,8 +29,9 @@ import tarfile
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import LARGEST, sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 
@@ -207,9 +208,9 @@ class Spool:
         """``meta.json`` of a finished cell whose files are whole; ``None`` if there is none."""
         place = self.place(key)
         try:
-            meta = json.loads((place / META).read_text())
+            meta = json_text.read_json(place / META)
             whole = all(hashlib.sha256((place / name).read_bytes()).hexdigest() == sha256 for name, sha256 in meta["files"].items())
-        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        except (OSError, ValueError, KeyError, AttributeError, TypeError, StorageError):
             return None
         return meta if whole else None
 
@@ -375,13 +376,16 @@ def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRI
 def read_own(path: Path) -> str:
     """The text of a file that this user or root has written, never through a link: others may put files into a spool in /tmp.
 
-    :raises OSError: if it cannot be read, or is the file of another user or may be written by every user.
+    :raises OSError: if it cannot be read or is too large, or is the file of another user or may be written by every user.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
-        return file.read()
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return content
 
 
 def append_line(path: Path, line: str) -> None:

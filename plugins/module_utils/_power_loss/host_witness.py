@@ -71,7 +71,7 @@ def start(folder: Path, run: str, secret: bytes, spec: WitnessSpec) -> tuple[boo
     make_private_folder(folder)
     background = BackgroundRun(folder, run)
     if background.is_alive():
-        return False, int(background.read()["port"])
+        return False, int(background.read().get("port") or 0)
     note = background.read()
     # A witness that crashed goes on with its log, at the same port if it can.
     port = spec.port or int(note.get("port") or 0)

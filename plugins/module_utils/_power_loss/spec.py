@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import LAYOUTS, SYNCS, InPlace, Medium, Renamed
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Load
@@ -27,15 +27,6 @@ DEFAULT_SIZE = 64 * 1024**2
 _MOST_BLOCK = 1024**2
 #: The id of each block is read into memory by the verifier.
 _MOST_PLACES = 2**22
-
-#: Of the options that a log has.
-_TYPES: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("path", "kind", "layout", "sync", "order"), (str,)),
-    **dict.fromkeys(("size", "block_size", "depth"), (int,)),
-    **dict.fromkeys(("direct", "bulk"), (bool,)),
-    "identity": (str, type(None)),
-    "seconds": (int, float),
-}
 
 
 @frozen
@@ -132,8 +123,8 @@ def spec_of(greeting: t.Mapping[str, t.Any]) -> RunSpec:
     """
     try:
         spec = RunSpec(**greeting["spec"])
-        if not all(isinstance(getattr(spec, name), kinds) for name, kinds in _TYPES.items()):
-            raise TypeError
-        return spec
+        if has_types(spec):
+            return spec
     except (KeyError, TypeError, BadInput):
-        raise NotUnderstood("The log of the witness does not say how the run wrote: it is not a log of cachefleet.storage.power_loss_writer.") from None
+        pass
+    raise NotUnderstood("The log of the witness does not say how the run wrote: it is not a log of cachefleet.storage.power_loss_writer.")

@@ -15,6 +15,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import LISTS, wrong_shape
 
 #: The variables that a description may have, in the order of the roles of ``site.yml``.
 VARIABLES = (
@@ -101,7 +102,7 @@ def read_description(host: str, result: t.Any) -> Description:
     if len({variable.name for variable in variables}) < len(variables):
         raise checker.wrong("a variable is there twice")
     ordered = sorted(variables, key=lambda variable: VARIABLES.index(variable.name))
-    return Description(host, tuple(ordered), tuple(checker.controller(one) for one in plain.get("controllers") or ()))
+    return Description(host, tuple(ordered), tuple(checker.controller(one) for one in checker.list_of(plain, "controllers")))
 
 
 class _Checker:
@@ -144,22 +145,31 @@ class _Checker:
     def variable(self, plain: t.Any) -> DescribedVariable:
         if not isinstance(plain, dict) or plain.get("name") not in VARIABLES:
             raise self.wrong(f"'{one_line(plain.get('name') if isinstance(plain, dict) else plain)[:60]}' is not a variable of a role")
-        entries = tuple(self._entry(one) for one in plain.get("entries") or ())
-        return DescribedVariable(plain["name"], entries, plain.get("value"), self._notes(plain.get("notes")), bool(plain.get("commented")))
+        entries = tuple(self._entry(one) for one in self.list_of(plain, "entries"))
+        for values in (*(entry.values for entry in entries), *(plain["value"] if isinstance(plain.get("value"), list) and plain["name"] in LISTS else ())):
+            if problem := wrong_shape(plain["name"], values):
+                raise self.wrong(problem)
+        return DescribedVariable(plain["name"], entries, plain.get("value"), self._notes(plain), bool(plain.get("commented")))
 
     def _entry(self, plain: t.Any) -> DescribedEntry:
         if not isinstance(plain, dict) or not isinstance(plain.get("values"), dict):
             raise self.wrong("an entry has no values")
-        return DescribedEntry(plain["values"], self._notes(plain.get("notes")))
+        return DescribedEntry(plain["values"], self._notes(plain))
 
-    def _notes(self, plain: t.Any) -> tuple[str, ...]:
-        return tuple(one_line(one)[:_LONGEST_TEXT] for one in plain or ())
+    def list_of(self, plain: t.Mapping[str, t.Any], key: str) -> list[t.Any]:
+        found = plain.get(key)
+        if found is not None and not isinstance(found, list):
+            raise self.wrong(f"{key} is not a list")
+        return found or []
+
+    def _notes(self, plain: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+        return tuple(one_line(one)[:_LONGEST_TEXT] for one in self.list_of(plain, "notes"))
 
     def controller(self, plain: t.Any) -> Controller:
         if not isinstance(plain, dict):
             raise self.wrong("a controller is not described")
         words = {name: one_line(plain.get(name) or "") for name in ("provider", "id", "serial", "model")}
-        volumes = [{name: str(one[name]) for name in ("id", "name", "wwn") if one.get(name)} for one in plain.get("volumes") or () if isinstance(one, dict)]
+        volumes = [{name: str(one[name]) for name in ("id", "name", "wwn") if one.get(name)} for one in self.list_of(plain, "volumes") if isinstance(one, dict)]
         return Controller(**words, volumes=tuple(volumes))
 
 

@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import is_drain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import wrong_shape
 
 SCHEMA = 1
 #: Of a step. ``measuring``: it was interrupted, or is under way.
@@ -148,6 +149,7 @@ def _is_whole(state: HostState) -> bool:
         and all(isinstance(keys, list) and all(map(_is_key, keys)) for keys in (state.order, state.left_out))
         and _is_dict(state.found)
         and _has_lists(state.restore)
+        and not any(wrong_shape(name, entry, whole=True) for name, entries in state.restore.items() for entry in entries)
         and _is_dict(state.variables)
         and all(map(_has_lists, state.variables.values()))
         and _is_dict(state.steps)

@@ -16,7 +16,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import SWEEP_FOLDER, ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import is_drain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import wrong_shape
@@ -110,9 +110,7 @@ class HostState:
 
 def file_of(campaign: Path, host: str) -> Path:
     """:raises BadInput: for a name that no file can have."""
-    if component(host, "host") in (SWEEP_FOLDER, RECOMMENDED_FOLDER):
-        raise BadInput(f"A host of a sweep cannot be called {host}, as a folder of the campaign is: give it another name in the inventory.", item=host)
-    return campaign / SWEEP_FOLDER / f"{host}.json"
+    return campaign / SWEEP_FOLDER / f"{component(host, 'host')}.json"
 
 
 def load(campaign: Path, host: str) -> HostState | None:

@@ -88,6 +88,33 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
 
 
+def exchangeable(folder: Path) -> str:
+    """Why another user could put something else in the place of a folder, of one above it, or of a link on the way; empty if none can.
+
+    Each must belong to root or to this user, and only who owns an entry may replace it: its folder is not writable by others, or is sticky
+    (unlink(2), EPERM). Else root would read and write where that user chooses.
+
+    :returns: a sentence without its end: a colon and what to do.
+    """
+    path = os.path.abspath(folder)
+    for part in _from_the_top(path):
+        for one in (part, *_from_the_top(os.path.realpath(part))):
+            above = os.stat(os.path.dirname(one)).st_mode if os.path.exists(os.path.dirname(one)) else 0
+            if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+                return f"Every user may replace the folder {one} on this host: remove write permission for others (chmod o-w) from {os.path.dirname(one)}"
+            owner = os.lstat(one).st_uid if os.path.lexists(one) else 0
+            if owner not in (0, os.geteuid()):
+                return f"The folder {one} on this host belongs to the user with UID {owner}, who may exchange what is below it: give it to root (chown root)"
+    return ""
+
+
+def _from_the_top(path: str) -> list[str]:
+    parts = [path]
+    while parts[-1] != os.path.dirname(parts[-1]):
+        parts.append(os.path.dirname(parts[-1]))
+    return parts[::-1]
+
+
 def make_folder(path: Path) -> None:
     """Make a folder and those above it, so that they survive a power cut.
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import machine_id
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 if t.TYPE_CHECKING:
@@ -44,6 +44,9 @@ def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
     :raises Refused: if it is that of another host.
     """
     path = path_of(folder)
+    reason = exchangeable(path)
+    if reason:
+        raise Refused(f"{reason}, or set another folder of the journal.", item=str(path))
     try:
         journal = json_text.read_json(path, _LIMITS)
     except NotUnderstood:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file, require_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file, require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
@@ -41,6 +41,10 @@ def make_private_folder(folder: Path) -> None:
 
     :raises CommandFailed: if it cannot be made, or other users can write to it.
     """
+    require_path(folder, "folder")
+    reason = exchangeable(folder)
+    if reason:
+        raise CommandFailed(f"{reason}, or name another folder.", item=str(folder))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()

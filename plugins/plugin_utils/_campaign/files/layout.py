@@ -43,6 +43,9 @@ DEVICE_STATS_FILE = "device-stats.json"
 SWEEP_FOLDER, RECOMMENDED_FOLDER = "sweep", "recommended"
 
 _CELL_FILE = re.compile(r"(?:job\.fio|fio\.json\.gz|fio\.stderr\.gz|device-stats\.json|stack\.json|meta\.json|[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.log\.gz)\Z")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+_LINK = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
+_MAIL = re.compile(r"(?<=[A-Za-z0-9.+_-])@+(?=[A-Za-z0-9_-])")
 _CONTROL = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b.")
 
 
@@ -69,6 +72,14 @@ def plain(text: t.Any, longest: int = 200) -> str:
     cleaned = "".join(char if char.isprintable() else " " for char in cleaned)
     cleaned = " ".join(cleaned.split())
     return cleaned if len(cleaned) <= longest else cleaned[: longest - 3] + "..."
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line, and makes no link of: GitHub's does of ``://``, ``www.`` and mail addresses.
+
+    Of a mail address it does so after it has resolved what is escaped, so that its ``@`` is code. Source: GitHub Flavored Markdown, 6.9.
+    """
+    return _MAIL.sub(r"`\g<0>`", _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", " ".join(text.split()))))
 
 
 def natural(name: str) -> list[tuple[int, str]]:

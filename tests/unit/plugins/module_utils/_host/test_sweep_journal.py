@@ -139,5 +139,5 @@ def test_a_journal_below_a_folder_of_another_user_is_neither_read_nor_written(fo
     write(folder, host)
     os.chown(host, 65534, 65534)
     for use in (lambda: sweep_journal.read(folder, host), lambda: write(folder, host, created="x")):
-        with pytest.raises(Refused, match="belongs to the user with UID 65534.*or set another folder of the journal"):
+        with pytest.raises(Refused, match=r"belongs to the user with UID 65534.*or set another folder of the journal"):
             use()

@@ -232,7 +232,7 @@ def test_folder_of_others_is_refused(host):
 def test_folder_below_that_of_another_user_is_refused(tmp_path):
     (tmp_path / "home").mkdir()
     os.chown(tmp_path / "home", 65534, 65534)
-    with pytest.raises(CommandFailed, match="belongs to the user with UID 65534.*or name another folder"):
+    with pytest.raises(CommandFailed, match=r"belongs to the user with UID 65534.*or name another folder"):
         make_private_folder(tmp_path / "home/runs")
     assert not (tmp_path / "home/runs").exists()
 

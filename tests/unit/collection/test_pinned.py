@@ -15,7 +15,8 @@ TOP = Path(__file__).resolve().parents[3]
 WORKFLOWS = sorted((TOP / ".github/workflows").glob("*.y*ml"))
 
 _ENTRY = re.compile(
-    r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; (?P<marker>[^\\]+?))? \\\n(?P<hashes>(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)", re.M
+    r"^(?P<name>[a-z0-9][a-z0-9._-]*)==(?P<version>\S+)(?: ; [^\\]+?)? \\\n(?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+",
+    re.MULTILINE,
 )
 
 

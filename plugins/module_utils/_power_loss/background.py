@@ -31,7 +31,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("run", "address", "boot_id", "state", "message"), (str,)),
     **dict.fromkeys(("port", "pid"), (int,)),
     "spec": (dict,),
-    "made": (dict, bool),
     "permitted": (bool,),
 }
 

@@ -22,10 +22,10 @@ help: ## this list
 
 ## -- what everything needs
 
-$(VENV)/.installed: requirements.txt requirements-dev.txt
+$(VENV)/.installed: requirements.lock
 	@echo "== virtual environment in $(VENV) (about a minute)"
 	@python=$$(scripts/find-controller-python) && "$$python" -m venv $(VENV)
-	@$(BIN)/pip install --quiet --requirement requirements-dev.txt
+	@$(BIN)/pip install --quiet --require-hashes --requirement requirements.lock
 	@touch $@
 
 .PHONY: venv

@@ -141,7 +141,7 @@ class ActionModule(StorageAction):
     def _drop(self, archive: _Archive, host: str) -> bool:
         """Delete the collected copy on the host, by one command: a module costs more. If this fails, the results are not affected."""
         folder, packed = map(shlex.quote, archive.leftovers)
-        answer = RawShell(self).do(f"{{ test -e {folder} || test -e {packed}; }} && echo found; rm -rf -- {folder} {packed}")
+        answer = RawShell(self, host).do(f"{{ test -e {folder} || test -e {packed}; }} && echo found; rm -rf -- {folder} {packed}")
         if answer.rc != 0:
             self._display.warning(f"{host}: the results are collected and could not be removed from the host: {plain(answer.stderr or answer.stdout, 300)}")
         return answer.rc == 0 and "found" in answer.stdout

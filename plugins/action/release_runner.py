@@ -58,7 +58,7 @@ class ActionModule(StorageAction):
                 raise BadInput("'exchanges' is a number from 1 on.")
             if self._task.check_mode:
                 return {"changed": True, "segment": options["segment"], "start": None, "clock": None, "late": None}
-            return self._release(options, RawShell(self), host)
+            return self._release(options, RawShell(self, host), host)
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 

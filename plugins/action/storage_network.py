@@ -15,8 +15,10 @@ import uuid
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import TooMuchOutput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import COMMAND_ANSWER, limited_answer, require_short
 
 Results = t.Dict[str, t.Any]
 
@@ -96,9 +98,13 @@ class ActionModule(StorageAction):
         """
         padding = base64.b64encode(os.urandom(_PROOF * 3 // 4)).decode()
         try:
-            answer = self._low_level_execute_command("cat", sudoable=False, in_data=padding.encode())
+            with limited_answer(self._host(variables), COMMAND_ANSWER):
+                answer = self._low_level_execute_command("cat", sudoable=False, in_data=padding.encode())
+            require_short(answer, self._host(variables), COMMAND_ANSWER)
         except AnsibleConnectionFailure:
             raise
+        except TooMuchOutput as error:
+            return {"failed": True, **error.to_dict()}
         except AnsibleError:
             answer = {}
         if answer.get("rc") == 0 and str(answer.get("stdout", "")).strip() == padding:

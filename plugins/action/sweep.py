@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import continuation, progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.journal import checked, described
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
     Found,
     devices_of,
@@ -47,7 +48,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
     require_options,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description, read_description
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
@@ -113,9 +114,9 @@ class ActionModule(StorageAction):
         return {"devices": devices_of(variants, self._inventory(variables)), "network": any(LINKS in variant.variables for variant in variants)}
 
     def _open(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
-        found = options["found"]
-        journal = found.get("journal") or {}
-        description = read_description(host, journal.get("description") or found.get("description") or {})
+        found = checked(host, options["found"])
+        journal = found["journal"]
+        description = described(host, journal.get("description") or found["description"])
         variants, inventory = _variants(options), self._inventory(variables)
         indescribable = [variable.name for variable in description.variables if variable.notes and variable.content is None]
         notes = {variable.name: variable.notes for variable in description.variables}
@@ -234,9 +235,10 @@ class ActionModule(StorageAction):
 
     def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
         """What is there now beside the journal; both are descriptions of the same settings."""
-        before = read_description(host, options["journal"]["description"])
-        now = read_description(host, options["found"])
-        touched = [name for name in options["journal"]["restore"] if name != QUEUES]
+        journal = checked(host, {"journal": options["journal"]})["journal"]
+        before = described(host, journal.get("description"))
+        now = described(host, options["found"])
+        touched = [name for name in journal["restore"] if name != QUEUES]
         differing = [name for name in drift.drift(before.contents(), now) if name in touched]
         differing = [name for name in differing if name != CACHES or _names(before) != _names(now)]
         if differing:
@@ -259,11 +261,11 @@ class ActionModule(StorageAction):
         return {"changed": True}
 
     def _recall(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
-        found = options["found"]
-        if found.get("journal"):
+        found = checked(host, options["found"])
+        if found["journal"]:
             # It becomes part of a path on the controller.
             component(found["journal"].get("campaign"), "campaign")
-            contents = read_description(host, found["journal"].get("description") or {}).contents()
+            contents = described(host, found["journal"].get("description") or {}).contents()
             return {"journal": found["journal"], "initiator": initiator(contents)}
         campaign = Path(options["path"]) if options["path"] else None
         state = states.load(campaign, host) if campaign and campaign.is_dir() else None

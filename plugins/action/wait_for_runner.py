@@ -16,12 +16,14 @@ from pathlib import Path
 
 from ansible.errors import AnsibleConnectionFailure
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TooMuchOutput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import LARGEST_STATUS
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_runner import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import require_short
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why
 
 Results = t.Dict[str, t.Any]
@@ -49,7 +51,10 @@ class ActionModule(StorageAction):
             return {"failed": True, "changed": False, **error.to_dict()}
         if self._task.check_mode:
             return {"changed": False, "state": "not_started", "segment": 0, "waiting": False, "ended": True, "message": "", "status": None, "round_trip": None}
-        return _Follower(self, options, host).follow()
+        try:
+            return _Follower(self, options, host).follow()
+        except TooMuchOutput as error:
+            return {"failed": True, "changed": False, **error.to_dict()}
 
 
 class _Follower:
@@ -59,8 +64,10 @@ class _Follower:
         self.action = action
         self.options = options
         self.host = host
-        self.shell = RawShell(action, limit=max(60.0, 2.0 * options["interval"]))
+        self.shell = RawShell(action, host, limit=max(60.0, 2.0 * options["interval"]))
         self.folder = f"{options['spool'].rstrip('/')}/{options['campaign']}"
+        # One byte more than a status may have shows that it is longer.
+        self.read_command = f"head -c {LARGEST_STATUS + 1} -- {shlex.quote(self.folder + '/runner.json')}"
         self.status: RunnerStatus | None = None
         self.said_new = self.answered = self.began = time.monotonic()
         self.fastest: float | None = None
@@ -100,7 +107,8 @@ class _Follower:
         :raises AnsibleConnectionFailure: if the host is not in reach.
         """
         started = time.monotonic()
-        answer = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
+        answer = self.shell.ask(self.read_command)
+        require_short({"stdout": answer.stdout}, self.host, LARGEST_STATUS)
         now = time.monotonic()
         self.fastest = min(now - started, self.fastest or now - started)
         if self.is_away:
@@ -123,7 +131,7 @@ class _Follower:
         reached = self._reached(status)
         if reached is None and not status.ended and (first or now - self.said_new >= _QUIET) and not self._lives(status):
             # It may have ended between the two queries, and reported that.
-            again = self.shell.ask(f"cat -- {shlex.quote(self.folder + '/runner.json')}")
+            again = self.shell.ask(self.read_command)
             try:
                 self.status = read_status(again.stdout) if again.rc == 0 else status
             except StorageError:

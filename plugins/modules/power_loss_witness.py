@@ -16,7 +16,9 @@ description:
   - Runs the witness of M(cachefleet.storage.power_loss_writer) in the background on a host whose power is not cut, for example the controller. It
     appends each acknowledged write to a log, which it syncs.
   - The witness listens on one address, only accepts connections from O(hosts), and only a writer that has the secret of the run.
-  - A witness that was killed is started again by the same task and continues its log.
+  - A witness that was killed is started again by the same task and continues its log. A run during which its witness was killed proves nothing.
+  - Connections that do not show the secret are limited in number, time and bytes. The log of a run is limited to what its load can have written, to
+    512 MiB, and to a quarter of the free space.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.measurement

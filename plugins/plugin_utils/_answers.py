@@ -23,9 +23,9 @@ from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
 from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action import ActionBase
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import limited_answer, require_short
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
 
 _COLLECTION = "cachefleet.storage."
@@ -41,9 +41,6 @@ _OF_ANSIBLE = frozenset(
 )
 #: What the modules of Ansible return that actions of this collection call.
 _OF_OTHERS: t.Mapping[str, frozenset[str]] = {"ansible.builtin.slurp": frozenset({"content", "encoding", "source"})}
-
-#: Bytes of a result of a module. The description of a host with a thousand volumes has less than 2 MiB.
-_LARGEST = 32 * MIB
 
 #: Injected names that a message has.
 _NAMED = 3
@@ -80,8 +77,11 @@ class StorageAction(ActionBase):
     def _execute_module(self, module_name: str | None = None, *args: t.Any, **kwargs: t.Any) -> dict[str, t.Any]:
         before, self._answering = self._answering, self._answering or (module_name or self._task.action,)
         try:
-            answer: dict[str, t.Any] = super()._execute_module(module_name, *args, **kwargs)
+            with limited_answer(self._host):
+                answer: dict[str, t.Any] = super()._execute_module(module_name, *args, **kwargs)
             return answer
+        except StorageError as error:
+            return {"failed": True, "changed": False, **error.to_dict()}
         except AnsibleConnectionFailure as error:
             # ssh prints what the host sends before the connection is open.
             message = str(error)
@@ -93,6 +93,7 @@ class StorageAction(ActionBase):
 
     def _parse_returned_data(self, res: dict[str, t.Any], *profile: t.Any) -> t.Any:
         """Ansible prints some of what it does not expect, and every version keeps an answer in another form: the text that it reads is limited."""
+        require_short(res, self._host)
         expected: frozenset[str] = frozenset().union(*map(expected_of, self._answering))
         limited = {
             "stdout": limited_to(str(res.get("stdout", "")), expected, plain(self._task.delegate_to or self._host)),
@@ -123,8 +124,6 @@ def limited_to(text: str, expected: t.Container[str], host: str) -> str:
 
     :raises AnsibleActionFail: for an answer that no module of the collection gives.
     """
-    if len(text) > _LARGEST:
-        raise AnsibleActionFail(f"{host} answered with {len(text) // MIB} MiB, and at most {_LARGEST // MIB} MiB are accepted: nothing of it was used.")
     try:
         answer = json.loads(_filter_non_json_lines(text, objects_only=True)[0])
     except ValueError:

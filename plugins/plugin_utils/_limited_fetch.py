@@ -7,21 +7,19 @@
 
 """A file of a host, fetched by any connection plugin, of which no more is stored than was announced.
 
-A connection plugin copies until the host stops sending. Limits of the process hold in it and in the sftp, scp or ssh that it starts
-(setrlimit(2)): a file that grows beyond RLIMIT_FSIZE ends the copy with EFBIG or SIGXFSZ, and a transfer that is kept in memory, as
+A connection plugin copies until the host stops sending. Limits of the process hold in it (setrlimit(2)): a file that grows beyond
+RLIMIT_FSIZE, also of the sftp, scp or ssh that it starts, ends the copy with EFBIG or SIGXFSZ, and a transfer that is kept in memory, as
 ssh_transfer_method=piped does, ends at RLIMIT_AS. Python ignores SIGXFSZ itself; Popen gives its default back to children.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import resource
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DamagedArchive
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import limited_process
 
 #: Above the announced size, so that nothing else that is written meanwhile meets the limit: known_hosts, for example.
 _ALLOWANCE = 4 * MIB
@@ -39,7 +37,7 @@ def fetch(connection: t.Any, source: str, target: Path, announced: int, host: st
     """
     limit = announced + _ALLOWANCE
     try:
-        with _limits(limit, _address_space(_COPIES * announced + _MEMORY)):
+        with limited_process(_COPIES * announced + _MEMORY, limit):
             connection.fetch_file(source, str(target))
     except MemoryError:
         raise _wrong_size(host, announced, f"at least {format_size(_MEMORY)}") from None
@@ -59,27 +57,3 @@ def _wrong_size(host: str, announced: int, sent: str) -> DamagedArchive:
         " Run again; if it happens again, check that host.",
         item=host,
     )
-
-
-def _address_space(more: int) -> int | None:
-    """What this process has and so many bytes; ``None`` where the kernel does not report it."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    except (OSError, ValueError, IndexError):
-        return None
-    return pages * os.sysconf("SC_PAGE_SIZE") + more
-
-
-@contextlib.contextmanager
-def _limits(file_size: int, address_space: int | None) -> t.Iterator[None]:
-    """Soft limits of this process and of what it starts, put back in every ending."""
-    maxima = {resource.RLIMIT_FSIZE: file_size} | ({resource.RLIMIT_AS: address_space} if address_space is not None else {})
-    before = {what: resource.getrlimit(what) for what in maxima}
-    try:
-        for what, value in maxima.items():
-            known = [one for one in (value, *before[what]) if one != resource.RLIM_INFINITY]
-            resource.setrlimit(what, (min(known), before[what][1]))
-        yield
-    finally:
-        for what, limits in before.items():
-            resource.setrlimit(what, limits)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import COMMAND_ANSWER, limited_answer, require_short
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,16 @@ class RawShell:
     A command runs as the user of the connection, which is the cheapest. Where that user is refused and the task has become, this and
     every later one runs through become.
 
+    No answer is kept that is longer than ``COMMAND_ANSWER``: each method raises TooMuchOutput then.
+
     :param action: the action plugin.
+    :param host: its name, for messages.
     :param limit: seconds after which a connection that does not answer is closed. A cut connection does not report it.
     """
 
-    def __init__(self, action: t.Any, limit: float = 60.0) -> None:
+    def __init__(self, action: t.Any, host: str, limit: float = 60.0) -> None:
         self._action = action
+        self._host = host
         self._limit = limit
         self._through_become = False
 
@@ -79,11 +84,12 @@ class RawShell:
 
     def _run(self, command: str, *, become: bool, executable: str | None = None) -> ShellReply:
         try:
-            with _alarm(self._limit):
+            with _alarm(self._limit), limited_answer(self._host, COMMAND_ANSWER):
                 reply = self._action._low_level_execute_command(command, sudoable=become, executable=executable)
         except _Hanging:
             self.renew()
             raise AnsibleConnectionFailure(f"no answer within {self._limit:g} seconds") from None
+        require_short(reply, self._host, COMMAND_ANSWER)
         return ShellReply(int(reply.get("rc") or 0), str(reply.get("stdout", "")), str(reply.get("stderr", "")))
 
     def renew(self) -> None:

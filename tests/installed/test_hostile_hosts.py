@@ -139,6 +139,13 @@ def test_a_host_cannot_take_the_name_of_another(attack):
     assert not (attack.folder / "described").exists()
 
 
+def test_an_answer_without_end_is_not_read(attack):
+    attack.plan = {**attack.plan, "add": {}, "instead": {"plugins.modules.cache_stack_info": {"msg": "x" * 20 * 1024**2}}}
+    done = attack.play("--limit", "bad", plays=[{"hosts": "all", "gather_facts": False, "tasks": [{"cachefleet.storage.cache_stack_info": {}}]}])
+    assert done.returncode != 0 and len(done.stdout) < 10_000
+    assert "Host bad answered with more than 16 MiB" in done.stdout, done.stdout
+
+
 def test_the_configured_command_runs_and_no_other(attack):
     """What is fixed before the first contact is used, also when a built-in module of the same role has answered in between."""
     attack.plan["instead"] = {"plugins.modules.cache_health_info": {**_HEALTH, "compared": False}}

@@ -152,7 +152,8 @@ def witness_of(controller: Controller, logs: Path, cells: t.Sequence[t.Mapping[s
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness
 
     witness = Witness(logs, {cell["run"]: bytes.fromhex(cell["secret"]) for cell in cells}, ["127.0.0.1"], "127.0.0.1")
-    threading.Thread(target=witness.serve, daemon=True).start()
+    thread = threading.Thread(target=witness.serve, daemon=True)
+    thread.start()
     forward = subprocess.Popen(controller.words("-N", options=["-o", "ExitOnForwardFailure=yes", "-R", f"{witness.port}:127.0.0.1:{witness.port}"]))
     try:
         time.sleep(5)
@@ -161,6 +162,8 @@ def witness_of(controller: Controller, logs: Path, cells: t.Sequence[t.Mapping[s
         forward.terminate()
         forward.wait()
         witness.stop()
+        # It records the end of each log.
+        thread.join()
 
 
 def one_cut(controller: Controller, cells: t.Sequence[dict[str, t.Any]], *, at_rest: bool) -> list[dict[str, t.Any]]:
@@ -232,6 +235,7 @@ def write(orders: t.Sequence[t.Mapping[str, t.Any]]) -> None:
 def _write_one(order: t.Mapping[str, t.Any], device: Path) -> None:
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
+    from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Load, Writer, connect
 
     # Held exclusively: nothing is mounted or built on it.
@@ -242,7 +246,8 @@ def _write_one(order: t.Mapping[str, t.Any], device: Path) -> None:
         for _block in range(PLACES * BLOCK // len(zeros)):
             handle.write(zeros)
         os.fsync(handle.fileno())
-    greeting = {"run": order["run"], "serial": order["serial"], "boot_id": _boot_id()}
+    spec = RunSpec(str(device), "device", order["serial"], PLACES * BLOCK, sync=order["sync"], order=order["order"], depth=order["depth"], seconds=3600.0)
+    greeting = {"run": order["run"], "serial": order["serial"], "boot_id": _boot_id(), "spec": spec.to_dict()}
     connection, session = connect("127.0.0.1", order["port"], bytes.fromhex(order["secret"]), greeting)
     load = Load(BLOCK, PLACES, order=order["order"], depth=order["depth"])
     Writer(medium, Blocks(bytes.fromhex(order["run"]), BLOCK), load, connection, session).run()

@@ -19,7 +19,8 @@ import json
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
@@ -89,6 +90,6 @@ def _pieces(place: Extent) -> t.Iterator[Extent]:
 
 def _records(root: Path) -> t.Iterator[tuple[int, dict[Extent, str]]]:
     for file in sorted((root / FOLDER).glob("*.json")):
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            found = json.loads(file.read_text(encoding="utf-8"))
+        with contextlib.suppress(StorageError, ValueError, KeyError, TypeError):
+            found = json_text.read_json(file)
             yield int(found["size"]), {Extent(int(offset), int(length)): str(sha256) for offset, length, sha256 in found["places"]}

@@ -12,26 +12,48 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import stat
 import tempfile
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, abbreviated
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
+#: Bytes of a file that is read whole. The largest of real hosts have a hundredth.
+LARGEST = 16 * MIB
 
-def read_file(path: Path) -> str:
+
+def read_file(path: Path, largest: int = LARGEST) -> str:
     """The text of a file; empty if it is not there.
 
-    :raises CommandFailed: if it is there and cannot be read.
+    :param largest: bytes that it may have.
+    :raises CommandFailed: if it is there and cannot be read, or is larger.
     """
     try:
-        return path.read_text(encoding="utf-8", errors="replace")
+        content = read_bytes(path, largest)
     except FileNotFoundError:
         return ""
     except OSError as error:
         raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
+    return content.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
+    """The content of a file; nothing is waited for if it is a pipe.
+
+    :raises OSError: if it cannot be read.
+    :raises CommandFailed: if it is larger.
+    """
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
+        if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "it is a pipe")
+        content = stream.read(largest + 1)
+    if len(content) > largest:
+        raise CommandFailed(f"{path} is larger than {format_size(largest)}, which no such file is: examine it.", item=str(path))
+    return content
 
 
 def require_path(path: Path, option: str) -> None:
@@ -64,6 +86,33 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
         raise CommandFailed(f"{path} cannot be written: its text has characters that are not Unicode.", item=str(path)) from None
     except OSError as error:
         raise CommandFailed(f"{path} cannot be written: {error.strerror}.", item=str(path)) from None
+
+
+def exchangeable(folder: Path) -> str:
+    """Why another user could put something else in the place of a folder, of one above it, or of a link on the way; empty if none can.
+
+    Each must belong to root or to this user, and only who owns an entry may replace it: its folder is not writable by others, or is sticky
+    (unlink(2), EPERM). Else root would read and write where that user chooses.
+
+    :returns: a sentence without its end: a colon and what to do.
+    """
+    path = os.path.abspath(folder)
+    for part in _from_the_top(path):
+        for one in (part, *_from_the_top(os.path.realpath(part))):
+            above = os.stat(os.path.dirname(one)).st_mode if os.path.exists(os.path.dirname(one)) else 0
+            if above & stat.S_IWOTH and not above & stat.S_ISVTX:
+                return f"Every user may replace the folder {one} on this host: remove write permission for others (chmod o-w) from {os.path.dirname(one)}"
+            owner = os.lstat(one).st_uid if os.path.lexists(one) else 0
+            if owner not in (0, os.geteuid()):
+                return f"The folder {one} on this host belongs to the user with UID {owner}, who may exchange what is below it: give it to root (chown root)"
+    return ""
+
+
+def _from_the_top(path: str) -> list[str]:
+    parts = [path]
+    while parts[-1] != os.path.dirname(parts[-1]):
+        parts.append(os.path.dirname(parts[-1]))
+    return parts[::-1]
 
 
 def make_folder(path: Path) -> None:

@@ -17,8 +17,12 @@ import math
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_bytes
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
 
 #: Digits of the largest integer that is kept: fio prints counters of 64 bits.
 _DIGITS = 20
@@ -72,6 +76,24 @@ def loads(content: t.Union[str, bytes], limits: Limits = SMALL, *, unique: bool 
         return without_surrogates(text, value)
     except (ValueError, RecursionError):
         raise NotUnderstood("it is not JSON") from None
+
+
+def read_json(path: Path, limits: Limits = SMALL) -> t.Any:
+    """The value of a JSON file, of which nothing is parsed before it was compared with the limits; ``None`` if there is none.
+
+    :raises CommandFailed: if it is there and cannot be read, or is larger.
+    :raises NotUnderstood: if it is not JSON, or exceeds another limit.
+    """
+    try:
+        content = read_bytes(path, limits.size)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be read: {error.strerror}.", item=str(path)) from None
+    try:
+        return loads(content, limits)
+    except NotUnderstood as error:
+        raise NotUnderstood(f"{path} cannot be used: {error.message}. Examine it.", item=str(path)) from None
 
 
 def _decoded(content: t.Union[str, bytes]) -> str:

@@ -51,6 +51,21 @@ def field(**options: t.Any) -> t.Any:
     return dataclasses.field(**options)  # pylint: disable=invalid-field-call
 
 
+_KINDS: dict[str, tuple[type, ...]] = {"str": (str,), "int": (int,), "float": (int, float), "bool": (bool,), "None": (type(None),)}
+
+
+def has_types(one: t.Any) -> bool:
+    """Whether the simple fields of a record, of :data:`_KINDS`, are what the class says: it may have been made from a file."""
+    for name, annotation in type(one).__annotations__.items():
+        words = [word.strip() for word in annotation.split("|")]
+        if all(word in _KINDS for word in words):
+            value = getattr(one, name)
+            kinds = tuple(kind for word in words for kind in _KINDS[word])
+            if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+                return False
+    return True
+
+
 def _initializer(cls: type, fields: t.Sequence[dataclasses.Field[t.Any]]) -> Method:
     names = tuple(field.name for field in fields)
     defaults = {field.name: field.default for field in fields if field.default is not dataclasses.MISSING}

@@ -22,6 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable
 
 #: Names beside hosts or cells that the results folder of the controller uses itself: results of these names could not be collected.
 RESERVED = frozenset({"campaign.json", "plan.json", "tables", "reports"})
+#: Folders beside those of the hosts: the state of a sweep, and the variables that it recommends. A variant or cell may have these names.
+BESIDE_HOSTS = frozenset({"sweep", "recommended"})
 
 _COMPONENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}\Z")
 _REPEAT = re.compile(r"[1-9][0-9]{0,3}\Z")
@@ -33,12 +35,13 @@ def component(text: t.Any, what: str) -> str:
     :param what: what the name stands for, for the message: ``host``, ``variant``…
     :raises BadInput: with the characters that are allowed.
     """
-    reserved = isinstance(text, str) and text in RESERVED
+    names = RESERVED | BESIDE_HOSTS if what == "host" else RESERVED
+    reserved = isinstance(text, str) and text in names
     if isinstance(text, str) and _COMPONENT.match(text) and ".." not in text and not reserved:
         return str(text)
     raise BadInput(
         f"'{plain(text, 80)}' cannot be the name of a {what}: use letters, digits, '.', '_' and '-', at most 128, beginning with a letter or digit"
-        + (f", and not one of {', '.join(sorted(RESERVED))}." if reserved else ".")
+        + (f", and not one of {', '.join(sorted(names))}." if reserved else ".")
         + (" Give the host another name in the inventory and its address in ansible_host." if what == "host" else ""),
         item=plain(text, 80),
     )

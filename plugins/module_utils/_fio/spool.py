@@ -29,8 +29,9 @@ import tarfile
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import LARGEST, exchangeable, sync_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 
@@ -207,9 +208,9 @@ class Spool:
         """``meta.json`` of a finished cell whose files are whole; ``None`` if there is none."""
         place = self.place(key)
         try:
-            meta = json.loads((place / META).read_text())
+            meta = json_text.read_json(place / META)
             whole = all(hashlib.sha256((place / name).read_bytes()).hexdigest() == sha256 for name, sha256 in meta["files"].items())
-        except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        except (OSError, ValueError, KeyError, AttributeError, TypeError, StorageError):
             return None
         return meta if whole else None
 
@@ -288,8 +289,8 @@ def _make_folders(home: Path) -> None:
     :raises SpoolError: if another user could have made one of them, or could exchange it: root would write where they choose.
     """
     absolute = Path(os.path.abspath(home))
-    for folder in _from_the_top(absolute):
-        _require_parent(folder)
+    for folder in (*reversed(absolute.parents), absolute):
+        _require_unexchangeable(folder)
         try:
             folder.mkdir(mode=0o700)
         except OSError:
@@ -300,26 +301,12 @@ def _make_folders(home: Path) -> None:
                 raise
         else:
             folder.chmod(0o711 if folder == absolute else 0o755)
-        _require_real(folder)
-    _require_closed(absolute)
+    _require_protected(home)
 
 
 def _require_protected(home: Path) -> None:
     """:raises SpoolError: if another user could have made a campaign's folder, or one above it, or may exchange or write to it."""
-    absolute = Path(os.path.abspath(home))
-    for folder in _from_the_top(absolute):
-        _require_real(folder)
-    _require_closed(absolute)
-
-
-def _require_real(folder: Path) -> None:
-    # A link leads through folders of its own.
-    for part in (folder, *_from_the_top(Path(os.path.realpath(folder)))):
-        _require_parent(part)
-        _require_owner(part)
-
-
-def _require_closed(home: Path) -> None:
+    _require_unexchangeable(home)
     if os.stat(home).st_mode & stat.S_IWOTH:
         raise SpoolError(
             f"Every user may write to the spool's folder {home} on this host: remove write permission for others (chmod o-w), "
@@ -328,30 +315,10 @@ def _require_closed(home: Path) -> None:
         )
 
 
-def _from_the_top(folder: Path) -> tuple[Path, ...]:
-    return (*reversed(folder.parents), folder)
-
-
-def _require_parent(folder: Path) -> None:
-    """Where every user may write and no sticky bit protects what is there, every user may put a link in a folder's place."""
-    mode = os.stat(folder.parent).st_mode
-    if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
-        raise SpoolError(
-            f"Every user may replace the spool's folder {folder} on this host: remove write permission for others (chmod o-w) "
-            f"from {folder.parent}, or set spool to another folder.",
-            item=str(folder),
-        )
-
-
-def _require_owner(folder: Path) -> None:
-    """A folder in a directory that every user may write to must belong to this user or root; elsewhere all users with write permission are trusted."""
-    owner = os.lstat(folder).st_uid
-    if os.stat(folder.parent).st_mode & stat.S_IWOTH and owner not in (0, os.geteuid()):
-        raise SpoolError(
-            f"The spool's folder {folder} on this host was created by the user with UID {owner}, and every user may create one there: "
-            "set spool to another folder.",
-            item=str(folder),
-        )
+def _require_unexchangeable(folder: Path) -> None:
+    reason = exchangeable(folder)
+    if reason:
+        raise SpoolError(f"{reason}, or set spool to another folder.", item=str(folder))
 
 
 def _json(content: t.Any) -> bytes:
@@ -375,13 +342,16 @@ def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRI
 def read_own(path: Path) -> str:
     """The text of a file that this user or root has written, never through a link: others may put files into a spool in /tmp.
 
-    :raises OSError: if it cannot be read, or is the file of another user or may be written by every user.
+    :raises OSError: if it cannot be read or is too large, or is the file of another user or may be written by every user.
     """
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
             raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
-        return file.read()
+        content = file.read(LARGEST + 1)
+    if len(content) > LARGEST:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return content
 
 
 def append_line(path: Path, line: str) -> None:

@@ -15,13 +15,12 @@ Source: Documentation/block/stat.rst (``/sys/class/block/*/stat``: requests, mer
 from __future__ import annotations
 
 import dataclasses
-import json
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import dirty_share
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -171,8 +170,8 @@ def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
     if not text.strip():
         return None, ""
     try:
-        return from_dict(json.loads(text)), ""
-    except ValueError:
+        return from_dict(json_text.loads(text, json_text.FIO)), ""
+    except (ValueError, NotUnderstood):
         return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: this run replaces it."
 
 

@@ -15,8 +15,10 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import machine_id
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -25,6 +27,8 @@ SCHEMA = 1
 FOLDER = "/var/lib/cachefleet/sweep"
 #: What a sweep can change, and what it can change besides if a variant names it; of targets nothing.
 LAYERS, NETWORK = ("drive_write_cache", "raid_cache", "block_cache", "block_queue"), ("storage_network",)
+#: Of a journal: hundreds of drives with all of their settings have a tenth of it.
+_LIMITS = json_text.Limits(size=16 * MIB, depth=16, values=500_000, containers=100_000)
 _KEYS = ("campaign", "host", "created", "description", "restore")
 
 
@@ -40,14 +44,16 @@ def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
     :raises Refused: if it is that of another host.
     """
     path = path_of(folder)
-    text = read_file(path)
-    # An empty file is a journal that was cut off: what is there now may be the configuration of a variant.
-    if not text and not path.exists():
-        return None
+    reason = exchangeable(path)
+    if reason:
+        raise Refused(f"{reason}, or set another folder of the journal.", item=str(path))
     try:
-        journal = json.loads(text)
-    except (ValueError, RecursionError):
-        journal = None
+        journal = json_text.read_json(path, _LIMITS)
+    except NotUnderstood:
+        # Also an empty file, which is a journal that was cut off: what is there now may be the configuration of a variant.
+        journal = {}
+    if journal is None and not path.exists():
+        return None
     if not _is_journal(journal):
         raise NotUnderstood(
             f"{path} on this host is not a journal of a sweep: remove the file, and restore the host from the copy in the folder of the campaign with"
@@ -139,8 +145,11 @@ def write(folder: str, journal: t.Mapping[str, t.Any], *, check_mode: bool, root
         content.update({"description": before["description"], "created": before["created"]})
     if content == before:
         return False
+    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
+    if len(text) > _LIMITS.size or not _is_journal(content):
+        raise BadInput(f"The journal is not one of a sweep, or is larger than {format_size(_LIMITS.size)}: nothing was written.", item="journal")
     if not check_mode:
-        replace_file(path_of(folder), json.dumps(content, indent=1, sort_keys=True) + "\n", mode=0o600)
+        replace_file(path_of(folder), text, mode=0o600)
     return True
 
 

@@ -18,7 +18,8 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
@@ -222,9 +223,9 @@ def untold_changes(root: Path = Path("/")) -> frozenset[str]:
 
 def _changes(root: Path) -> tuple[dict[str, float], set[str]]:
     try:
-        found = json.loads((root / _CHANGES).read_text())
+        found = json_text.read_json(root / _CHANGES)
         return {str(name): float(moment) for name, moment in found["changed"].items()}, {str(name) for name in found["untold"]}
-    except (OSError, ValueError, AttributeError, TypeError, KeyError):
+    except (ValueError, AttributeError, TypeError, KeyError, StorageError):
         return {}, set()
 
 

@@ -18,13 +18,21 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file, require_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file, require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
 
 _STOPPING_SECONDS = 30.0
+#: Of what is known about a run, as far as it is known.
+_TYPES: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("run", "address", "boot_id", "state", "message"), (str,)),
+    **dict.fromkeys(("port", "pid"), (int,)),
+    "spec": (dict,),
+    "permitted": (bool,),
+}
 
 
 def make_private_folder(folder: Path) -> None:
@@ -32,6 +40,10 @@ def make_private_folder(folder: Path) -> None:
 
     :raises CommandFailed: if it cannot be made, or other users can write to it.
     """
+    require_path(folder, "folder")
+    reason = exchangeable(folder)
+    if reason:
+        raise CommandFailed(f"{reason}, or name another folder.", item=str(folder))
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         status = folder.lstat()
@@ -65,12 +77,12 @@ class BackgroundRun:
         :raises NotUnderstood: if its file is damaged.
         """
         try:
-            found = json.loads(read_own(self._path))
+            found = json_text.loads(read_own(self._path))
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError):
+        except (OSError, ValueError, StorageError):
             found = None
-        if not isinstance(found, dict):
+        if not isinstance(found, dict) or found.get("run") != self.run or not all(isinstance(found[key], _TYPES[key]) for key in _TYPES if key in found):
             raise NotUnderstood(f"{self._path} cannot be read: remove it by hand.", item=str(self._path))
         return found
 

@@ -51,7 +51,7 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
     target = _open_target(spec, log, _wait_for_target(spec, read_devices, runner, timeout), runner)
     if target is None:
         # Its acknowledged writes are gone with it.
-        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted)
+        return _result(_nothing_left(log, spec, run, rebooted=rebooted), [], rebooted=rebooted, is_usable=verifier.is_usable(log))
     try:
         medium = spec.medium(target, readable=True)
     finally:
@@ -60,7 +60,7 @@ def verify(log_file: Path, run: str, read_devices: t.Callable[[], Devices], runn
         blocks = Blocks(bytes.fromhex(run), spec.block_size)
         found = verifier.verify(log, blocks, medium.read, rebooted=rebooted)
         damaged = damaged_fence(spec, blocks, medium)
-    return _result(found, damaged, rebooted=rebooted)
+    return _result(found, damaged, rebooted=rebooted, is_usable=verifier.is_usable(log))
 
 
 def _open_target(spec: RunSpec, log: WitnessLog, facts: TargetFacts | None, runner: Runner) -> int | None:
@@ -75,8 +75,8 @@ def _nothing_left(log: WitnessLog, spec: RunSpec, run: str, *, rebooted: bool) -
     return verifier.verify(log, Blocks(bytes.fromhex(run), spec.block_size), lambda _place: b"", rebooted=rebooted)
 
 
-def _result(found: verifier.Verification, damaged: t.Sequence[int], *, rebooted: bool) -> dict[str, t.Any]:
-    if damaged and rebooted and found.verdict != verifier.LOST_WRITES:
+def _result(found: verifier.Verification, damaged: t.Sequence[int], *, rebooted: bool, is_usable: bool) -> dict[str, t.Any]:
+    if damaged and rebooted and is_usable and found.verdict != verifier.LOST_WRITES:
         reason = f"{len(damaged)} blocks behind the range that was written, which had been synced before the run, are damaged."
         found = dataclasses.replace(found, verdict=verifier.LOST_WRITES, reason=reason)
     return {**found.to_dict(), "fence_damaged": len(damaged), "rebooted": rebooted}

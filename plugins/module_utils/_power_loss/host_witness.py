@@ -22,9 +22,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.messages import read_secret
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, LOST, note_event
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, IMPOSSIBLE, LOST, note_event
 
 _PAUSE = 0.2
+_PIECE = 1024**2
+#: Why a run is not cut, by the event that ended it.
+_ENDINGS = {
+    LOST: "the connection of its writer has ended: nothing would be in flight",
+    ENDED: "its writer has ended by itself: nothing would be in flight",
+    IMPOSSIBLE: "its writer reported more writes than its load can have made or the log has room for, or other blocks than its own: check the host under test",
+}
 
 
 @frozen
@@ -64,7 +71,7 @@ def start(folder: Path, run: str, secret: bytes, spec: WitnessSpec) -> tuple[boo
     make_private_folder(folder)
     background = BackgroundRun(folder, run)
     if background.is_alive():
-        return False, int(background.read()["port"])
+        return False, int(background.read().get("port") or 0)
     note = background.read()
     # A witness that crashed goes on with its log, at the same port if it can.
     port = spec.port or int(note.get("port") or 0)
@@ -106,9 +113,56 @@ def stop(folder: Path, run: str, *, forget: bool) -> bool:
     return changed
 
 
+class _GrowingLog:
+    """What was added to the log of a run, read piece by piece: a log may have hundreds of megabytes."""
+
+    def __init__(self, folder: Path, run: str) -> None:
+        self._path = log_path(folder, run)
+        self._run = run
+        self._offset = 0
+        self._rest = b""
+        self.writes = 0
+        self.is_active = False
+        self.ended = ""
+
+    def read(self) -> None:
+        """Read what was added since.
+
+        :raises CommandFailed: if it cannot be read.
+        """
+        try:
+            with open(self._path, "rb") as stream:
+                stream.seek(self._offset)
+                for piece in iter(lambda: stream.read(_PIECE), b""):
+                    self._offset += len(piece)
+                    self._take(piece)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise CommandFailed(f"The log of the witness cannot be read: {error.strerror}.", item=self._run) from None
+
+    def _take(self, piece: bytes) -> None:
+        lines = b"\n" + self._rest + piece
+        end = lines.rfind(b"\n")
+        lines, self._rest = lines[:end], lines[end + 1 :]
+        writes = lines.count(b"\nA ")
+        self.writes += writes
+        self.is_active = self.is_active or writes > 0 or b"\nP " in lines
+        for name, what in _ENDINGS.items():
+            if f"\nE {name} ".encode() in lines:
+                self.ended = what
+
+    def require_connected(self) -> None:
+        """:raises CommandFailed: if the writer has ended."""
+        if self.ended:
+            raise CommandFailed(f"The run {self._run} was not cut, because {self.ended}.", item=self._run)
+
+
 def acknowledged(folder: Path, run: str) -> int:
     """How many writes the log has."""
-    return _text(folder, run).count(b"\nA ")
+    log = _GrowingLog(folder, run)
+    log.read()
+    return log.writes
 
 
 def wait_for_writes(folder: Path, run: str, writes: int, timeout: float) -> int:
@@ -118,16 +172,16 @@ def wait_for_writes(folder: Path, run: str, writes: int, timeout: float) -> int:
     :raises CommandFailed: if the writer has ended.
     """
     deadline = time.monotonic() + timeout
+    log = _GrowingLog(folder, run)
     while True:
-        text = _text(folder, run)
-        count = text.count(b"\nA ")
+        log.read()
         # A writer may have ended only after it wrote all that it should: then nothing is in flight either.
-        _require_connected(text, run)
-        if count >= writes:
-            return count
+        log.require_connected()
+        if log.writes >= writes:
+            return log.writes
         if time.monotonic() > deadline:
             raise TimedOut(
-                f"The witness has {count} acknowledged writes of the run {run} after {timeout:g} s, less than {writes}: the power is not cut.", item=run
+                f"The witness has {log.writes} acknowledged writes of the run {run} after {timeout:g} s, less than {writes}: the power is not cut.", item=run
             )
         time.sleep(_PAUSE)
 
@@ -137,36 +191,22 @@ def announce_cut(folder: Path, run: str, timeout: float) -> None:
 
     :raises Refused: if nothing is heard of it: a cut would prove nothing.
     """
-    path = log_path(folder, run)
-    start = len(_text(folder, run))
-    _require_connected(_text(folder, run), run)
-    note_event(path, CUT)
+    log = _GrowingLog(folder, run)
+    log.read()
+    log.require_connected()
+    log.is_active = False
+    note_event(log_path(folder, run), CUT)
     deadline = time.monotonic() + timeout
     while True:
-        text = b"\n" + _text(folder, run)[start:]
-        if b"\nA " in text or b"\nP " in text:
+        log.read()
+        if log.is_active:
             return
-        _require_connected(text, run)
+        log.require_connected()
         if time.monotonic() > deadline:
             raise Refused(
                 f"The witness has heard nothing of the writer of the run {run} for {timeout:g} s: the power is not cut, since that would prove nothing."
             )
         time.sleep(_PAUSE)
-
-
-def _require_connected(text: bytes, run: str) -> None:
-    for name, what in ((LOST, "the connection of its writer has ended"), (ENDED, "its writer has ended by itself")):
-        if f"\nE {name} ".encode() in text:
-            raise CommandFailed(f"The run {run} was not cut, because {what}: nothing would be in flight.", item=run)
-
-
-def _text(folder: Path, run: str) -> bytes:
-    try:
-        return b"\n" + log_path(folder, run).read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise CommandFailed(f"The log of the witness cannot be read: {error.strerror}.", item=run) from None
 
 
 def carry_out(options: t.Mapping[str, t.Any], folder: Path, *, check_mode: bool) -> dict[str, t.Any]:

@@ -18,7 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import resolved
@@ -236,6 +236,8 @@ def remove_written(background: BackgroundRun, runner: Runner, devices: t.Callabl
     try:
         spec = RunSpec(**note["spec"])
         left = opened_target.MadeTarget(**made) if made and spec.kind == "file" else None
+        if not all(has_types(one) for one in (spec, left) if one is not None):
+            raise TypeError
     except (KeyError, TypeError, BadInput):
         raise CommandFailed(f"The note of the run {background.run} on this host is incomplete: remove its files by hand.", item=background.run) from None
     if left is not None:

@@ -21,8 +21,10 @@ import json
 import os
 import socket
 import struct
+import time
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
 
 CHALLENGE_BYTES = 32
@@ -36,7 +38,8 @@ _LENGTH = struct.Struct(">I")
 _BODY = struct.Struct(">BQQIQ")
 _CODE_BYTES = 16
 MESSAGE_BYTES = _BODY.size + _CODE_BYTES
-_GREETING_LIMIT = 65536
+#: Of a greeting, whoever sends it: a path in it has at most 4096 characters.
+_GREETING = json_text.Limits(size=65536, depth=8, values=200, containers=20)
 
 
 def read_secret(text: str | None) -> bytes:
@@ -97,10 +100,16 @@ def _code(key: bytes, data: bytes) -> bytes:
     return hmac.digest(key, data, "sha256")
 
 
-def receive(connection: socket.socket, length: int) -> bytes:
-    """Exactly so many bytes; fewer if the connection ends."""
+def receive(connection: socket.socket, length: int, deadline: float) -> bytes:
+    """Exactly so many bytes; fewer if the connection ends.
+
+    :param deadline: of the monotonic clock, however slowly the bytes come.
+    :raises OSError: if it has passed.
+    """
     data = bytearray()
     while len(data) < length:
+        # At least something: 0 stands for a connection that does not wait at all.
+        connection.settimeout(max(deadline - time.monotonic(), 0.001))
         piece = connection.recv(length - len(data))
         if not piece:
             break
@@ -108,39 +117,42 @@ def receive(connection: socket.socket, length: int) -> bytes:
     return bytes(data)
 
 
-def greet(connection: socket.socket, secret: bytes, greeting: t.Mapping[str, t.Any]) -> Session:
+def greet(connection: socket.socket, secret: bytes, greeting: t.Mapping[str, t.Any], seconds: float) -> Session:
     """The writer's part of the beginning.
 
     :param greeting: the run and its device.
+    :param seconds: for each of the two answers of the witness.
     :raises Refused: if the witness does not accept this writer.
     """
-    challenge = receive(connection, CHALLENGE_BYTES)
+    challenge = receive(connection, CHALLENGE_BYTES, time.monotonic() + seconds)
     if len(challenge) != CHALLENGE_BYTES:
         raise Refused("The witness closed the connection: it accepts only the hosts of its play.")
     text = json.dumps(greeting, sort_keys=True).encode()
     connection.sendall(_LENGTH.pack(len(text)) + text + _code(secret, challenge + text))
-    if receive(connection, 1) != b"\x01":
+    if receive(connection, 1, time.monotonic() + seconds) != b"\x01":
         raise Refused("The witness refused this writer: the secret, or the run, is not the one it was started with, or this host answered too late.")
     return Session(secret, challenge)
 
 
-def accept(connection: socket.socket, secret_of: t.Callable[[str], bytes | None]) -> tuple[Session, dict[str, t.Any]]:
+def accept(connection: socket.socket, secret_of: t.Callable[[str], bytes | None], seconds: float) -> tuple[Session, dict[str, t.Any]]:
     """The witness's part of the beginning. The caller answers the writer once its log is open (:data:`WELCOME`).
 
     :param secret_of: the secret of a run by its id in hexadecimal digits.
+    :param seconds: for all of it, however slowly its bytes come.
     :raises Refused: if the writer does not know it.
     """
+    deadline = time.monotonic() + seconds
     challenge = os.urandom(CHALLENGE_BYTES)
     connection.sendall(challenge)
-    head = receive(connection, _LENGTH.size)
+    head = receive(connection, _LENGTH.size, deadline)
     length = _LENGTH.unpack(head)[0] if len(head) == _LENGTH.size else 0
-    if not 0 < length <= _GREETING_LIMIT:
+    if not 0 < length <= _GREETING.size:
         raise Refused("A client connected that is not a writer.")
-    text, code = receive(connection, length), receive(connection, 32)
+    text, code = receive(connection, length, deadline), receive(connection, 32, deadline)
     try:
-        greeting = json.loads(text)
+        greeting = json_text.loads(text, _GREETING)
         secret = secret_of(greeting["run"])
-    except (ValueError, KeyError, TypeError):
+    except (NotUnderstood, KeyError, TypeError):
         raise Refused("A client connected that is not a writer.") from None
     if secret is None or not hmac.compare_digest(_code(secret, challenge + text), code):
         raise Refused("A client connected that does not know the secret of the run.")

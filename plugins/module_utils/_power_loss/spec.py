@@ -16,7 +16,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import LAYOUTS, SYNCS, InPlace, Medium, Renamed
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Load
@@ -122,6 +122,9 @@ def spec_of(greeting: t.Mapping[str, t.Any]) -> RunSpec:
     :raises NotUnderstood: if they are not there.
     """
     try:
-        return RunSpec(**greeting["spec"])
+        spec = RunSpec(**greeting["spec"])
+        if has_types(spec):
+            return spec
     except (KeyError, TypeError, BadInput):
-        raise NotUnderstood("The log of the witness does not say how the run wrote: it is not a log of cachefleet.storage.power_loss_writer.") from None
+        pass
+    raise NotUnderstood("The log of the witness does not say how the run wrote: it is not a log of cachefleet.storage.power_loss_writer.")

@@ -25,7 +25,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, Acknowledged, WitnessLog
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, IMPOSSIBLE, Acknowledged, WitnessLog
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import BlockContents, Blocks
@@ -105,6 +105,11 @@ def verify(log: WitnessLog, blocks: Blocks, read: t.Callable[[int], bytes], *, r
     return Verification(verdict, reason, len(log.acknowledged), len(expected), tuple(damage), oldest)
 
 
+def is_usable(log: WitnessLog) -> bool:
+    """Whether a log can prove anything: it has its end, and only what its writer can have written."""
+    return log.complete and IMPOSSIBLE not in log.events
+
+
 def _last_writes(log: WitnessLog, size: int) -> dict[int, Acknowledged]:
     expected: dict[int, Acknowledged] = {}
     for write in log.acknowledged:
@@ -138,6 +143,10 @@ def _judge(log: WitnessLog, damaged: int, places: int, rebooted: bool) -> tuple[
         return PROVES_NOTHING, "No write was acknowledged before the power cut."
     if not rebooted:
         return PROVES_NOTHING, "The host has not booted since the writer began: its power was not cut."
+    if IMPOSSIBLE in log.events:
+        return PROVES_NOTHING, "The writer reported more than its load can have written, or other blocks than its own: its reports are not credible."
+    if not log.complete:
+        return PROVES_NOTHING, "The log of the witness has no end: the witness ended unexpectedly, and what it did not record is not known."
     if damaged:
         return LOST_WRITES, f"{damaged} of {places} blocks with acknowledged writes are damaged."
     if CUT not in log.events:

@@ -159,7 +159,7 @@ def connect(address: str, port: int, secret: bytes, greeting: t.Mapping[str, t.A
         raise CommandFailed(f"The witness at {address} port {port} cannot be reached: {reason}. Check its address, and firewalls.", item=address) from None
     try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        session = messages.greet(connection, secret, greeting)
+        session = messages.greet(connection, secret, greeting, patience)
         # A witness that takes nothing any more ends the run.
         connection.settimeout(60.0)
     except OSError as error:

@@ -20,7 +20,8 @@ import tempfile
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 
@@ -118,11 +119,9 @@ def read_json(path: pathlib.Path) -> t.Any:
     :raises StorageError: if the file is damaged.
     """
     try:
-        return json.loads(path.read_text())
-    except FileNotFoundError:
-        return None
-    except ValueError as error:
-        raise StorageError(f"{path} is damaged ({error}): remove it and what belongs to it, then run again.", item=str(path)) from None
+        return json_text.read_json(path)
+    except NotUnderstood:
+        raise StorageError(f"{path} is damaged: remove it and what belongs to it, then run again.", item=str(path)) from None
 
 
 def free_bytes(path: pathlib.Path) -> int:

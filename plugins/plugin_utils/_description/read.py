@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import REPLACEMENT
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain as one_line
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import LISTS, wrong_shape
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables
 
@@ -103,7 +104,7 @@ def read_description(host: str, result: t.Any) -> Description:
     if len({variable.name for variable in variables}) < len(variables):
         raise checker.wrong("a variable is there twice")
     ordered = sorted(variables, key=lambda variable: VARIABLES.index(variable.name))
-    return Description(host, tuple(ordered), tuple(checker.controller(one) for one in checker.listed(plain, "controllers")))
+    return Description(host, tuple(ordered), tuple(checker.controller(one) for one in checker.list_of(plain, "controllers")))
 
 
 class _Checker:
@@ -152,7 +153,10 @@ class _Checker:
         if not isinstance(plain, dict) or plain.get("name") not in VARIABLES:
             raise self.wrong(f"'{one_line(plain.get('name') if isinstance(plain, dict) else plain, 60)}' is not a variable of a role")
         name, value = plain["name"], plain.get("value")
-        entries = tuple(self._entry(one) for one in self.listed(plain, "entries"))
+        entries = tuple(self._entry(one) for one in self.list_of(plain, "entries"))
+        for values in (*(entry.values for entry in entries), *(value if isinstance(value, list) and name in LISTS else ())):
+            if problem := wrong_shape(name, values):
+                raise self.wrong(problem)
         unknown = self._variables.unknown_keys(name, [value, *(entry.values for entry in entries)])
         if unknown:
             raise self.wrong(f"{name} has no key {unknown[0]}")
@@ -163,14 +167,14 @@ class _Checker:
             raise self.wrong("an entry has no values")
         return DescribedEntry(plain["values"], self._notes(plain))
 
-    def _notes(self, plain: t.Mapping[str, t.Any]) -> tuple[str, ...]:
-        return tuple(one_line(one, _LONGEST_TEXT) for one in self.listed(plain, "notes"))
+    def list_of(self, plain: t.Mapping[str, t.Any], key: str) -> list[t.Any]:
+        found = plain.get(key)
+        if found is not None and not isinstance(found, list):
+            raise self.wrong(f"{key} is not a list")
+        return found or []
 
-    def listed(self, plain: t.Mapping[str, t.Any], name: str) -> list[t.Any]:
-        value = plain.get(name)
-        if value is not None and not isinstance(value, list):
-            raise self.wrong(f"{name} is not a list")
-        return value or []
+    def _notes(self, plain: t.Mapping[str, t.Any]) -> tuple[str, ...]:
+        return tuple(one_line(one, _LONGEST_TEXT) for one in self.list_of(plain, "notes"))
 
     def controller(self, plain: t.Any) -> Controller:
         if not isinstance(plain, dict):
@@ -178,7 +182,7 @@ class _Checker:
         words = {name: one_line(plain.get(name) or "") for name in ("provider", "id", "serial", "model")}
         volumes = [
             {name: one_line(one[name], _LONGEST_TEXT) for name in ("id", "name", "wwn") if one.get(name)}
-            for one in self.listed(plain, "volumes")
+            for one in self.list_of(plain, "volumes")
             if isinstance(one, dict)
         ]
         return Controller(**words, volumes=tuple(volumes))

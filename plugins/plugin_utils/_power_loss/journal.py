@@ -15,11 +15,16 @@ import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused, TooMuchOutput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 
 _ENDING = ".ndjson"
+#: Bytes of one event, which has what a host reported of its target and its drives, and of all events of a host: thousands of cuts.
+_EVENT = json_text.Limits(size=256 * KIB, depth=16, values=10_000, containers=2_000)
+_LARGEST = 64 * MIB
 
 #: Events. ``opened``: a run of the playbook began; ``begun``: a cut has its run id; ``writing``: the writer runs; ``cutting``: the power is about
 #: to be cut; ``verified``: with its verification; ``interrupted``: nothing was cut, or it was not seen; ``removed``: what was written is gone.
@@ -78,17 +83,26 @@ def path_of(folder: Path, host: str) -> Path:
 def append(folder: Path, host: str, event: str, **facts: t.Any) -> None:
     """Append an event, and return once it is on the disk.
 
-    :raises CommandFailed: if it cannot be written.
+    :raises CommandFailed: if it cannot be written, or has no room left.
+    :raises TooMuchOutput: if what the host reported is larger than any such report.
     """
     path = path_of(folder, host)
-    data = (json.dumps({"event": event, **facts}, sort_keys=True) + "\n").encode()
+    text = json.dumps({"event": event, **facts}, sort_keys=True)
+    try:
+        json_text.loads(text, _EVENT)
+    except NotUnderstood as error:
+        raise TooMuchOutput(f"What {host} reported of the power-loss test cannot be recorded: {error.message}. Check that host.", item=host) from None
+    data = (text + "\n").encode()
     try:
         new = not path.exists()
-        # Begins a new line where a controller was killed within one.
-        if not new and path.read_bytes()[-1:] not in (b"", b"\n"):
-            data = b"\n" + data
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
+            size = os.fstat(descriptor).st_size
+            if size + len(data) > _LARGEST:
+                raise CommandFailed(f"{path} has more than {format_size(_LARGEST)}: use another power_loss_test_name.", item=host)
+            # Begins a new line where a controller was killed within one.
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                data = b"\n" + data
             while data:
                 data = data[os.write(descriptor, data) :]
             os.fsync(descriptor)
@@ -108,16 +122,14 @@ def load(folder: Path, host: str) -> HostJournal:
     path = path_of(folder, host)
     journal = HostJournal(host)
     try:
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-    except FileNotFoundError:
-        return journal
-    except OSError as error:
-        raise NotUnderstood(f"{path} cannot be read on the controller: {error.strerror}.", item=host) from None
+        lines = read_file(path, 2 * _LARGEST).split("\n")
+    except CommandFailed as error:
+        raise NotUnderstood(f"On the controller, {error.message}", item=host) from None
     for number, line in enumerate(lines, 1):
         try:
             if line:
-                _apply(journal, json.loads(line))
-        except (ValueError, KeyError, TypeError, AttributeError):
+                _apply(journal, json_text.loads(line, _EVENT))
+        except (NotUnderstood, ValueError, OverflowError, KeyError, TypeError, AttributeError):
             # What was being written when a controller was killed is followed by the next opening.
             if any(lines[number:]) and '"event": "opened"' not in lines[number]:
                 raise NotUnderstood(f"{path} is damaged at line {number}: use another power_loss_test_name.", item=host) from None

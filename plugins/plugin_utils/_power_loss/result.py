@@ -16,7 +16,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.confidence import summary
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped, plain
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.journal import Cut, HostJournal
@@ -137,5 +137,4 @@ def _row(*values: t.Any) -> str:
 
 
 def _cell(value: t.Any) -> str:
-    text = plain("" if value is None else value, 500)
-    return re.sub(r"([\\|`*_<>\[\]])", r"\\\1", text)
+    return escaped(plain("" if value is None else value, 500))

@@ -13,7 +13,8 @@ import json
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
@@ -112,7 +113,7 @@ def _write(path: Path, entries: t.Mapping[str, t.Any], before: t.Mapping[str, t.
 
 def _read(path: Path) -> dict[str, dict[str, t.Any]]:
     try:
-        entries = json.loads(read_file(path) or "{}")
-    except ValueError:
+        entries = json_text.loads(read_file(path) or "{}")
+    except NotUnderstood:
         return {}
     return {str(key): entry for key, entry in entries.items() if isinstance(entry, dict)} if isinstance(entries, dict) else {}

@@ -22,7 +22,9 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 
 LAYER = "dm_cache"
 
@@ -90,12 +92,13 @@ def parse_record(text: str) -> Record | None:
 def read_plain(text: str) -> Record | None:
     """What :meth:`Record.as_text` wrote; None if it did not."""
     try:
-        plain = json.loads(text)
+        plain = json_text.loads(text)
         layout = Layout(**plain["layout"]) if plain["layout"] else None
         table = CacheTable(**plain["table"]) if plain["table"] else None
-        return Record(plain["name"], plain["origin"], plain["length"], plain["cache_device"], layout, table)
-    except (ValueError, KeyError, TypeError):
+        record = Record(plain["name"], plain["origin"], plain["length"], plain["cache_device"], layout, table)
+    except (NotUnderstood, KeyError, TypeError):
         return None
+    return record if all(has_types(one) for one in (record, layout, table) if one is not None) else None
 
 
 def read_records(root: Path = Path("/")) -> tuple[dict[str, Record], dict[str, str]]:

@@ -21,7 +21,8 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
@@ -69,8 +70,8 @@ def read_remains(item: str, root: Path = Path("/")) -> Remains:
     :raises CommandFailed: if it is there and cannot be read.
     """
     try:
-        noted = json.loads(read_file(place_of(item, root)) or "{}")
-    except ValueError:
+        noted = json_text.loads(read_file(place_of(item, root)) or "{}")
+    except NotUnderstood:
         return Remains()
     return Remains(str(noted.get("device", "")), str(noted.get("digest", ""))) if isinstance(noted, dict) else Remains()
 

@@ -15,15 +15,19 @@ from __future__ import annotations
 import hashlib
 import json
 import typing as t
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 
 FOLDER = "var/lib/cachefleet/purges"
 RUNNING, DONE, FAILED = "running", "done", "failed"
-_LONGEST = 64 * 1024
+_LIMITS = json_text.Limits(size=64 * 1024, depth=4, values=100, containers=10)
+#: Characters of what the drive or a tool said.
+_LONGEST_MESSAGE = 2000
 
 
 @frozen
@@ -52,6 +56,7 @@ class PurgeRecord:
 
 def write_record(record: PurgeRecord, root: Path = Path("/")) -> None:
     """:raises CommandFailed: if it cannot be written."""
+    record = replace(record, message=record.message[:_LONGEST_MESSAGE], reads=record.reads[:_LONGEST_MESSAGE])
     replace_file(_path(record.identity, root), json.dumps(record.to_dict()) + "\n", mode=0o600)
 
 
@@ -60,12 +65,11 @@ def read_record(identity: str | None, root: Path = Path("/")) -> PurgeRecord | N
     if not identity:
         return None
     try:
-        with _path(identity, root).open(encoding="utf-8") as file:
-            found = json.loads(file.read(_LONGEST))
+        found = json_text.read_json(_path(identity, root), _LIMITS)
         record = PurgeRecord(**{name: found[name] for name in PurgeRecord.__dataclass_fields__})
-    except (OSError, ValueError, KeyError, TypeError):
+    except (KeyError, TypeError, StorageError):
         return None
-    return record if record.identity == identity else None
+    return record if has_types(record) and record.identity == identity else None
 
 
 def _path(identity: str, root: Path) -> Path:

@@ -20,9 +20,18 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, append_line, write_draft
 
 STATUS_FILE = "runner.json"
+#: Bytes of a status; it has about one thousand. The controller asks for no more.
+LARGEST_STATUS = 65536
+_LIMITS = json_text.Limits(size=LARGEST_STATUS, depth=16, values=10_000, containers=2_000)
+#: Characters of a text in it: messages quote the outputs of tools.
+_LONGEST_TEXT = 2000
+_NUMBERS = ("segment", "step", "steps", "repeat", "done", "failed", "pid", "pid_started")
+_TEXTS = ("state", "cell", "target", "message", "error", "order_sha256", "boot_id")
 #: States in which the runner has ended, or ends next.
 ENDED = ("finished", "stopped", "failed")
 #: Bytes of a log after which a new one is begun.
@@ -69,10 +78,14 @@ class Status:
         with self._lock:
             if values.get("state", self._values["state"]) != self._values["state"]:
                 values.setdefault("since", self.clock())
-            self._values.update(values)
+            self._values.update({name: _shortened(value) for name, value in values.items()})
             with contextlib.suppress(OSError):
                 # The user of the connection reads it again and again.
                 write_draft(self.path, json.dumps({**self._values, "time": self.clock()}), mode=READABLE)
+
+
+def _shortened(value: t.Any) -> t.Any:
+    return f"{value[:_LONGEST_TEXT]}…" if isinstance(value, str) and len(value) > _LONGEST_TEXT else value
 
 
 class RunnerLog:
@@ -113,12 +126,18 @@ def started_of(pid: int) -> int | None:
 
 
 def read_status(home: Path) -> dict[str, t.Any]:
-    """The status of the last runner of a campaign; empty if there was none."""
+    """The status of the last runner of a campaign; empty if there was none, or if it is not one that a runner writes."""
     try:
-        found = json.loads((home / STATUS_FILE).read_text())
-    except (OSError, ValueError):
+        with open(home / STATUS_FILE, "rb") as file:
+            found = json_text.loads(file.read(LARGEST_STATUS + 1), _LIMITS)
+    except (OSError, NotUnderstood):
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and _has_types(found) else {}
+
+
+def _has_types(status: t.Mapping[str, t.Any]) -> bool:
+    texts = all(isinstance(status.get(name), (str, type(None))) for name in _TEXTS)
+    return texts and all(isinstance(status.get(name), (int, type(None))) for name in _NUMBERS) and isinstance(status.get("archive", {}), dict)
 
 
 def is_alive(status: t.Mapping[str, t.Any]) -> bool:

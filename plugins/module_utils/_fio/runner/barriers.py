@@ -10,15 +10,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
+
+#: Of a release, which is polled.
+_RELEASE = json_text.Limits(size=16 * 1024, depth=4, values=100, containers=10)
 
 #: Seconds between two checks for a release.
 _LOOK = 0.1
@@ -57,9 +61,9 @@ def forget_releases(home: Path) -> None:
 def read_release(home: Path, segment: int) -> dict[str, t.Any] | None:
     """What the controller wrote; ``None`` if it has not yet, or if that is no release."""
     try:
-        found = json.loads(release_file(home, segment).read_text())
+        found = json_text.read_json(release_file(home, segment), _RELEASE)
         start = float(found["start"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, StorageError):
         return None
     return {"start": start, "clock": found.get("clock") if isinstance(found.get("clock"), dict) else None}
 

@@ -17,6 +17,7 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
@@ -238,11 +239,12 @@ def _cells(spool: Spool) -> list[dict[str, t.Any]]:
     :raises SpoolError: if the order cannot be read.
     """
     try:
-        raw = json.loads((spool.home / ORDER_FILE).read_text())
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError):
+        raw = json_text.read_json(spool.home / ORDER_FILE, json_text.FIO)
+    except StorageError:
         raw = None
+    else:
+        if raw is None:
+            return []
     try:
         if not isinstance(raw, dict):
             raise BadInput("It is not JSON.")

@@ -13,6 +13,10 @@ import contextlib
 import json
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
 
 if t.TYPE_CHECKING:
@@ -21,6 +25,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Order
 
 _FILE = "outcomes.log"
+#: Bytes of it: a hundred thousand cells.
+_LARGEST = 64 * MIB
 _GOOD = ("ok", "not_steady")
 
 
@@ -56,17 +62,21 @@ class Outcomes:
 def read_outcomes(home: Path, order_sha256: str) -> dict[tuple[str, int], dict[str, t.Any]]:
     """The last outcome of each cell of the last runner of an order."""
     try:
-        lines = (home / _FILE).read_text().splitlines()
-    except OSError:
+        lines = read_file(home / _FILE, _LARGEST).splitlines()
+    except CommandFailed:
         return {}
     rows = []
     for line in lines:
         # A line that a killed runner did not finish is ignored.
-        with contextlib.suppress(ValueError):
-            rows.append(json.loads(line))
+        with contextlib.suppress(NotUnderstood):
+            rows.append(json_text.loads(line))
     if not rows or not isinstance(rows[0], dict) or rows[0].get("order_sha256") != order_sha256:
         return {}
-    return {(row["cell"], row["repeat"]): row for row in rows[1:] if isinstance(row, dict) and "cell" in row}
+    return {(row["cell"], row["repeat"]): row for row in rows[1:] if _is_outcome(row)}
+
+
+def _is_outcome(row: t.Any) -> bool:
+    return isinstance(row, dict) and isinstance(row.get("cell"), str) and isinstance(row.get("repeat"), int)
 
 
 def describe(order: Order, spool: Spool) -> list[dict[str, t.Any]]:

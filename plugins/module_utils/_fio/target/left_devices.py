@@ -21,8 +21,10 @@ import typing as t
 from dataclasses import asdict
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import part_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
@@ -35,6 +37,8 @@ if t.TYPE_CHECKING:
 
 #: Beside the campaigns, whose own folders go when their results are collected.
 _FILE = ".left_devices.json"
+#: Of it: each of hundreds of devices has a thousand values.
+_LIMITS = json_text.Limits(size=16 * MIB, depth=8, values=1_000_000, containers=300_000)
 
 
 @frozen
@@ -102,12 +106,12 @@ class LeftDevices:
 
     def _read(self) -> dict[str, _Left]:
         try:
-            found = json.loads(read_own(self.path))
+            found = json_text.loads(read_own(self.path), _LIMITS)
             return {
                 name: _Left(str(row["campaign"]), tuple((int(offset), int(length), str(sha256)) for offset, length, sha256 in row["places"]))
                 for name, row in found.items()
             }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, NotUnderstood):
             return {}
 
 

@@ -17,8 +17,9 @@ import typing as t
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import folder_of
@@ -133,8 +134,8 @@ class MadeFiles:
 
     def _read(self) -> dict[str, _Made]:
         try:
-            found = json.loads(read_own(self.path))
-        except (OSError, ValueError):
+            found = json_text.loads(read_own(self.path), json_text.FIO)
+        except (OSError, ValueError, NotUnderstood):
             return {}
         rows: dict[str, _Made] = {}
         for name, row in found.items() if isinstance(found, dict) else ():
@@ -142,7 +143,8 @@ class MadeFiles:
                 continue
             if "mark" in row:
                 with contextlib.suppress(TypeError):
-                    rows[name] = _Made(**row)
+                    made = _Made(**row)
+                    rows.update({name: made} if has_types(made) else {})
             else:
                 # Before version 1.0.0: by campaign, and of each file only its mark.
                 rows.update({path: _Made(name, mark) for path, mark in row.items() if isinstance(mark, str)})

@@ -34,6 +34,8 @@ Journal = t.Dict[str, t.Any]
 #: Seconds past the deadline after which a process that holds the lock is considered hung: nothing it does takes that long.
 _PATIENCE = 90.0
 _PASSES = 5
+#: Characters of a journal.
+_LARGEST = 16 * 1024**2
 _COMMAND_LIMIT = 60.0
 
 
@@ -41,10 +43,16 @@ def read_json(path: str) -> Journal:
     """A file of JSON; empty if it is not there or was not written to its end."""
     try:
         with open(path, encoding="utf-8") as stream:
-            found = json.load(stream)
-    except (OSError, ValueError):
+            found = json.loads(stream.read(_LARGEST))
+    except (OSError, ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return found if isinstance(found, dict) and _is_journal(found) else {}
+
+
+def _is_journal(found: Journal) -> bool:
+    """Whether what is computed with has its types."""
+    lists = all(isinstance(found.get(name, []), list) and all(isinstance(one, dict) for one in found.get(name, [])) for name in ("live", "changes"))
+    return lists and isinstance(found.get("deadline", 0.0), (int, float))
 
 
 def write_text(path: str, text: str, mode: int = 0o600) -> None:

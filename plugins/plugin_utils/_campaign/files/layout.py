@@ -40,10 +40,13 @@ JOB_FILE = "job.fio"
 STACK_FILE = "stack.json"
 OUTPUT_FILE = "fio.json.gz"
 DEVICE_STATS_FILE = "device-stats.json"
-#: Folders beside those of the hosts: the state of a sweep, and the variables that it recommends.
+#: Of ``BESIDE_HOSTS``: no host has such a name.
 SWEEP_FOLDER, RECOMMENDED_FOLDER = "sweep", "recommended"
 
 _CELL_FILE = re.compile(r"(?:job\.fio|fio\.json\.gz|fio\.stderr\.gz|device-stats\.json|stack\.json|meta\.json|[A-Za-z0-9][A-Za-z0-9._-]{0,100}\.log\.gz)\Z")
+_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+_LINK = re.compile(r":(?=//)|(?<=www)\.", re.IGNORECASE)
+_MAIL = re.compile(r"(?<=[A-Za-z0-9.+_-])@+(?=[A-Za-z0-9_-])")
 
 
 class ResultsError(StorageError):
@@ -61,6 +64,14 @@ class DamagedArchive(ResultsError):
 def is_cell_file(name: str) -> bool:
     """Whether a file of this name may lie in the folder of a cell."""
     return bool(_CELL_FILE.match(name))
+
+
+def escaped(text: str) -> str:
+    """Text that Markdown shows as it is, on one line, and makes no link of: GitHub's does of ``://``, ``www.`` and mail addresses.
+
+    Of a mail address it does so after it has resolved what is escaped, so that its ``@`` is code. Source: GitHub Flavored Markdown, 6.9.
+    """
+    return _MAIL.sub(r"`\g<0>`", _LINK.sub(r"\\\g<0>", _MARKUP.sub(r"\\\1", " ".join(text.split()))))
 
 
 def natural(name: str) -> list[tuple[int, str]]:

@@ -19,18 +19,16 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import RESERVED, CellKey, component, repeat_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import BESIDE_HOSTS, RESERVED, CellKey, component, repeat_number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
     CAMPAIGN_FILE,
     JOB_FILE,
     MEASURED,
     META_FILE,
     PLAN_FILE,
-    RECOMMENDED_FOLDER,
     SCHEMA,
     STACK_FILE,
     STATES,
-    SWEEP_FOLDER,
     ResultsError,
     default_campaign_name,
     plain,
@@ -260,7 +258,14 @@ def load_campaign(path: Path, *, contents: bool = False) -> Campaign:
 
 def host_folders(campaign: Path, problems: list[str]) -> list[Path]:
     """The folders of the hosts of a campaign; what is beside them and is none is added to ``problems``."""
-    return [folder for folder in _folders(campaign, problems) if folder.name not in (SWEEP_FOLDER, RECOMMENDED_FOLDER)]
+    found = _folders(campaign, problems)
+    for folder in found:
+        # Of an earlier version, which did not refuse such a host.
+        if folder.name in BESIDE_HOSTS and any(folder.glob(f"*/{PLAN_FILE}")):
+            problems.append(
+                f"{plain(folder)} has results of a host with this name, which are left out: give the host another name in the inventory and measure again."
+            )
+    return [folder for folder in found if folder.name not in BESIDE_HOSTS]
 
 
 def load_host(host: Path, created: dict[str, str], problems: list[str], *, contents: bool = False, stacks: bool = False) -> list[CellRecord]:

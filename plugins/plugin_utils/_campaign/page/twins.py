@@ -15,6 +15,7 @@ import io
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, noise, page
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
@@ -23,7 +24,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
     chance,
     counted,
     duration,
-    escaped,
     figure,
     listed,
     percent,

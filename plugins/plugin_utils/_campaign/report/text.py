@@ -10,12 +10,9 @@
 from __future__ import annotations
 
 import math
-import re
 import typing as t
 
 NOTHING = "-"
-
-_MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 
 
 def figure(value: float | None) -> str:
@@ -104,8 +101,3 @@ def listed(names: t.Sequence[str], most: int = 5) -> str:
     if len(names) <= most:
         return ", ".join(names[:-1]) + " and " + names[-1] if len(names) > 1 else "".join(names)
     return ", ".join(names[:most]) + f" and {len(names) - most} more"
-
-
-def escaped(text: str) -> str:
-    """Text that Markdown shows as it is."""
-    return _MARKUP.sub(r"\\\1", " ".join(text.split()))

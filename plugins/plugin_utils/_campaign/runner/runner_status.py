@@ -24,6 +24,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import LARGEST_STATUS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 #: States of a runner while its process runs, and those in which it has ended by itself.
@@ -33,9 +34,7 @@ ENDED = ("finished", "stopped", "failed")
 #: The folder of a campaign with the last status of every host. It begins with a dot: no host has such a name.
 PROGRESS_FOLDER = ".progress"
 
-#: Bytes; a status has about one thousand.
-_LARGEST = 65536
-_LIMITS = json_text.Limits(size=4 * _LARGEST, depth=16, values=10_000, containers=2_000)
+_LIMITS = json_text.Limits(size=4 * LARGEST_STATUS, depth=16, values=10_000, containers=2_000)
 
 #: No status has a time before 2001, in seconds since the epoch: such a clock was never set.
 _EARLIEST = 1e9
@@ -114,8 +113,8 @@ def read_status(text: str) -> RunnerStatus:
 
     :raises StrangeStatus: if it is none.
     """
-    if len(text) > _LARGEST:
-        raise StrangeStatus(f"The host sends {len(text)} characters as the status of its runner, and none has more than {_LARGEST}.")
+    if len(text) > LARGEST_STATUS:
+        raise StrangeStatus(f"The host sends {len(text)} characters as the status of its runner, and none has more than {LARGEST_STATUS}.")
     try:
         raw = json_text.loads(text, _LIMITS)
     except NotUnderstood:
@@ -223,7 +222,7 @@ def watched_hosts(campaign: Path) -> list[Watched]:
     found = []
     for path in sorted((campaign / PROGRESS_FOLDER).glob("[!.]*.json")):
         try:
-            if path.stat().st_size > 2 * _LARGEST:
+            if path.stat().st_size > 2 * LARGEST_STATUS:
                 continue
             value = json_text.loads(path.read_bytes(), _LIMITS)
             status = None if value.get("status") is None else read_status(json.dumps(value["status"]))

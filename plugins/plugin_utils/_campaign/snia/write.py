@@ -18,9 +18,9 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, escaped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, tested
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import Form, Line, Table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables

@@ -16,9 +16,10 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, SWEEP_FOLDER, ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import SWEEP_FOLDER, ResultsError, plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import is_drain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import wrong_shape
 
 SCHEMA = 1
 #: Of a step. ``measuring``: it was interrupted, or is under way.
@@ -109,9 +110,7 @@ class HostState:
 
 def file_of(campaign: Path, host: str) -> Path:
     """:raises BadInput: for a name that no file can have."""
-    if component(host, "host") in (SWEEP_FOLDER, RECOMMENDED_FOLDER):
-        raise BadInput(f"A host of a sweep cannot be called {host}, as a folder of the campaign is: give it another name in the inventory.", item=host)
-    return campaign / SWEEP_FOLDER / f"{host}.json"
+    return campaign / SWEEP_FOLDER / f"{component(host, 'host')}.json"
 
 
 def load(campaign: Path, host: str) -> HostState | None:
@@ -148,6 +147,7 @@ def _is_whole(state: HostState) -> bool:
         and all(isinstance(keys, list) and all(map(_is_key, keys)) for keys in (state.order, state.left_out))
         and _is_dict(state.found)
         and _has_lists(state.restore)
+        and not any(wrong_shape(name, entry, whole=True) for name, entries in state.restore.items() for entry in entries)
         and _is_dict(state.variables)
         and all(map(_has_lists, state.variables.values()))
         and _is_dict(state.steps)

@@ -64,7 +64,7 @@ class Host:
         if "boot_id" in command:
             stat = f"77 (python3 (x) y) S {' '.join('0' * 18)} {self.started} 0\n" if self.alive else ""
             return {"rc": 0, "stdout": f"{self.boot}\n{stat}", "stderr": ""}
-        assert command.startswith("cat -- ")
+        assert command.startswith("head -c 65537 -- ")
         answer = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         if isinstance(answer, Exception):
             raise answer
@@ -95,7 +95,7 @@ def test_wait_returns_when_the_runner_waits_at_the_barrier(monkeypatch):
     result = host.run(segment=0)
     assert (result["state"], result["waiting"], result["ended"]) == ("waiting", True, False)
     assert result["status"]["steps"] == 4
-    assert host.commands[0] == ("cat -- /var/lib/cachefleet/spool/c1/runner.json", False)
+    assert host.commands[0] == ("head -c 65537 -- /var/lib/cachefleet/spool/c1/runner.json", False)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_packed_results_of_a_finished_runner_are_returned(monkeypatch, archive, 
 def test_paths_are_quoted(monkeypatch):
     host = Host(monkeypatch, [status("finished")])
     host.run(spool="/srv/a b;rm")
-    assert host.commands[0][0] == "cat -- '/srv/a b;rm/c1/runner.json'"
+    assert host.commands[0][0] == "head -c 65537 -- '/srv/a b;rm/c1/runner.json'"
 
 
 @pytest.mark.parametrize("name", ["../x", "a b", ""])
@@ -208,7 +208,7 @@ def test_hanging_connection_is_closed_and_retried(monkeypatch):
         return answer(text, sudoable, executable)
 
     monkeypatch.setattr(wait_for_runner.ActionModule, "_low_level_execute_command", lambda _self, *args, **words: command(*args, **words))
-    monkeypatch.setattr(wait_for_runner, "RawShell", lambda action, limit: _raw_shell.RawShell(action, 0.05))
+    monkeypatch.setattr(wait_for_runner, "RawShell", lambda action, host, limit: _raw_shell.RawShell(action, host, 0.05))
     assert host.run()["state"] == "finished"
     assert "no answer within 0.05 seconds" in host.printed[0]
 
@@ -394,7 +394,7 @@ def looks_until(monkeypatch, reported, **options):
     """How often a host is looked at within an hour in which it says always the same."""
     host = Host(monkeypatch, [reported])
     host.run(turn=3600, interval=15, **options)
-    return sum(command.startswith("cat -- ") for command, _sudoable in host.commands)
+    return sum(command.startswith("head -c 65537 -- ") for command, _sudoable in host.commands)
 
 
 def test_near_barrier_is_polled_more_often_than_the_end(monkeypatch):

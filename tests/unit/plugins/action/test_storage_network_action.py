@@ -48,7 +48,7 @@ class Controller:
         self.calls.append("cat")
         if isinstance(self.echo, Exception):
             raise self.echo
-        return {"rc": 0, "stdout": in_data.decode() if self.echo else "cut of"}
+        return {"rc": 0, "stdout": self.echo if isinstance(self.echo, str) else in_data.decode() if self.echo else "cut of"}
 
     def _execute(self, module_name, module_args, task_vars):
         transaction = module_args.get("transaction") or {}
@@ -128,3 +128,10 @@ def test_killed_module_reports_the_pending_rollback(monkeypatch):
     dead = {"failed": True, "_ansible_parsed": False, "rc": 137, "msg": "Module result deserialization failed: No start of json char found"}
     assert "are reverted within 60 seconds" in Controller(monkeypatch, [dead]).run()["msg"]
     assert "are reverted within 60 seconds" in Controller(monkeypatch, [BEGUN, dead]).run()["msg"]
+
+
+def test_flood_in_place_of_the_proof_is_one_sentence_and_not_confirmed(monkeypatch):
+    controller = Controller(monkeypatch, [BEGUN], echo="x" * (1 << 21))
+    result = controller.run()
+    assert (result["failed"], "Host db1 answered with more than 1 MiB" in result["msg"]) == (True, True)
+    assert controller.calls == ["begin", "cat"]

@@ -334,7 +334,7 @@ def test_invalid_variants_are_reported_in_one_sentence(campaign):
 
 
 def test_a_host_with_the_name_of_a_folder_is_refused(campaign):
-    with pytest.raises(states.BadInput, match="cannot be called recommended"):
+    with pytest.raises(states.BadInput, match="'recommended' cannot be the name of a host"):
         states.file_of(campaign.path, "recommended")
 
 

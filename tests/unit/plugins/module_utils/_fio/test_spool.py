@@ -129,7 +129,7 @@ def test_archive_is_not_written_through_a_link(spool, tmp_path):
 
 def test_world_writable_spool_parent_is_refused(tmp_path):
     tmp_path.chmod(0o777)
-    with pytest.raises(SpoolError, match=r"Every user may replace the spool's folder .*: remove write permission for others \(chmod o-w\) from"), Spool(
+    with pytest.raises(SpoolError, match=r"Every user may replace the folder .*: remove write permission for others \(chmod o-w\) from"), Spool(
         tmp_path / "spool", "c1"
     ).opened():
         pass
@@ -157,12 +157,29 @@ def test_folders_of_other_users_in_world_writable_places_are_refused(tmp_path, k
     else:
         trap.symlink_to(elsewhere)
     os.chown(trap, 65534, 65534, follow_symlinks=False)
-    with pytest.raises(SpoolError, match="was created by the user with UID 65534"), Spool(trap / "x" if "way" in kind else trap, "c1").opened():
+    with pytest.raises(SpoolError, match="belongs to the user with UID 65534"), Spool(trap / "x" if "way" in kind else trap, "c1").opened():
         pass
     assert list(elsewhere.iterdir()) == []
     os.chown(trap, 0, 0, follow_symlinks=False)
     with Spool(trap, "c1").opened():
         assert (trap / "c1").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+@pytest.mark.parametrize("depth", [0, 1, 2])
+def test_spool_below_a_folder_of_another_user_is_refused(tmp_path, depth):
+    """The owner may rename a folder of root below it, and put another in its place."""
+    places = [tmp_path / "home", tmp_path / "home/of", tmp_path / "home/of/spool"]
+    places[-1].mkdir(parents=True)
+    os.chown(places[depth], 65534, 65534)
+    with pytest.raises(SpoolError, match=f"folder {places[depth]} on this host belongs to the user with UID 65534.*, or set spool to another folder"), Spool(
+        places[-1], "c1"
+    ).opened():
+        pass
+    assert not (places[-1] / "c1").exists()
+    os.chown(places[depth], 0, 0)
+    with Spool(places[-1], "c1").opened():
+        pass
 
 
 @pytest.mark.parametrize("name", ["../x", "a/b", "", ".hidden", "a..b", "a b", "x\n", "a" * 200])
@@ -303,7 +320,7 @@ def test_foreign_status_file_in_world_writable_folder_ends_no_process(tmp_path):
             for path in (spool.home / "runner.json", spool.home, spool.folder):
                 os.chown(path, 65534, 65534)
             for work in (control.stop, control.pack):
-                with pytest.raises(SpoolError, match="was created by the user with UID 65534"):
+                with pytest.raises(SpoolError, match="belongs to the user with UID 65534"):
                     work(spool, check_mode=False)
             assert victim.poll() is None
         finally:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import pytest
 
@@ -131,3 +132,12 @@ def test_another_campaign_is_refused_with_what_to_do(folder, host):
 
     with pytest.raises(Refused, match=r"has been in the sweep night since 2026-11-25, .*: continue it with fio_benchmark_campaign=night, or restore"):
         sweep_journal.recall(folder, "day", host)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_a_journal_below_a_folder_of_another_user_is_neither_read_nor_written(folder, host):
+    write(folder, host)
+    os.chown(host, 65534, 65534)
+    for use in (lambda: sweep_journal.read(folder, host), lambda: write(folder, host, created="x")):
+        with pytest.raises(Refused, match=r"belongs to the user with UID 65534.*or set another folder of the journal"):
+            use()

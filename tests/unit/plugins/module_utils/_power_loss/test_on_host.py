@@ -228,6 +228,15 @@ def test_folder_of_others_is_refused(host):
         start_witness(host)
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_folder_below_that_of_another_user_is_refused(tmp_path):
+    (tmp_path / "home").mkdir()
+    os.chown(tmp_path / "home", 65534, 65534)
+    with pytest.raises(CommandFailed, match=r"belongs to the user with UID 65534.*or name another folder"):
+        make_private_folder(tmp_path / "home/runs")
+    assert not (tmp_path / "home/runs").exists()
+
+
 def test_folder_without_permission_names_become(tmp_path, monkeypatch):
     def refused(*_args, **_options):
         raise PermissionError(errno.EACCES, "Permission denied")

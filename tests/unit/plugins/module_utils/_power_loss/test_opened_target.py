@@ -186,7 +186,7 @@ def test_target_is_recognized_after_a_boot_by_its_mark(tmp_path):
 def test_target_that_a_note_does_not_name_exactly_is_kept(place, made):
     spec = spec_in(place.root_only, "in_place")
     (place.folder.parent / "writer").mkdir()
-    BackgroundRun(place.folder.parent / "writer", RUN).write({"spec": spec.to_dict(), "made": made})
+    BackgroundRun(place.folder.parent / "writer", RUN).write({"run": RUN, "spec": spec.to_dict(), "made": made})
     with pytest.raises(CommandFailed, match="incomplete: remove its files by hand"):
         host_writer.remove(RUN, lambda: Devices([]), Runner(), place.folder.parent / "writer")
 

@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace, Renamed
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import make_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.verifier import verify
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import note_event, read_log
@@ -26,7 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.wri
 
 RUN, OTHER = "5a" * 16, "5b" * 16
 SECRET = b"s" * 32
-GREETING = {"run": RUN, "device": "serial S1"}
+GREETING = {"run": RUN, "device": "serial S1", "spec": RunSpec("/file", "file", None, 64 * 4096, direct=False).to_dict()}
 
 
 @pytest.fixture

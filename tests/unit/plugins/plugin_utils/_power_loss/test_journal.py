@@ -164,6 +164,15 @@ def test_result_has_verdict_confidence_and_drives(tmp_path):
     assert "cut 6 proves nothing" in text_of([found], {"node2": "off"})
 
 
+def test_page_has_no_links_of_a_host(tmp_path):
+    opened(tmp_path)
+    drive = {"path": "https://evil.example", "model": "www.evil.example", "firmware": "me@evil.example", "serial": "S"}
+    journal.append(tmp_path, "node1", journal.BEGUN, cut=1, run="a" * 32)
+    journal.append(tmp_path, "node1", journal.WRITING, run="a" * 32, boot_id="b", target={}, stack={**STACK, "drives": [drive]})
+    page = markdown("t", [host_result(journal.load(tmp_path, "node1"))])
+    assert "| https\\://evil.example | www\\.evil.example | me`@`evil.example | S |" in page
+
+
 def test_reset_is_named(tmp_path):
     opened(tmp_path, {**SETTINGS, "how": "reset"})
     made(tmp_path, 1)

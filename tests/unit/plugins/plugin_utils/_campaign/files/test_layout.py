@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 import datetime
+import re
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import cell_key
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import layout
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 
 NOON = datetime.datetime(2026, 11, 21, 14, 3, 55, tzinfo=datetime.timezone.utc)
 
@@ -104,3 +106,27 @@ def test_control_characters_are_removed_from_foreign_text(text, shown):
 
 def test_foreign_text_is_truncated():
     assert layout.plain("x" * 1000, 10) == "xxxxxxx..."
+
+
+#: What GitHub makes a link of: GitHub Flavored Markdown, 6.9; scheme and www. as they stand, mail addresses after escapes are resolved.
+_BARE_LINK = re.compile(r"(?i:https?|ftp)://|(?i:www)\.[\w-]")
+_BARE_MAIL = re.compile(r"[A-Za-z0-9.+_-]@[A-Za-z0-9_-]")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://evil.example/x", "https\\://evil.example/x"),
+        ("see HTTP://EVIL.example and ftp://a.b", "see HTTP\\://EVIL.example and ftp\\://a.b"),
+        ("www.evil.example (WWW.a.b)", "www\\.evil.example (WWW\\.a.b)"),
+        ("me@evil.example", "me`@`evil.example"),
+        ("mailto:a.b+c_d@evil.example, xmpp:x@y.z/w", "mailto:a.b+c\\_d`@`evil.example, xmpp:x`@`y.z/w"),
+        ("a@@b @c d@", "a`@@`b @c d@"),
+        ("[x](https://evil.example)", "\\[x\\](https\\://evil.example)"),
+        ("a\nb: 10.0.0.1:/srv", "a b: 10.0.0.1:/srv"),
+    ],
+)
+def test_markdown_has_no_links_of_its_own(text, shown):
+    assert escaped(text) == shown
+    assert not _BARE_LINK.search(escaped(text))
+    assert not _BARE_MAIL.search(re.sub(r"\\(.)", r"\1", escaped(text)))

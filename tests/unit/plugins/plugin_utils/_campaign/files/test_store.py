@@ -160,6 +160,17 @@ def test_links_and_invalid_names_are_reported_and_not_followed(campaign, tmp_pat
     assert any("first is left out" in problem for problem in problems)
 
 
+@pytest.mark.parametrize("name", ["sweep", "recommended"])
+def test_host_with_the_name_of_a_folder_is_refused_and_reported_if_it_is_there(campaign, name):
+    with pytest.raises(BadInput, match=f"'{name}' cannot be the name of a host.* not one of .*{name}.* Give the host another name"):
+        store.write_plan(campaign, name, "before", [("randwrite-4k", 1)], now=NOW)
+    # A variant may be called so.
+    store.write_plan(campaign, "node1", name, [("randwrite-4k", 1)], now=NOW)
+    assert store.load_campaign(campaign).problems == ()
+    (campaign / "node1").rename(campaign / name)
+    assert [f"{name} has results of a host with this name" in problem for problem in store.load_campaign(campaign).problems] == [True]
+
+
 def test_campaign_folders_can_be_merged_by_copying(tmp_path):
     for host in ("node1", "node2"):
         folder, _is_new = store.open_campaign(tmp_path / host, CAMPAIGN, now=NOW)

@@ -6,8 +6,7 @@
 """The device a cache is to lie on: which it is, what it contains, what uses it, and whether it is kept twice.
 
 Sources: open(2): ``O_EXCL`` on a block device fails with EBUSY while the kernel uses it (a mount, swap, md, dm, bcache);
-Documentation/ABI/testing/sysfs-block-loop: ``loop/backing_file`` is the path of what lies under a loop device, which does
-not hold a device that it lies on. MD: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``).
+MD: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -15,7 +14,6 @@ not hold a device that it lies on. MD: Documentation/admin-guide/md.rst (``level
 from __future__ import annotations
 
 import os
-import stat
 import typing as t
 from dataclasses import replace
 
@@ -23,9 +21,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.rel
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices, suspended_below
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
@@ -47,6 +45,9 @@ PREFIX = "cachefleet-"
 #: udev and its like open a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.5
+
+#: Of a device that is not there either, nothing else is said.
+_NOT_LISTED = "may be in use, because it is not among the block devices of this host in /sys/class/block"
 
 _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
@@ -129,7 +130,7 @@ def examine(
     around = Neighbourhood(read_devices(runner, root), runner, root) if around is None else around
     device = _behind(around.devices, path)
     busy = () if held else _held(node, sleep)
-    users = (*busy, *_looped(node, root), *(_used(around, device, sleep, busy=bool(busy)) if device is not None else ()))
+    users = (*busy, *(_used(around, device, sleep, busy=bool(busy)) if device is not None else (_NOT_LISTED,)))
     found = DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
     is_read = empty and not found.reasons and not (device is not None and is_own_array(device))
     return replace(found, data=_data(node, root)) if is_read else found
@@ -152,6 +153,9 @@ def _used(around: Neighbourhood, device: BlockDevice, sleep: t.Callable[[float],
 
     :param busy: whether the kernel holds it: its open count says nothing then.
     """
+    loops = around.loops_over(device)
+    if loops:
+        yield f"lies under {', '.join(map(node_of, loops))}"
     for one in (device, *(other for name, other in around.around(device).items() if name != device.name)):
         where = "" if one is device else f"shares its storage with {one.path}, which "
         yield from (f"{where}is served to other hosts by {exporter}" for exporter in around.exporters(one))
@@ -164,6 +168,7 @@ def _used(around: Neighbourhood, device: BlockDevice, sleep: t.Callable[[float],
         yield "is open according to device-mapper (dmsetup info), and no process was found that has it open"
     if found.unseen and not (found.writers or found.readers):
         yield f"may be in use, because the open files of {found.unseen} processes cannot be read (run as root: become: true)"
+    yield from (f"may be in use: {text}" for text in found.unknown)
     yield from (f"is also {twin.path}, which {use}" for twin in around.same_storage(device) for use in uses_of(replace(twin, read_only=False))[:1])
 
 
@@ -274,26 +279,6 @@ def _held(node: Path, sleep: t.Callable[[float], None]) -> tuple[str, ...]:
         else:
             return ()
     return (reason,)
-
-
-def _looped(node: Path, root: Path) -> tuple[str, ...]:
-    unit = _unit(node)
-    loops = [place.parent.parent.name for place in sorted((root / "sys/block").glob("loop*/loop/backing_file")) if _backing(place, root) == unit]
-    return (f"lies under {', '.join('/dev/' + name for name in loops)}",) if unit is not None and loops else ()
-
-
-def _backing(place: Path, root: Path) -> tuple[int, int] | None:
-    text = read_attribute(place)
-    return _unit(root / text.lstrip("/")) if text else None
-
-
-def _unit(node: Path) -> tuple[int, int] | None:
-    """What is behind a path, through links and second device nodes."""
-    try:
-        status = os.stat(node)
-    except OSError:
-        return None
-    return (-1, status.st_rdev) if stat.S_ISBLK(status.st_mode) else (status.st_dev, status.st_ino)
 
 
 def md_redundancy(root: Path, name: str) -> bool | None:

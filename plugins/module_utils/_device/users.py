@@ -108,6 +108,11 @@ def unit_at(root: Path, path: str | None) -> Unit | None:
     return None
 
 
+def is_missing_below(root: Path, error: OSError) -> bool:
+    """Whether a host that is made of files lacks one; the root of a real host has all of them, or they are hidden."""
+    return root != Path("/") and isinstance(error, FileNotFoundError)
+
+
 # -- mounts
 
 
@@ -119,13 +124,15 @@ def mounts_of_all(root: Path, unknown: list[str]) -> dict[str, str]:
     :param unknown: gets a sentence for what cannot be read.
     """
     found: dict[str, str] = {}
+    tables: dict[str, list[Mount]] = {}
+    failed: dict[str | None, str] = {}
+    seen = {_link(root / "proc/self/ns/mnt")}
     try:
-        tables = {"": read_mounts(root / "proc/self/mountinfo")}
-        seen = {_link(root / "proc/self/ns/mnt")}
-        failed: dict[str | None, str] = {}
+        if root == Path("/") or (root / "proc/self/mountinfo").exists():
+            tables[""] = read_mounts(root / "proc/self/mountinfo")
         for process in processes(root):
             namespace = _link(process / "ns/mnt")
-            if namespace in seen or (namespace is None and process.name != "1"):
+            if namespace in seen if namespace is not None else process.name != "1":
                 continue
             try:
                 tables[f" in the mount namespace of process {process.name}"] = read_mounts(process / "mountinfo")
@@ -135,6 +142,8 @@ def mounts_of_all(root: Path, unknown: list[str]) -> dict[str, str]:
                 if error.errno not in _GONE:
                     failed[namespace] = f"the mounts of process {process.name} cannot be read ({error.strerror}): run as root (become: true)"
     except OSError as error:
+        if is_missing_below(root, error):
+            return found
         unknown.append(f"what is mounted cannot be read ({error.strerror}: {error.filename}): mount /proc, and run as root (become: true)")
         return found
     unknown += [text for namespace, text in failed.items() if namespace not in seen]
@@ -191,6 +200,8 @@ def swap_units(root: Path, unknown: list[str]) -> set[Unit]:
     try:
         lines = (root / "proc/swaps").read_text(errors="surrogateescape").splitlines()[1:]
     except OSError as error:
+        if is_missing_below(root, error):
+            return set()
         unknown.append(f"what is swap space cannot be read ({error.strerror}: {error.filename}): mount /proc, and run as root (become: true)")
         return set()
     units = {name: unit_at(root, name) for name in (unescape(line.split()[0]) for line in lines if line.split())}

@@ -84,6 +84,8 @@ class Neighbourhood:
         try:
             return sorted(name for name in os.listdir(self.root / "sys/class/block") if name.startswith("loop") and name[4:].isdigit())
         except OSError as error:
+            if users.is_missing_below(self.root, error):
+                return []
             self.unknown.append(f"the block devices of this host cannot be listed ({error.strerror}: {error.filename}): mount sysfs on /sys")
             return []
 

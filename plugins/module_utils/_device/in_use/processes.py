@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import errno
 import functools
 import os
 import re
@@ -30,7 +31,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.control import Control, running
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.view import hidden
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, is_writable, processes, unescape, unit_of, unit_of_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import (
+    Unit,
+    is_missing_below,
+    is_writable,
+    processes,
+    unescape,
+    unit_of,
+    unit_of_status,
+)
 
 #: linux/kcmp.h, and the number of the system call by machine.
 _KCMP_FILES = 2
@@ -125,6 +134,8 @@ class _Search:
                 if not control_only or process.name == str(self.control.pid):
                     self._examine(process)
         except OSError as error:
+            if is_missing_below(self.root, error):
+                return
             self.unknown.append(f"the list of processes cannot be read ({error.strerror}): {_WAY_OUT}")
             return
         if not self.controlled:
@@ -148,6 +159,9 @@ class _Search:
             uses = self._uses(process)
         except PermissionError:
             self.unreadable += 1
+            return
+        except ValueError as error:
+            self.unknown.append(f"what {_label(process)} has mapped is not understood ({error}): {_WAY_OUT}")
             return
         except OSError as error:
             if isinstance(error, _ENDED) and _has_ended(process):
@@ -216,8 +230,8 @@ class _Search:
         found: dict[Unit, bool] = {}
         try:
             lines = (process / "maps").read_text(errors="surrogateescape").splitlines()
-        except ProcessLookupError:
-            if read_attribute(process / "statm") != _NO_MEMORY:
+        except _ENDED:
+            if _is_real(process) and read_attribute(process / "statm") != _NO_MEMORY:
                 raise
             return found  # a thread of the kernel, or one that has ended
         for line in lines:
@@ -237,8 +251,8 @@ class _Search:
 
 def _unit_of_mapping(process: Path, words: t.Sequence[str]) -> Unit | None:
     """What is mapped: by the kernel's link to it, which leads there whatever it is called, and where that is not allowed by its path."""
-    start, _minus, end = words[0].partition("-")
-    unit = unit_of(process / "map_files" / f"{int(start, 16):x}-{int(end, 16):x}")
+    name = "-".join(part.lstrip("0") or "0" for part in words[0].split("-"))
+    unit = unit_of(process / "map_files" / name)
     return unit or unit_of(process / "root" / words[5].lstrip("/")) or unit_of(words[5])
 
 
@@ -251,11 +265,11 @@ def _threads(process: Path) -> list[Path]:
     try:
         names = os.listdir(process / "task")
     except FileNotFoundError:
-        if process.parent == Path("/proc"):
+        if _is_real(process):
             raise
         names = [process.name]
-    if process.parent == Path("/proc") and process.name not in names:
-        raise FileNotFoundError(2, "its threads are not shown", f"{process}/task")
+    if process.name not in names and _is_real(process):
+        raise FileNotFoundError(errno.ENOENT, "its threads are not shown", f"{process}/task")
     others = [name for name in names if name != process.name]
     if not others:
         return [process]
@@ -268,7 +282,7 @@ def _threads(process: Path) -> list[Path]:
 
 def _with_own_table(first: Path, process: Path, others: t.Iterable[str]) -> t.Iterator[Path]:
     """The threads that do not share their descriptors with the first; where kcmp(2) cannot tell, those that have other numbers open."""
-    ask = _kcmp() if process.parent == Path("/proc") else None
+    ask = _kcmp() if _is_real(process) else None
     known = int(first.name)
     for name in others:
         # A host may have 100,000 threads: no path is made of most.
@@ -281,7 +295,7 @@ def _descriptors(thread: Path) -> list[str]:
     try:
         return os.listdir(thread / "fd")
     except _ENDED:
-        if _is_there(str(thread)) and thread.parts[1:2] == ("proc",):
+        if _is_real(thread) and _is_there(str(thread)):
             raise
         return []
 
@@ -330,8 +344,8 @@ def _registered(fdinfo: Path) -> list[str] | None:
 
 def _has_ended(process: Path) -> bool:
     """Whether the kernel says that a process is not there any more."""
-    if process.parent != Path("/proc"):
-        return not _is_there(str(process))
+    if not _is_real(process):
+        return True
     try:
         os.kill(int(process.name), 0)
     except ProcessLookupError:
@@ -339,6 +353,11 @@ def _has_ended(process: Path) -> bool:
     except PermissionError:
         return False
     return False
+
+
+def _is_real(process: Path) -> bool:
+    """Whether a process is one of this host; those of a host that is made of files have only what they need."""
+    return process.parts[1] == "proc"
 
 
 def _is_there(path: str) -> bool:

@@ -52,7 +52,8 @@ def hidden(control: int, proc: Path = Path("/proc")) -> list[str]:
         if problem:
             return [problem]
         mounts = read_mounts(proc / str(control) / "mountinfo")
-        return [*_hidden_processes(proc, mounts), *_covered(mounts), *_sysfs_problems(mounts), *_missing_tasks(proc)]
+        # Only where nothing else explains what is missing is it counted.
+        return [*_hidden_processes(proc, mounts), *_covered(mounts), *_sysfs_problems(mounts)] or list(_missing_tasks(proc))
     except (OSError, ValueError, IndexError) as error:
         return [f"{proc} cannot be read ({_reason(error)}): run on the host itself, as root (become: true)"]
 

@@ -104,7 +104,8 @@ def _sees_all(proc: Path) -> bool:
 
 
 def _covered(mounts: t.Sequence[Mount]) -> t.Iterator[str]:
-    for point in dict.fromkeys(one.point for one in mounts if _NEEDED.match(one.point)):
+    parts = [one.point for one in mounts if one.point == "/sys/kernel/config" and (one.kind, one.root) != ("configfs", "/")]
+    for point in dict.fromkeys([*(one.point for one in mounts if _NEEDED.match(one.point)), *parts]):
         yield f"{point} is covered by something that is mounted there, which hides what the kernel shows: unmount it, or run outside of the container"
 
 

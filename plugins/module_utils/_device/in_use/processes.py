@@ -47,6 +47,9 @@ _KCMP = {"x86_64": 312, "aarch64": 272, "riscv64": 272, "loongarch64": 272, "s39
 
 #: Between two readings of what may be in flight: what is received at once is not.
 _PAUSE = 0.3
+#: A mapping of a file in ``maps``: where, mode, device and inode of the file, path.
+_MAPPING = re.compile(rb"^([0-9a-f]+-[0-9a-f]+) (....) [0-9a-f]+ ([0-9a-f]+:[0-9a-f]+) ([1-9][0-9]*) +(.*)$", re.MULTILINE)
+_IN_FLIGHT = re.compile(rb"^scm_fds:\s*[1-9]", re.MULTILINE)
 _NO_MEMORY = "0 0 0 0 0 0 0"
 _ENDED = (FileNotFoundError, ProcessLookupError)
 _WAY_OUT = "end that process, or run on the host itself, as root (become: true)"
@@ -124,9 +127,9 @@ class _Search:
         self.unknown: list[str] = []
         self.controlled = control.unit is None
         #: Sockets with descriptors in flight: their fdinfo, and of which process.
-        self.in_flight: list[tuple[Path, str]] = []
+        self.in_flight: list[tuple[str, str]] = []
         #: What is behind the mappings of files: each is mapped by many processes.
-        self.mappings: dict[tuple[str, str], Unit | None] = {}
+        self.mappings: dict[tuple[bytes, bytes], tuple[Unit, ...]] = {}
 
     def run(self, pause: t.Callable[[float], None], *, control_only: bool) -> None:
         try:
@@ -202,7 +205,7 @@ class _Search:
                 with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                     uses[unit] = uses.get(unit, False) or is_writable(thread / "fdinfo" / descriptor)
             elif stat.S_ISSOCK(status.st_mode):
-                fdinfo = thread / "fdinfo" / descriptor
+                fdinfo = f"{thread}/fdinfo/{descriptor}"
                 if _may_carry_descriptors(f"{folder}/{descriptor}") and _in_flight(fdinfo):
                     self.in_flight.append((fdinfo, _label(process)))
             elif not stat.S_IFMT(status.st_mode):
@@ -229,31 +232,29 @@ class _Search:
     def _mapped(self, process: Path) -> dict[Unit, bool]:
         found: dict[Unit, bool] = {}
         try:
-            lines = (process / "maps").read_text(errors="surrogateescape").splitlines()
+            text = _read(f"{process}/maps")
         except _ENDED:
             if _is_real(process) and read_attribute(process / "statm") != _NO_MEMORY:
                 raise
             return found  # a thread of the kernel, or one that has ended
-        for line in lines:
-            words = line.split(None, 5)
-            if len(words) < 6 or words[4] == "0":
-                continue
-            # By the numbers of the line too: those of some file systems (btrfs) are not those of stat(2).
-            major, minor = (int(part, 16) for part in words[3].split(":"))
-            key = (words[3], words[4])
-            if key not in self.mappings:
-                self.mappings[key] = _unit_of_mapping(process, words)
-            for unit in (Unit("file", os.makedev(major, minor), int(words[4])), self.mappings[key]):
-                if unit in self.units and unit is not None:
-                    found[unit] = found.get(unit, False) or words[1][1:2] == "w"
+        for place, mode, device, inode, path in _MAPPING.findall(text):
+            units = self.mappings.get((device, inode))
+            if units is None:
+                units = self.mappings[device, inode] = self._units_of_mapping(process, place, (device, inode), os.fsdecode(path))
+            for unit in units:
+                found[unit] = found.get(unit, False) or mode[1:2] == b"w"
         return found
 
+    def _units_of_mapping(self, process: Path, place: bytes, numbers: tuple[bytes, bytes], path: str) -> tuple[Unit, ...]:
+        """Which units are mapped: by the kernel's link, which leads there whatever the file is called, and where that is not allowed by its path.
 
-def _unit_of_mapping(process: Path, words: t.Sequence[str]) -> Unit | None:
-    """What is mapped: by the kernel's link to it, which leads there whatever it is called, and where that is not allowed by its path."""
-    name = "-".join(part.lstrip("0") or "0" for part in words[0].split("-"))
-    unit = unit_of(process / "map_files" / name)
-    return unit or unit_of(process / "root" / words[5].lstrip("/")) or unit_of(words[5])
+        By the numbers of the line too: those of some file systems (btrfs) are not those of stat(2).
+        """
+        major, minor = (int(part, 16) for part in numbers[0].split(b":"))
+        name = "-".join(part.lstrip("0") or "0" for part in place.decode().split("-"))
+        linked = unit_of(process / "map_files" / name) or unit_of(process / "root" / path.lstrip("/")) or unit_of(path)
+        units = {Unit("file", os.makedev(major, minor), int(numbers[1])), linked}
+        return tuple(unit for unit in units if unit in self.units and unit is not None)
 
 
 def _threads(process: Path) -> list[Path]:
@@ -318,13 +319,17 @@ def _may_carry_descriptors(socket: str) -> bool:
         return True
 
 
-def _in_flight(fdinfo: Path) -> bool:
+def _in_flight(fdinfo: str) -> bool:
     """Whether descriptors were sent to a socket and not received: the kernel has them open, and no process. Before Linux 5.9 that is not shown."""
     try:
-        match = re.search(r"^scm_fds:\s*(\d+)", fdinfo.read_text(), re.MULTILINE)
+        return _IN_FLIGHT.search(_read(fdinfo)) is not None
     except _ENDED:
         return False  # closed meanwhile
-    return match is not None and int(match.group(1)) > 0
+
+
+def _read(path: str) -> bytes:
+    with open(path, "rb", buffering=0) as stream:
+        return stream.read()
 
 
 def _registered(fdinfo: Path) -> list[str] | None:

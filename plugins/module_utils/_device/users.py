@@ -131,7 +131,7 @@ def mounts_of_all(root: Path, unknown: list[str]) -> dict[str, str]:
         if root == Path("/") or (root / "proc/self/mountinfo").exists():
             tables[""] = read_mounts(root / "proc/self/mountinfo")
         for process in processes(root):
-            namespace = _link(process / "ns/mnt")
+            namespace = _link(f"{process}/ns/mnt")
             if namespace in seen if namespace is not None else process.name != "1":
                 continue
             try:
@@ -321,7 +321,7 @@ def is_writable(fdinfo: Path) -> bool:
     return (int(match.group(1), 8) & os.O_ACCMODE) != os.O_RDONLY if match else True
 
 
-def _link(path: Path) -> str | None:
+def _link(path: Path | str) -> str | None:
     with contextlib.suppress(OSError):
         return os.readlink(path)
     return None

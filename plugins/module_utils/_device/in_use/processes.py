@@ -120,6 +120,9 @@ class _Search:
     def __init__(self, root: Path, units: t.AbstractSet[Unit], control: Control, mapped: bool) -> None:
         self.root = root
         self.units = units
+        # Compared are numbers: most descriptors are none of these.
+        self.blocks = {unit.device for unit in units if unit.kind == "block"}
+        self.files = {(unit.device, unit.inode) for unit in units if unit.kind == "file"}
         self.control = control
         self.mapped = mapped
         self.found: dict[Unit, list[OpenFile]] = {}
@@ -200,8 +203,8 @@ class _Search:
                 if _is_there(f"{folder}/{descriptor}"):
                     raise
                 continue  # closed meanwhile
-            unit = unit_of_status(status)
-            if unit in self.units:
+            if status.st_rdev in self.blocks if stat.S_ISBLK(status.st_mode) else (status.st_dev, status.st_ino) in self.files:
+                unit = unit_of_status(status)
                 with contextlib.suppress(FileNotFoundError):  # closed meanwhile
                     uses[unit] = uses.get(unit, False) or is_writable(thread / "fdinfo" / descriptor)
             elif stat.S_ISSOCK(status.st_mode):
@@ -264,7 +267,7 @@ def _threads(process: Path) -> list[Path]:
     (unshare(2), CLONE_FILES). Source: proc(5), ``task``.
     """
     try:
-        names = os.listdir(process / "task")
+        names = os.listdir(f"{process}/task")
     except FileNotFoundError:
         if _is_real(process):
             raise
@@ -294,7 +297,7 @@ def _with_own_table(first: Path, process: Path, others: t.Iterable[str]) -> t.It
 
 def _descriptors(thread: Path) -> list[str]:
     try:
-        return os.listdir(thread / "fd")
+        return os.listdir(f"{thread}/fd")
     except _ENDED:
         if _is_real(thread) and _is_there(str(thread)):
             raise

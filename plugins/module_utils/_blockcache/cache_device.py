@@ -46,8 +46,7 @@ PREFIX = "cachefleet-"
 _ATTEMPTS = 3
 _PAUSE = 0.5
 
-#: Of a device that is not there either, nothing else is said.
-_NOT_LISTED = "may be in use, because it is not among the block devices of this host in /sys/class/block"
+_NOT_LISTED = "may be in use: it is not among the block devices of this host in /sys/class/block"
 
 _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
@@ -130,7 +129,9 @@ def examine(
     around = Neighbourhood(read_devices(runner, root), runner, root) if around is None else around
     device = _behind(around.devices, path)
     busy = () if held else _held(node, sleep)
-    users = (*busy, *(_used(around, device, sleep, busy=bool(busy)) if device is not None else (_NOT_LISTED,)))
+    used = tuple(_used(around, device, sleep, busy=bool(busy))) if device is not None else ()
+    # Below another root the devices of a host need not be among its files.
+    users = (*busy, *used, *((_NOT_LISTED,) if device is None and str(root) == "/" else ()))
     found = DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
     is_read = empty and not found.reasons and not (device is not None and is_own_array(device))
     return replace(found, data=_data(node, root)) if is_read else found

@@ -8,7 +8,7 @@
 What could not be read is unknown, and unknown is in use: a process counts as ended only if the kernel says that it is not there any more.
 
 Sources: proc(5), ``fd``, ``fdinfo`` (``flags`` is octal, the lowest two bits are the access mode), ``maps``, ``map_files`` and ``task``; net/unix/af_unix.c,
-``scm_fds`` of a socket: descriptors that were sent to it and not received, in Linux 5.9 and later; io_uring/fdinfo.c, ``UserFiles``: files that a ring has,
+``scm_fds`` of a socket: descriptors that were sent to it and not received, in Linux 5.6 and later; io_uring/fdinfo.c, ``UserFiles``: files that a ring has,
 with or without a descriptor.
 """
 
@@ -323,7 +323,7 @@ def _may_carry_descriptors(socket: str) -> bool:
 
 
 def _in_flight(fdinfo: str) -> bool:
-    """Whether descriptors were sent to a socket and not received: the kernel has them open, and no process. Before Linux 5.9 that is not shown."""
+    """Whether descriptors were sent to a socket and not received: the kernel has them open, and no process. Before Linux 5.6 that is not shown."""
     try:
         return _IN_FLIGHT.search(_read(fdinfo)) is not None
     except _ENDED:

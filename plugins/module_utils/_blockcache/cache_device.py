@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.discove
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -131,7 +132,10 @@ def examine(
     busy = () if held else _held(node, sleep)
     used = tuple(_used(around, device, sleep, busy=bool(busy))) if device is not None else ()
     # Below another root the devices of a host need not be among its files.
-    users = (*busy, *used, *((_NOT_LISTED,) if device is None and str(root) == "/" else ()))
+    unit = unit_of(node)
+    loops = [node_of(name) for name, below in around.backing.items() if below is not None and below == unit]
+    looped = (f"lies under {', '.join(loops)}",) if loops else ()
+    users = (*busy, *looped, *used, *((_NOT_LISTED,) if device is None and str(root) == "/" else ()))
     found = DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
     is_read = empty and not found.reasons and not (device is not None and is_own_array(device))
     return replace(found, data=_data(node, root)) if is_read else found
@@ -154,9 +158,6 @@ def _used(around: Neighbourhood, device: BlockDevice, sleep: t.Callable[[float],
 
     :param busy: whether the kernel holds it: its open count says nothing then.
     """
-    loops = around.loops_over(device)
-    if loops:
-        yield f"lies under {', '.join(map(node_of, loops))}"
     for one in (device, *(other for name, other in around.around(device).items() if name != device.name)):
         where = "" if one is device else f"shares its storage with {one.path}, which "
         yield from (f"{where}is served to other hosts by {exporter}" for exporter in around.exporters(one))

@@ -206,7 +206,7 @@ def test_control_ends_with_the_search_and_runs_no_handler_of_its_parent(file):
         with control.running(ROOT, str(file), unit_of(file)) as one:
             os.kill(one.pid, signal.SIGUSR1)
             assert os.readlink(f"/proc/{one.pid}/exe") == os.readlink("/proc/self/exe")
-            assert str(file) in {os.readlink(f"/proc/{one.pid}/fd/{name}") for name in os.listdir(f"/proc/{one.pid}/fd")}
+            assert unit_of(file) in {unit_of(f"/proc/{one.pid}/fd/{name}") for name in os.listdir(f"/proc/{one.pid}/fd")}
     finally:
         signal.signal(signal.SIGUSR1, before)
     with pytest.raises(ProcessLookupError):

@@ -481,6 +481,102 @@ def command_that_prints_300_megabytes(laboratory: Laboratory, undo: contextlib.E
     return f"{used} MiB of memory: {message}"
 
 
+# -- ways of not seeing who uses a device
+
+
+def from_inside(laboratory: Laboratory, device: str, setup: str, *unshare: str, privileges: t.Sequence[str] = ()) -> str:
+    """An order for a device that a process has open, by a process of its own after a shell has hidden something; ``{pid}`` is the one that has it open."""
+    with opened_by_process(device, "O_RDWR") as user, unchanged(device):
+        words = ["unshare", "--mount", *unshare, "sh", "-e", "-c", setup.replace("{pid}", str(user.pid)) + '\nexec "$@"', "sh", *privileges]
+        program = [sys.executable, str(HERE.parent) if HERE.parent.is_file() else str(HERE), "--order", device, "--spool", str(laboratory.spool)]
+        completed = subprocess.run([*words, *program], capture_output=True, text=True, check=False)
+    if completed.returncode != 1:
+        raise Broken(f"the order was not refused: {completed.stdout.strip()} {completed.stderr.strip()}")
+    return completed.stdout.strip()
+
+
+def order_of(device: str, spool: str) -> int:
+    """Check an order for one device; 1 if it was refused."""
+    outcome = carry_out(Path(spool), {"target": {"device": device}, "job": _WRITE}, check_mode=True)
+    print(outcome.text)
+    return int(outcome.refused)
+
+
+#: What is done before the order, options of unshare, and what runs the order with less than root has.
+_WITHOUT_PTRACE = ("setpriv", "--bounding-set", "-sys_ptrace", "--inh-caps", "-sys_ptrace")
+NOT_SEEING: t.Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
+    "another PID namespace": ("", ("--pid", "--fork", "--mount-proc"), ()),
+    "another PID namespace with the proc of the host": ("", ("--pid", "--fork"), ()),
+    "the proc of another PID namespace": ("unshare --pid --fork mount -t proc proc /proc", (), ()),
+    "hidepid": ("mount -t proc -o hidepid=2 proc /proc", (), _WITHOUT_PTRACE),
+    "proc absent": ("umount -l /proc", (), ()),
+    "proc empty": ("mount -t tmpfs none /proc", (), ()),
+    "process masked": ("mount -t tmpfs none /proc/{pid}", (), ()),
+    "process masked by another": ("mount --bind /proc/1 /proc/{pid}", (), ()),
+    "descriptors masked": ("mount -t tmpfs none /proc/{pid}/fd", (), ()),
+    "descriptors masked by others": ("mount --bind /proc/1/fd /proc/{pid}/fd", (), ()),
+}
+
+
+def not_seeing_processes(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
+    device = laboratory.loop(undo)
+    messages = []
+    for way, (setup, unshare, privileges) in NOT_SEEING.items():
+        try:
+            messages.append(f"{way}: {from_inside(laboratory, device, setup, *unshare, privileges=privileges)}")
+        except Broken as error:
+            raise Broken(f"{way}: {error}") from None
+    return " | ".join(messages)
+
+
+def descriptor_in_flight(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
+    device = laboratory.loop(undo)
+    code = (
+        "import array, os, socket, sys; one, other = socket.socketpair(); f = os.open(sys.argv[1], os.O_RDWR);"
+        " one.sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array('i', [f]))]); os.close(f); print(1, flush=True); sys.stdin.read()"
+    )
+    with python_process(code, device), unchanged(device):
+        return refused(laboratory.write({"device": device}))
+
+
+def file_under_a_loop_device_without_a_node(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
+    """The loop device is mounted, its node is gone from this /dev, and what sysfs calls its file is covered."""
+    covered, seen = laboratory.folder / "covered", laboratory.folder / "seen"
+    for folder in (covered, seen):
+        folder.mkdir()
+    image = sparse_file(covered, 64)
+    device = loop_over(undo, str(image))
+    number = os.stat(device).st_rdev
+    run("mkfs.ext4", "-q", device)
+    mounted_on(laboratory.folder, undo, device, "-o", "ro")
+    for words in (("--bind", str(covered), str(seen)), ("-t", "tmpfs", "none", str(covered))):
+        run("mount", *words)
+        undo.callback(run, "umount", words[-1])
+    os.unlink(device)
+    undo.callback(os.mknod, device, 0o60660, number)
+    with unchanged(str(seen / image.name)):
+        return refused(laboratory.write({"file": str(seen / image.name), "allow_data_loss": True}))
+
+
+def target_driver_without_its_tree(laboratory: Laboratory, undo: contextlib.ExitStack) -> str:
+    """nvmet and LIO export a device, and configfs is not mounted any more; without the modules it cannot be built."""
+    device = laboratory.loop(undo)
+    run("modprobe", "nvmet")
+    if not Path("/sys/kernel/config/nvmet").is_dir():
+        run("mount", "-t", "configfs", "none", "/sys/kernel/config")
+    subsystem = Path("/sys/kernel/config/nvmet/subsystems/nqn.2026-11.test:attack")
+    for folder in (subsystem, subsystem / "namespaces/1"):
+        folder.mkdir()
+        undo.callback(folder.rmdir)
+    (subsystem / "namespaces/1/device_path").write_text(device)
+    (subsystem / "namespaces/1/enable").write_text("1")
+    undo.callback((subsystem / "namespaces/1/enable").write_text, "0")
+    undo.callback(run, "mount", "-t", "configfs", "none", "/sys/kernel/config")
+    run("umount", "-l", "/sys/kernel/config")
+    with unchanged(device):
+        return refused(laboratory.write({"device": device}))
+
+
 ATTACKS = (
     sg_on_a_partition,
     sg_on_a_volume,
@@ -509,6 +605,10 @@ ATTACKS = (
     process_named_vblade,
     process_that_cannot_be_killed,
     command_that_prints_300_megabytes,
+    not_seeing_processes,
+    descriptor_in_flight,
+    file_under_a_loop_device_without_a_node,
+    target_driver_without_its_tree,
 )
 
 
@@ -528,7 +628,11 @@ def main() -> int:
     parser.add_argument("--pack", metavar="FILE")
     parser.add_argument("--scratch", metavar="DISK", help="a disk that may be overwritten")
     parser.add_argument("--only", action="append", default=[], metavar="ATTACK")
+    parser.add_argument("--order", metavar="DEVICE", help=argparse.SUPPRESS)
+    parser.add_argument("--spool", metavar="FOLDER", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.order:
+        return order_of(arguments.order, arguments.spool)
     if arguments.pack:
         pack(arguments.pack, HERE)
         return 0

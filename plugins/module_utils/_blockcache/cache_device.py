@@ -6,8 +6,7 @@
 """The device a cache is to lie on: which it is, what it contains, what uses it, and whether it is kept twice.
 
 Sources: open(2): ``O_EXCL`` on a block device fails with EBUSY while the kernel uses it (a mount, swap, md, dm, bcache);
-Documentation/ABI/testing/sysfs-block-loop: ``loop/backing_file`` is the path of what lies under a loop device, which does
-not hold a device that it lies on. MD: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``).
+MD: Documentation/admin-guide/md.rst (``level``, ``raid_disks``, ``degraded``).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -16,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 import typing as t
 from dataclasses import replace
 
@@ -24,12 +22,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.rel
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices, suspended_below
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import Sameness, read_sameness, require_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -49,6 +48,8 @@ PREFIX = "cachefleet-"
 #: udev and its like open a device for a moment.
 _ATTEMPTS = 3
 _PAUSE = 0.5
+
+_NOT_LISTED = "may be in use: it is not among the block devices of this host in /sys/class/block"
 
 _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
@@ -131,7 +132,12 @@ def examine(
     around = Neighbourhood(read_devices(runner, root), runner, root) if around is None else around
     device = _behind(around.devices, path)
     busy = () if held else _held(node, sleep)
-    users = (*busy, *_looped(node, root), *(_used(around, device, sleep, busy=bool(busy)) if device is not None else ()))
+    used = tuple(_used(around, device, sleep, busy=bool(busy))) if device is not None else ()
+    # Below another root the devices of a host need not be among its files.
+    unit = unit_of(node)
+    loops = [node_of(name) for name, below in around.backing.items() if below is not None and below == unit]
+    looped = (f"lies under {', '.join(loops)}",) if loops else ()
+    users = (*busy, *looped, *used, *((_NOT_LISTED,) if device is None and str(root) == "/" else ()))
     found = DeviceUse(read_signatures(runner, path), read_cache_metadata(node), users, examined=True)
     is_read = empty and not found.reasons and not (device is not None and is_own_array(device))
     return replace(found, data=_data(node, root)) if is_read else found
@@ -209,6 +215,7 @@ def _used(around: Neighbourhood, device: BlockDevice, sleep: t.Callable[[float],
         yield "is open according to device-mapper (dmsetup info), and no process was found that has it open"
     if found.unseen and not (found.writers or found.readers):
         yield f"may be in use, because the open files of {found.unseen} processes cannot be read (run as root: become: true)"
+    yield from (f"may be in use: {text}" for text in found.unknown)
     yield from (f"is also {twin.path}, which {use}" for twin in around.same_storage(device) for use in uses_of(replace(twin, read_only=False))[:1])
 
 
@@ -319,26 +326,6 @@ def _held(node: Path, sleep: t.Callable[[float], None]) -> tuple[str, ...]:
         else:
             return ()
     return (reason,)
-
-
-def _looped(node: Path, root: Path) -> tuple[str, ...]:
-    unit = _unit(node)
-    loops = [place.parent.parent.name for place in sorted((root / "sys/block").glob("loop*/loop/backing_file")) if _backing(place, root) == unit]
-    return (f"lies under {', '.join('/dev/' + name for name in loops)}",) if unit is not None and loops else ()
-
-
-def _backing(place: Path, root: Path) -> tuple[int, int] | None:
-    text = read_attribute(place)
-    return _unit(root / text.lstrip("/")) if text else None
-
-
-def _unit(node: Path) -> tuple[int, int] | None:
-    """What is behind a path, through links and second device nodes."""
-    try:
-        status = os.stat(node)
-    except OSError:
-        return None
-    return (-1, status.st_rdev) if stat.S_ISBLK(status.st_mode) else (status.st_dev, status.st_ino)
 
 
 def md_redundancy(root: Path, name: str) -> bool | None:

@@ -66,6 +66,7 @@ class TargetFacts:
     :param writers: processes that have the target, or a device below or above it, open for writing, as ``name (pid)``.
     :param readers: processes that have it open for reading only.
     :param unseen: how many processes may have it open without this user being allowed to see that.
+    :param unknown: what could not be seen of who uses it, each as a sentence: what cannot be seen is in use.
     :param opened: how often it is open according to device-mapper, where nothing that was found explains it.
     :param data_at: offset in bytes of the first data without a known signature.
     :param unread: why the contents could not be read.
@@ -90,6 +91,7 @@ class TargetFacts:
     writers: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
     unseen: int = 0
+    unknown: tuple[str, ...] = ()
     opened: int = 0
     data_at: int | None = None
     unread: str | None = None

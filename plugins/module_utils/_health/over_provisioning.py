@@ -29,7 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces, partition_table
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard, require_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (

@@ -62,7 +62,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, holding
 

@@ -168,7 +168,7 @@ class _Reading:
         return sorted(path.name for path in place.glob("slaves/*"))
 
     def _unit_below(self, name: str) -> users.Unit | None:
-        return users.backing_unit(self.root, name)
+        return users.loop_backing(self.root, name).unit
 
     def _name_of(self, number: str) -> str | None:
         try:

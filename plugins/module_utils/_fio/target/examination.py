@@ -23,7 +23,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import suspended_below
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
@@ -91,10 +91,9 @@ class _Examination:
         self.left = left
         self.pause = pause
         self.device = devices.resolve(target.path)
-        self.mounts = users.mounts_of_all(root)
         self.members = users.file_system_members(root)
         self.around = Neighbourhood(devices, runner, root)
-        self.swaps = {self.around.names.get(unit) for unit in users.swap_units(root)}
+        self.swaps = {self.around.names.get(unit) for unit in self.around.swaps}
 
     def facts(self, writing: bool) -> TargetFacts:
         device = self.device
@@ -165,7 +164,7 @@ class _Examination:
         return tuple(found)
 
     def _examine(self, relation: str, device: BlockDevice, signatures: tuple[str, ...], *, exclusive: bool = True) -> Neighbour:
-        points = device.mountpoints or ((self.mounts[device.number],) if device.number in self.mounts else ())
+        points = device.mountpoints or ((self.around.mounts[device.number],) if device.number in self.around.mounts else ())
         # Below the target the holders are the target's own stack.
         holders = device.holders if relation in ("itself", "partition of it", "the same storage") else ()
         own = self.around.stack(self.device)
@@ -211,7 +210,7 @@ class _Examination:
     def _with_users(self, facts: TargetFacts) -> TargetFacts:
         """Who has the target open, and who has anything below, above or beside it open for writing."""
         found = self.around.openers(self.device, self.pause)
-        return dataclasses.replace(facts, writers=found.writers, readers=found.readers, unseen=found.unseen, opened=found.opened)
+        return dataclasses.replace(facts, writers=found.writers, readers=found.readers, unseen=found.unseen, opened=found.opened, unknown=found.unknown)
 
 
 def examined_again(facts: TargetFacts, runner: Runner, root: Path, left: LeftDevices | None) -> TargetFacts:

@@ -22,13 +22,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
 
 #: Where a plain file is never a target: the kernel's own trees.
 _KERNEL_TREES = ("/dev", "/proc", "/sys")
@@ -65,7 +65,7 @@ def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path
     if writing or (target.size or 0) > facts.size:
         below = next((one for one in devices if one.number == facts.file_system), None)
         facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
-    return facts if facts.unit is None else _with_users(facts, facts.unit, root, again)
+    return _with_users(facts, Neighbourhood(devices, runner, root), root, again)
 
 
 def resolved(path: Path, target: FioTarget) -> Path:
@@ -162,17 +162,21 @@ def _mounted_at_boot(root: Path) -> t.Iterator[tuple[str, str]]:
         yield os.path.normpath(line.target), f"line {line.number} of /etc/fstab mounts {line.source}"
 
 
-def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> TargetFacts:
-    """Whether a file is swap space, lies under a loop device, is exported, or is open; by device and inode, whatever it is called."""
-    loops = [place.parent.name for place in sorted((root / "sys/class/block").glob("*/loop")) if users.backing_unit(root, place.parent.name) == unit]
+def _with_users(facts: TargetFacts, around: Neighbourhood, root: Path, again: bool) -> TargetFacts:
+    """Whether a file is mounted, is swap space, lies under a loop device, is exported, or is open; by device and inode, whatever it is called."""
+    unit = facts.unit
+    if unit is None:
+        # Nothing can have a file open, mounted or exported that is not there yet; it is created exclusively.
+        return facts
+    found = around.openers_of_file(str(root / facts.path.lstrip("/")), unit, mapped=not again)
     neighbour = Neighbour(
         "itself",
         facts.path,
-        swap=unit in users.swap_units(root),
-        holders_outside=tuple(node_of(name) for name in loops),
-        exports=tuple(dict.fromkeys(exporter for one, exporter in users.exported_units(root) if one == unit)),
+        tuple(where for source, where in around.mounts.items() if source.startswith("/") and users.unit_at(root, source) == unit),
+        swap=unit in around.swaps,
+        holders_outside=tuple(node_of(name) for name, below in around.backing.items() if below == unit),
+        exports=tuple(dict.fromkeys(exporter for one, exporter in around.exported if one == unit)),
     )
-    found = users.open_files(root, {unit}, mapped=not again)
     rows = found.of(unit)
     return dataclasses.replace(
         facts,
@@ -181,6 +185,7 @@ def _with_users(facts: TargetFacts, unit: Unit, root: Path, again: bool) -> Targ
         readers=tuple(str(row) for row in rows if not row.writing),
         # A file that the collection made has mode 0600: other users cannot open it.
         unseen=0 if facts.created else found.unreadable,
+        unknown=found.unknown,
     )
 
 

@@ -30,8 +30,9 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import require_same
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import open_files, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -119,6 +120,8 @@ def _opener_objections(facts: TargetFacts) -> t.Iterator[Objection]:
             f"it cannot be determined whether {facts.path} is in use, because the open files of {facts.unseen} processes cannot be read: "
             "run as root (become: true), and not in a container that may not see them",
         )
+    for text in facts.unknown:
+        yield Objection("in_use", f"{facts.path} may be in use: {text}")
     signature = facts.device.signature if facts.device is not None else None
     if signature is not None and signature.type == "mpath_member":
         yield Objection("in_use", f"{facts.path} is a path of a multipath device")
@@ -201,7 +204,11 @@ def require_unchanged(facts: TargetFacts, runner: Runner, root: Path = Path("/")
         raise Refused(f"{item} is not the device any more that was examined ({device.number}): {facts.path} leads to another one now.", item=item)
     require_same_device(None, facts, runner, root)
     if facts.unit is not None:
-        writers = [str(one) for one in open_files(root, {facts.unit}, mapped=False).of(facts.unit) if one.writing]
+        found = open_files(root, {facts.unit}, str(root / facts.path.lstrip("/")), facts.unit, mapped=False)
+        writers = [str(one) for one in found.of(facts.unit) if one.writing]
+        unknown = [*found.unknown, *([f"the open files of {found.unreadable} processes cannot be read"] if found.unreadable else [])]
+        if unknown:
+            raise Refused(f"{item} may be in use by now: {'; '.join(unknown)}.", item=item)
         if writers:
             raise Refused(f"{item} has been opened for writing by {', '.join(writers)} since it was examined: stop that first.", item=item)
 
@@ -225,6 +232,8 @@ def _way_out(facts: TargetFacts, objections: t.Sequence[Objection]) -> str:
     kinds = {objection.kind for objection in objections}
     if "identity" in kinds:
         return "Correct the device or its identity; allow_data_loss does not overrule this."
+    if "in_use" in kinds and all(one.text.startswith(f"{facts.path} may be in use: ") for one in objections if one.kind == "in_use"):
+        return "What cannot be seen is in use, and no variable overrules this: do what is said there, or choose another target."
     if "in_use" in kinds:
         return "Free the device first or choose another one; no variable overrules a device in use."
     if "unfit" in kinds:

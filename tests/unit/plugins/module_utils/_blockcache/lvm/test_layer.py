@@ -365,8 +365,8 @@ def unreachable(lvm, root):
 
 
 def looped(lvm, root):
-    (root / "sys/block/loop3/loop").mkdir(parents=True)
-    (root / "sys/block/loop3/loop/backing_file").write_text("/dev/sdb\n")
+    (root / "sys/class/block/loop3/loop").mkdir(parents=True)
+    (root / "sys/class/block/loop3/loop/backing_file").write_text("/dev/sdb\n")
 
 
 TAKEN = pytest.mark.parametrize(

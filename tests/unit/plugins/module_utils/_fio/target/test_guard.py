@@ -18,6 +18,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import Room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
@@ -333,6 +334,10 @@ def lay_loop(root, name, on):
     backing = root / f"sys/class/block/{name}/loop/backing_file"
     backing.parent.mkdir(parents=True)
     backing.write_text(f"{on}\n")
+    if on.startswith("/images/"):
+        # A loop device of which nothing is found that it could lie on may lie on anything.
+        (root / "images").mkdir(exist_ok=True)
+        (root / on.lstrip("/")).touch()
 
 
 def looped_host(root, on, *more):
@@ -438,8 +443,27 @@ def test_export_of_a_device_built_on_it_is_found(tmp_path):
 def test_disabled_and_unrelated_exports_are_ignored(tmp_path):
     host = looped_host(tmp_path, "/images/one.img")
     configured(tmp_path, **{f"{NVMET}/device_path": "/dev/sda\n", f"{NVMET}/enable": "0\n", "target/core/fileio_0/f/udev_path": "\n"})
-    configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/dev/gone\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
+    configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/images/one.img\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
     assert host.judge("/dev/sda") == []
+
+
+@pytest.mark.parametrize("kind", ["device", "file"])
+def test_export_that_leads_nowhere_may_be_of_any_target(tmp_path, kind):
+    host = looped_host(tmp_path, "/images/one.img")
+    (tmp_path / "f").write_bytes(b"x")
+    configured(tmp_path, **{"nvmet/subsystems/nqn.b/namespaces/2/device_path": "/dev/gone\n", "nvmet/subsystems/nqn.b/namespaces/2/enable": "1\n"})
+    path = "/dev/sda" if kind == "device" else "/f"
+    objections = host.judge(path, kind=kind, allow_data_loss=True)
+    assert (kinds(objections), texts(objections)) == (
+        {"in_use"},
+        f"{path} may be in use: what nvmet subsystem nqn.b exports cannot be found, and may be any device or file: stop it",
+    )
+
+
+def test_way_out_of_what_cannot_be_seen_is_to_make_it_visible():
+    with pytest.raises(Refused, match=r"/dev/sdb may be in use: it is dark\. What cannot be seen is in use, and no variable overrules this"):
+        require(with_target(dataclasses.replace(EMPTY, unknown=("it is dark",)), allow_data_loss=True, identity="S1"), writing=True)
+    require(dataclasses.replace(EMPTY, unknown=("it is dark",)), writing=False)
 
 
 def test_file_exported_by_kernel_is_in_use(tmp_path):
@@ -671,7 +695,7 @@ def test_writing_process_is_found_by_its_descriptor(tmp_path):
         (process / "fd/7").symlink_to(image)
         (process / "fdinfo/7").write_text(f"pos:\t0\nflags:\t{flags}\nmnt_id:\t1\n")
     unit = users.unit_of(image)
-    rows = users.open_files(tmp_path, {unit}).of(unit)
+    rows = open_files(tmp_path, {unit}).of(unit)
     assert [(str(row), row.writing) for row in rows] == [("qemu (10)", True), ("qemu (11)", False)]
 
 

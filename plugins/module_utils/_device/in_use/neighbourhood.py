@@ -23,8 +23,10 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.exports import exported_units
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import OpenFiles, open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_number
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import OpenFiles, Unit, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -45,12 +47,14 @@ class Openers:
     :param readers: processes that have the device itself open for reading.
     :param unseen: how many processes could not be examined.
     :param opened: how often device-mapper counts it as open, where no process was found.
+    :param unknown: what could not be seen, so that there may be others; each as a sentence.
     """
 
     writers: tuple[str, ...] = ()
     readers: tuple[str, ...] = ()
     unseen: int = 0
     opened: int = 0
+    unknown: tuple[str, ...] = ()
 
 
 class Neighbourhood:
@@ -61,10 +65,29 @@ class Neighbourhood:
         self.runner = runner
         self.root = root
         self.names = {unit: one.name for one in devices for unit in self.units_of(one)}
+        #: What could not be seen of this host, each as a sentence: it may be a use of any device or file.
+        self.unknown: list[str] = []
         # What each loop device lies on: it leaves no holder there, and an exclusive open would not detect it.
-        self.backing = {one.name: users.backing_unit(root, one.name) for one in devices if one.kind == "loop"}
+        backing = {name: users.loop_backing(root, name) for name in self._loop_names()}
+        self.backing = {name: one.unit for name, one in backing.items()}
+        self.unknown += [one.problem for one in backing.values() if one.problem]
         self.loops = {name: self.names.get(unit) if unit is not None else None for name, unit in self.backing.items()}
-        self.exports = [(self.names.get(unit), exporter) for unit, exporter in users.exported_units(root) if unit is not None]
+        self.exported = exported_units(root, self.unknown)
+        self.exports = [(self.names.get(unit), exporter) for unit, exporter in self.exported if unit is not None]
+        #: Who has any device open, once it was read: on a host with many processes this takes long.
+        self._read: OpenFiles | None = None
+        self.swaps = users.swap_units(root, self.unknown)
+        self.mounts = users.mounts_of_all(root, self.unknown)
+
+    def _loop_names(self) -> list[str]:
+        """Of all loop devices that the kernel has: one without a number of its own is not among the devices."""
+        try:
+            return sorted(name for name in os.listdir(self.root / "sys/class/block") if name.startswith("loop") and name[4:].isdigit())
+        except OSError as error:
+            if users.is_missing_below(self.root, error):
+                return []
+            self.unknown.append(f"the block devices of this host cannot be listed ({error.strerror}: {error.filename}): mount sysfs on /sys")
+            return []
 
     def units_of(self, device: BlockDevice) -> t.Iterator[Unit]:
         major, _colon, minor = device.number.partition(":")
@@ -170,23 +193,39 @@ class Neighbourhood:
         for attempt in range(_UDEV_ATTEMPTS):
             if attempt:
                 pause(_PAUSE)
-            found = self._openers(device, units, users.open_files(self.root, set(units)) if attempt else self._open_files)
+            found = self._openers(device, units, self._search(device, pause, again=attempt > 0))
             is_only_udev = found.readers and not found.writers and all("udev" in reader for reader in found.readers)
             if not (found.writers or found.readers or found.opened) or (attempt + 1 >= _ATTEMPTS and not is_only_udev):
                 break
         return found
+
+    def openers_of_file(self, path: str, unit: Unit, *, mapped: bool = True) -> OpenFiles:
+        """Who has a file open; ``unknown`` is what could not be seen."""
+        found = open_files(self.root, {unit}, path, unit, mapped=mapped)
+        return OpenFiles(found.found, found.unreadable, (*self.unknown, *found.unknown))
 
     def _openers(self, device: BlockDevice, units: t.Mapping[Unit, str], files: OpenFiles) -> Openers:
         rows = [(name, row) for unit, name in units.items() for row in files.of(unit)]
         writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
         readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == device.name))
         opened = 0 if writers or readers else _open_count(device, self.runner)
-        return Openers(writers, readers, files.unreadable, opened)
+        return Openers(writers, readers, files.unreadable, opened, (*self.unknown, *self._unseen_holders(device), *files.unknown))
 
-    @functools.cached_property
-    def _open_files(self) -> OpenFiles:
-        """Read once for all devices: on a host with many processes this takes long."""
-        return users.open_files(self.root, set(self.names))
+    def _search(self, device: BlockDevice, pause: t.Callable[[float], None], *, again: bool) -> OpenFiles:
+        """The processes are read once for all devices; each device has a control of its own."""
+        known = None if again else self._read
+        node = next(self.units_of(device), None)
+        found = open_files(self.root, set(self.names), str(self.root / device.path.lstrip("/")), node, pause=pause, control_only=known is not None)
+        if known is None:
+            self._read = found
+            return found
+        return OpenFiles(known.found, known.unreadable, tuple(dict.fromkeys((*known.unknown, *found.unknown))))
+
+    def _unseen_holders(self, device: BlockDevice) -> t.Iterator[str]:
+        for one in (device, *self.above(device)):
+            place = self.root / "sys/class/block" / one.name
+            if self.root == Path("/") and not (place / "holders").is_dir():
+                yield f"what is built on {one.path} cannot be determined, because {place}/holders is not there: mount sysfs on /sys"
 
 
 def _overlap(some: t.Sequence[tuple[int, int]], others: t.Sequence[tuple[int, int]]) -> bool:

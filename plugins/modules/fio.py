@@ -80,7 +80,8 @@ options:
             default: false
           identity:
             description:
-              - The serial number, WWN, C(vg/lv) or device-mapper name that the device must have. For a loop device, its file.
+              - The serial number, WWN, C(vg/lv) or device-mapper name that the device must have. For a loop device, its file. For a partition, its PARTUUID, or
+                the serial number or WWN of its disk with C(-part) and its number, for example C(S5GXNF0R123456-part1).
               - The comparison is case-sensitive, except for hexadecimal WWNs.
               - If it does not match, or matches more than one device, nothing is run, regardless of other permissions.
             type: str

@@ -71,7 +71,7 @@ options:
         type: bool
         default: false
       identity:
-        description: The serial number, WWN, C(vg/lv) or device-mapper name that the device must have.
+        description: The serial number, WWN, C(vg/lv) or device-mapper name that the device must have; of a partition its PARTUUID.
         type: str
       size:
         description: The size of the range that is written, from the beginning of the target, in bytes or with a suffix C(k), C(M) or C(G).

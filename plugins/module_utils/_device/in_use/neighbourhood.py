@@ -172,7 +172,12 @@ class Neighbourhood:
 
     @functools.cached_property
     def _tables(self) -> t.Mapping[str, tuple[tuple[str, ...], ...]]:
-        return parse_dm_table(self.runner.run(["dmsetup", "table"], ok=None).stdout) if self.runner.has("dmsetup") else {}
+        if not self.runner.has("dmsetup"):
+            return {}
+        completed = self.runner.run(["dmsetup", "table"], ok=None)
+        if completed.rc:
+            self.unknown.append(f"which mappings share storage cannot be read ({completed.last_words}): check 'dmsetup table'")
+        return parse_dm_table(completed.stdout)
 
     def _storage_of(self, device: BlockDevice) -> Unit | str | None:
         """What a loop device lies on; its path where nothing else is known."""
@@ -209,7 +214,8 @@ class Neighbourhood:
         writers = tuple(dict.fromkeys(str(row) for _name, row in rows if row.writing))
         readers = tuple(dict.fromkeys(str(row) for name, row in rows if not row.writing and name == device.name))
         opened = 0 if writers or readers else _open_count(device, self.runner)
-        return Openers(writers, readers, files.unreadable, opened, (*self.unknown, *self._unseen_holders(device), *files.unknown))
+        unread = () if opened is not None else (f"how often {device.path} is open cannot be read: check 'dmsetup info {device.dm_name}'",)
+        return Openers(writers, readers, files.unreadable, opened or 0, (*self.unknown, *self._unseen_holders(device), *files.unknown, *unread))
 
     def _search(self, device: BlockDevice, pause: t.Callable[[float], None], *, again: bool) -> OpenFiles:
         """The processes are read once for all devices; each device has a control of its own."""
@@ -241,10 +247,13 @@ def _areas(row: t.Sequence[str]) -> t.Iterator[tuple[str, int, int]]:
         yield number, int(start), length // stripes
 
 
-def _open_count(device: BlockDevice, runner: Runner) -> int:
-    """How often a device is open according to device-mapper: a user inside the kernel leaves no holder and has no process (dmsetup(8), info)."""
+def _open_count(device: BlockDevice, runner: Runner) -> int | None:
+    """How often a device is open according to device-mapper: a user inside the kernel leaves no holder and has no process (dmsetup(8), info).
+
+    ``None`` if that cannot be read.
+    """
     if device.dm_name is None or device.holders or device.mountpoints or not runner.has("dmsetup"):
         return 0
     major, _colon, minor = device.number.partition(":")
     answer = runner.run(["dmsetup", "info", "--columns", "--noheadings", "--options", "open", "--major", major, "--minor", minor], ok=None).stdout.strip()
-    return int(answer) if answer.isdigit() else 0
+    return int(answer) if answer.isdigit() else None

@@ -137,6 +137,10 @@ def _unknown_keys(option: t.Mapping[str, t.Any], value: t.Any) -> t.Iterator[str
 
 def not_for_hosts(names: t.Iterable[str]) -> list[str]:
     """Those of some names of facts that no host may set: variables of roles and playbooks, what these keep for themselves, and who the host is."""
+    # Usually there are none, and nothing needs to be read.
+    names = list(names)
+    if not names:
+        return []
     roles, own = _reserved_prefixes()
     variables = OF_PLAYBOOKS | ELSEWHERE | _OF_SEVERAL_ROLES.keys() | _WHO
     return sorted(name for name in names if name in variables or name.startswith(roles) or (name.startswith(own) and name.startswith("__")))

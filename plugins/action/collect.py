@@ -16,13 +16,14 @@ from pathlib import Path
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.collect import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.archive import LARGEST_ARCHIVE, Received, receive
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, DamagedArchive, ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import file_sha256, new_file, require_space
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_fetch import fetch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell

@@ -17,10 +17,11 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.power_loss import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import default_campaign_name, plain, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import default_campaign_name, results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss import journal, result
 
 Results = t.Dict[str, t.Any]

@@ -16,8 +16,8 @@ import uuid
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import TooMuchOutput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import COMMAND_ANSWER, limited_answer, require_short
 
 Results = t.Dict[str, t.Any]

@@ -14,9 +14,9 @@ import typing as t
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import split_host_pattern
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
 
 _LOCALHOST, _SELECTION = "localhost", "storage_hosts"

@@ -12,10 +12,10 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_flush import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
 
 Results = t.Dict[str, t.Any]

@@ -17,11 +17,11 @@ from pathlib import Path
 from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TooMuchOutput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import LARGEST_STATUS
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_runner import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import require_short
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why

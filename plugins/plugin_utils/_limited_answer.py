@@ -22,8 +22,8 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import TooMuchOutput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 #: Bytes of the answer of a module. The largest of real hosts have a tenth.
 MODULE_ANSWER = 16 * MIB

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import COMMAND_ANSWER, limited_answer, require_short
 
 

@@ -17,8 +17,9 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.risks import RISKS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 
 #: The states of a host, the most urgent first.

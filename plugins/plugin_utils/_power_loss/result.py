@@ -15,8 +15,9 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.confidence import summary
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.journal import Cut, HostJournal

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
@@ -33,7 +34,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     DamagedArchive,
     ResultsError,
     is_cell_file,
-    plain,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import (
     LARGEST_JSON,

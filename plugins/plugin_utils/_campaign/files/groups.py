@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import PLAN_FILE, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import PLAN_FILE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import read_json, write_json
 
 if t.TYPE_CHECKING:

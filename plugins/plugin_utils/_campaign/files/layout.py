@@ -18,7 +18,6 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain as plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 
 if t.TYPE_CHECKING:

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import BESIDE_HOSTS, RESERVED, CellKey, component, repeat_number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
@@ -31,7 +32,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     STATES,
     ResultsError,
     default_campaign_name,
-    plain,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Expected, Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import (

@@ -16,10 +16,11 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DEVICE_STATS_FILE, OUTPUT_FILE, STACK_FILE, ResultsError, plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DEVICE_STATS_FILE, OUTPUT_FILE, STACK_FILE, ResultsError
 
 #: Lines of the logs of one cell together: those of 19 days with three logs, or of one day with 19 threads.
 MOST_LINES = 5_000_000

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
 #: Above it a BIGINT has no room.

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import LARGEST_STATUS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
 
 #: States of a runner while its process runs, and those in which it has ended by itself.
 LIVING = ("starting", "waiting", "pausing", "measuring")

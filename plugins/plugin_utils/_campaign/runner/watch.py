@@ -14,7 +14,7 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_count, format_latency
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about

@@ -16,7 +16,7 @@ import datetime
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import NOTHING, counted, duration, figure, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import runs

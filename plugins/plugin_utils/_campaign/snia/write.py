@@ -18,7 +18,8 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped, plain
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, tested

@@ -11,6 +11,7 @@ import re
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import cell_key
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import layout
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
@@ -101,11 +102,11 @@ def test_default_campaign_name_is_the_controller_time():
     ],
 )
 def test_control_characters_are_removed_from_foreign_text(text, shown):
-    assert layout.plain(text) == shown
+    assert plain(text) == shown
 
 
 def test_foreign_text_is_truncated():
-    assert layout.plain("x" * 1000, 10) == "xxxxxxx..."
+    assert plain("x" * 1000, 10) == "xxxxxxx..."
 
 
 #: What GitHub makes a link of: GitHub Flavored Markdown, 6.9; scheme and www. as they stand, mail addresses after escapes are resolved.

@@ -116,7 +116,8 @@ def mounted_in_another_namespace(proof: Proof, undo: contextlib.ExitStack) -> No
                 if device == volume
                 else backing_file(whole if device == whole else disk)
             )
-            proof.expect(f"{what} mounted in another namespace", device, "in_use", allow_data_loss=True, identity=identity)
+            own = f"{identity}-part1" if device == partition_of(disk, 1) else identity
+            proof.expect(f"{what} mounted in another namespace", device, "in_use", allow_data_loss=True, identity=own)
             if device == partition_of(disk, 1):
                 proof.expect("disk of a partition mounted in another namespace", disk, "in_use", allow_data_loss=True, identity=identity)
             if device == whole:

@@ -24,6 +24,8 @@ if t.TYPE_CHECKING:
 
 #: Bytes of a file that is read whole. The largest of real hosts have a hundredth.
 LARGEST = 16 * MIB
+#: Bytes that are read at once.
+_PIECE = 64 * 1024
 
 
 def read_file(path: Path, largest: int = LARGEST) -> str:
@@ -50,10 +52,16 @@ def read_bytes(path: Path, largest: int = LARGEST) -> bytes:
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         if stat.S_ISFIFO(os.fstat(stream.fileno()).st_mode):
             raise OSError(errno.EINVAL, "it is a pipe")
-        content = stream.read(largest + 1)
+        content = bytearray()
+        # In small pieces: files of /proc/sys refuse to be read into more memory than the kernel allocates at once (ENOMEM).
+        while len(content) <= largest:
+            piece = stream.read(min(_PIECE, largest + 1 - len(content)))
+            if not piece:
+                break
+            content += piece
     if len(content) > largest:
         raise CommandFailed(f"{path} is larger than {format_size(largest)}, which no such file is: examine it.", item=str(path))
-    return content
+    return bytes(content)
 
 
 def require_path(path: Path, option: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
 
 import pytest
 
@@ -161,3 +162,8 @@ def test_sweep_writes_no_journal_that_it_would_not_read(tmp_path):
         with pytest.raises(StorageError, match="nothing was written"):
             sweep_journal.write(str(tmp_path), {**journal, **changed}, check_mode=False, root=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_files_of_the_kernel_are_read():
+    """Those of /proc/sys cannot be read into a large buffer."""
+    assert read_file(pathlib.Path("/proc/sys/kernel/osrelease")).strip() == os.uname().release

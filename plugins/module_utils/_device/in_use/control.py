@@ -5,7 +5,7 @@
 
 """The positive control of a search for users: a process that has the target open for this purpose only, and that the search has to find.
 
-A search that finds nobody proves nothing unless it would have found somebody. The control is a child of this process without a program of its own: it
+A search without a result is conclusive only if it finds a process that is known to have the target open. The control is a child of this process: it
 inherits one descriptor and waits to be ended, or for the end of its parent.
 """
 

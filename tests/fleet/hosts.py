@@ -52,6 +52,7 @@ _QUEUE = {
 #: The interpreter of a host: it enters the namespace of the host, whose tools come first in PATH. What each call used of the CPU is recorded.
 _PYTHON = """#!/bin/sh
 [ ! -f {host}/slow ] || sleep "$(cat {host}/slow)"
+[ ! -f {host}/before ] || . {host}/before
 exec unshare --mount {host}/enter "$@"
 """
 _ENTER = """#!/bin/sh
@@ -156,6 +157,10 @@ class SimulatedHost:
     def set_delay(self, seconds: float) -> None:
         """Make each call of Python on this host late."""
         (self.folder / "slow").write_text(str(seconds))
+
+    def remove_when_closed(self, path: Path) -> None:
+        """Before each call of Python on this host, remove a file that no process has open: with a /sys made of files, only new files are measured."""
+        (self.folder / "before").write_text(f"find /proc/[0-9]*/fd -lname '{path}' 2>/dev/null | grep -q . || rm -f '{path}'\n")
 
     def calls(self, tool: str) -> list[list[str]]:
         """How a RAID tool was called, oldest first."""

@@ -70,9 +70,9 @@ def test_hosts_that_fail_do_not_stop_the_others_and_each_reason_is_printed_once(
     assert {host.cpu()[0] - calls[name] for name, host in fleet.items()} == {1}, "one module call for each host"
 
 
-@pytest.mark.skip(reason="its hosts have a /sys made of files, on which the guard refuses to measure; sweeps on real kernels are tested by molecule")
 def test_a_sweep_configures_each_step_by_one_call_and_passes_over_refused_variants(tmp_path):
     (host,) = simulated.make_hosts(tmp_path / "hosts", 1)
+    host.remove_when_closed(tmp_path / "target.bin")
     disk = "/dev/disk/by-id/ata-SIMULATED_SDA"
     variables = {
         "sweep_variants": [

@@ -38,6 +38,7 @@ class ActionModule(StorageAction):
     TRANSFERS_FILES = False
     _supports_check_mode = True
     _supports_async = False
+    _for_action = frozenset({"pending", "padding"})
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
         super().run(tmp, task_vars)

@@ -37,12 +37,12 @@ _KEY = re.compile(r"^([A-Za-z_]\w*):", re.MULTILINE)
 _OF_ANSIBLE = frozenset(
     {"changed", "failed", "skipped", "unreachable", "msg", "error", "exception", "diff", "invocation", "warnings", "deprecations"}
     | {"item", "cmd", "rc", "stdout", "stderr", "stdout_lines", "stderr_lines", "module_stdout", "module_stderr"}
-    | {"ansible_job_id", "started", "finished", "results_file"}
+    | {"ansible_job_id", "started", "finished", "results_file", "_ansible_suppress_tmpdir_delete"}
 )
 #: What the modules of Ansible return that actions of this collection call.
 _OF_OTHERS: t.Mapping[str, frozenset[str]] = {"ansible.builtin.slurp": frozenset({"content", "encoding", "source"})}
 
-#: Injected names that a message has.
+#: Names of injected variables and of dropped values that a message has.
 _NAMED = 3
 
 
@@ -54,6 +54,9 @@ class StorageAction(ActionBase):
 
     #: The host of the task, which another one may answer for.
     _host = ""
+
+    #: What the module returns for its action plugin alone, which removes it from the result of the task.
+    _for_action: frozenset[str] = frozenset()
 
     #: Whether a host that has set variables of the collection is refused: not where nothing is run or written with them.
     _refuses_injected_variables = True
@@ -94,12 +97,11 @@ class StorageAction(ActionBase):
     def _parse_returned_data(self, res: dict[str, t.Any], *profile: t.Any) -> t.Any:
         """Ansible prints some of what it does not expect, and every version keeps an answer in another form: the text that it reads is limited."""
         require_short(res, self._host)
-        expected: frozenset[str] = frozenset().union(*map(expected_of, self._answering))
-        limited = {
-            "stdout": limited_to(str(res.get("stdout", "")), expected, plain(self._task.delegate_to or self._host)),
-            "stderr": printable(str(res.get("stderr", ""))),
-        }
-        return super()._parse_returned_data({**res, **limited}, *profile)
+        host, expected = plain(self._task.delegate_to or self._host), self._for_action.union(*map(expected_of, self._answering))
+        text, dropped = limited_to(str(res.get("stdout", "")), expected, host)
+        if dropped:
+            self._display.warning(f"{host}: dropped from the answer of {' and '.join(self._answering)}, which does not document it: {_some(dropped)}.")
+        return super()._parse_returned_data({**res, "stdout": text, "stderr": printable(str(res.get("stderr", "")))}, *profile)
 
 
 def refuse_injected_variables(variables: t.Mapping[str, t.Any]) -> None:
@@ -111,27 +113,30 @@ def refuse_injected_variables(variables: t.Mapping[str, t.Any]) -> None:
     facts = variables.get("ansible_facts")
     names = not_for_hosts(map(str, facts)) if isinstance(facts, t.Mapping) else []
     if names:
-        shown = ", ".join(plain(name, 80) for name in names[:_NAMED])
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         raise AnsibleActionFail(
-            f"The facts of this host contain variables that only the inventory may set ({shown}{more}), so that nothing was done with them: examine the"
+            f"The facts of this host contain variables that only the inventory may set ({_some(names)}), so that nothing was done with them: examine the"
             " host, remove the module, local facts or cacheable set_fact that returns them, and clear the fact cache (meta: clear_facts)."
         )
 
 
-def limited_to(text: str, expected: t.Container[str], host: str) -> str:
+def _some(names: t.Sequence[str]) -> str:
+    return ", ".join(plain(name, 80) for name in names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+
+
+def limited_to(text: str, expected: t.Container[str], host: str) -> tuple[str, list[str]]:
     """What a host answered as the result of a module, as JSON with the values that are expected and without characters that are not printable.
 
+    :returns: also the names of the values that were dropped.
     :raises AnsibleActionFail: for an answer that no module of the collection gives.
     """
     try:
         answer = json.loads(_filter_non_json_lines(text, objects_only=True)[0])
     except ValueError:
         # Ansible reports what was printed instead of a result.
-        return printable(text)
+        return printable(text), []
     except RecursionError:
         raise AnsibleActionFail(f"{host} answered with values that are nested too deeply: nothing of them was used.") from None
-    return json.dumps(all_printable({key: value for key, value in answer.items() if key in expected}))
+    return json.dumps(all_printable({key: value for key, value in answer.items() if key in expected})), [key for key in answer if key not in expected]
 
 
 @functools.lru_cache(maxsize=None)

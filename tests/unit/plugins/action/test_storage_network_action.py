@@ -13,6 +13,8 @@ import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
 
 from ansible_collections.cachefleet.storage.plugins.action import storage_network
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import Report
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import expected_of
 
 LINKS = [{"interface": "eth0", "mtu": 9000}]
 BEGUN = {
@@ -23,6 +25,10 @@ BEGUN = {
 }
 KEPT = {"changed": True, "actions": ["Write"], "diff": {"before": {"eth0": {"boot_mtu": None}}, "after": {"eth0": {"boot_mtu": 9000}}}, "links": []}
 LATE = {"failed": True, "error": "not_effective", "msg": "went back", "links_before": [{"interface": "eth0", "mtu": 1500}]}
+
+
+def _accepted():
+    return expected_of("cachefleet.storage.storage_network") | storage_network.ActionModule._for_action
 
 
 class Controller:
@@ -56,6 +62,8 @@ class Controller:
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Exception):
             raise answer
+        # What does not reach an action plugin from a real host does not reach it here.
+        assert set(answer) - {"_ansible_parsed"} <= _accepted()
         return {**answer, "invocation": {"module_args": dict(module_args)}}
 
     def run(self, **more):
@@ -135,3 +143,8 @@ def test_flood_in_place_of_the_proof_is_one_sentence_and_not_confirmed(monkeypat
     result = controller.run()
     assert (result["failed"], "Host db1 answered with more than 1 MiB" in result["msg"]) == (True, True)
     assert controller.calls == ["begin", "cat"]
+
+
+def test_what_waits_for_a_confirmation_reaches_the_action_plugin():
+    report = Report((), None, pending={"token": "x", "changes": []}).to_dict()
+    assert "pending" in report and set(report) <= _accepted()

@@ -24,7 +24,7 @@ TOP = Path(__file__).resolve().parents[4]
 
 
 def kept(answer: t.Any, module: str = "cachefleet.storage.cache_stack_info") -> t.Any:
-    return json.loads(limited_to(json.dumps(answer), expected_of(module), "node1"))
+    return json.loads(limited_to(json.dumps(answer), expected_of(module), "node1")[0])
 
 
 def test_only_what_the_module_documents_is_kept() -> None:
@@ -46,8 +46,9 @@ def test_lines_and_tabs_stay() -> None:
 
 
 def test_what_is_printed_instead_of_a_result_is_passed_on_without_escapes() -> None:
-    assert limited_to("Traceback \x1b[2J", frozenset(), "node1") == "Traceback \ufffd[2J"
-    assert json.loads(limited_to('junk\n{"msg": 1}\njunk \x1b[2J', frozenset({"msg"}), "node1")) == {"msg": 1}
+    assert limited_to("Traceback \x1b[2J", frozenset(), "node1") == ("Traceback \ufffd[2J", [])
+    text, dropped = limited_to('junk\n{"msg": 1, "pending": 2}\njunk \x1b[2J', frozenset({"msg"}), "node1")
+    assert json.loads(text) == {"msg": 1} and dropped == ["pending"]
 
 
 def test_answers_that_are_too_deep_fail_with_one_sentence() -> None:

@@ -53,7 +53,7 @@ class ActionModule(StorageAction):
             begun = self._call(options, {"step": "begin", "token": token}, variables)
         except AnsibleConnectionFailure as error:
             # Cut off in the middle: only the host can report whether anything was changed.
-            self._display.display(f"{self._host(variables)}: the connection was lost ({plain(str(error))[:120]}), trying a new one")
+            self._display.display(f"{plain(self._host)}: the connection was lost ({plain(str(error))[:120]}), trying a new one")
             begun = {}
         if begun.get("failed"):
             return self._explained(begun, options)
@@ -86,10 +86,10 @@ class ActionModule(StorageAction):
             except AnsibleConnectionFailure as error:
                 if time.monotonic() > end:
                     raise AnsibleConnectionFailure(
-                        f"{self._host(variables)} could not be reached for {patience} seconds after its MTU was changed, although it was to be reverted after"
+                        f"{plain(self._host)} could not be reached for {patience} seconds after its MTU was changed, although it was to be reverted after"
                         f" {_seconds(options)}: {plain(str(error))[:200]}"
                     ) from error
-                self._display.vv(f"{self._host(variables)}: not reachable ({plain(str(error))[:120]})")
+                self._display.vv(f"{plain(self._host)}: not reachable ({plain(str(error))[:120]})")
                 time.sleep(_PAUSE)
 
     def _prove(self, options: t.Mapping[str, t.Any], variables: t.Mapping[str, t.Any]) -> Results:
@@ -99,9 +99,9 @@ class ActionModule(StorageAction):
         """
         padding = base64.b64encode(os.urandom(_PROOF * 3 // 4)).decode()
         try:
-            with limited_answer(self._host(variables), COMMAND_ANSWER):
+            with limited_answer(self._host, COMMAND_ANSWER):
                 answer = self._low_level_execute_command("cat", sudoable=False, in_data=padding.encode())
-            require_short(answer, self._host(variables), COMMAND_ANSWER)
+            require_short(answer, self._host, COMMAND_ANSWER)
         except AnsibleConnectionFailure:
             raise
         except TooMuchOutput as error:
@@ -159,10 +159,6 @@ class ActionModule(StorageAction):
         if result.get("_ansible_parsed") is False:
             result["msg"] = f"{result.get('msg')} The module ended before it answered: its changes are reverted within {_seconds(options)} seconds."
         return result
-
-    @staticmethod
-    def _host(variables: t.Mapping[str, t.Any]) -> str:
-        return plain(str(variables.get("inventory_hostname", "")))
 
 
 def _seconds(options: t.Mapping[str, t.Any]) -> int:

@@ -15,6 +15,7 @@ import types
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure
+from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.action import release_runner, wait_for_runner
 from ansible_collections.cachefleet.storage.plugins.plugin_utils import _raw_shell
@@ -82,8 +83,7 @@ class Host:
 
 @pytest.fixture(autouse=True)
 def _no_connection(monkeypatch):
-    for module in (wait_for_runner, release_runner):
-        monkeypatch.setattr(module.StorageAction, "run", lambda *_args, **_words: {})
+    monkeypatch.setattr(ActionBase, "run", lambda *_args, **_words: {})
 
 
 # ---------------------------------------------------------------------------------------------------------------------

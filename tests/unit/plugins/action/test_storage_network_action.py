@@ -11,6 +11,7 @@ import types
 
 import pytest
 from ansible.errors import AnsibleConnectionFailure, AnsibleError
+from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.action import storage_network
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import Report
@@ -40,7 +41,7 @@ class Controller:
         monkeypatch.setattr(storage_network, "time", clock)
         monkeypatch.setattr(storage_network.ActionModule, "_execute_module", self._execute)
         monkeypatch.setattr(storage_network.ActionModule, "_low_level_execute_command", self._command)
-        monkeypatch.setattr(storage_network.StorageAction, "run", lambda *_args, **_words: {})
+        monkeypatch.setattr(ActionBase, "run", lambda *_args, **_words: {})
         self.connection = types.SimpleNamespace(transport=transport, reset=self._reset)
         self.check_mode = check_mode
 

@@ -25,6 +25,19 @@ options:
     default: []
 """
 
+    FLUSHED_VIRTUAL_DISKS = r"""
+options:
+  flushed_virtual_disks:
+    description:
+      - Virtual disks of which a flush reaches media that survive a power failure, named like O(protected_drives). It depends on the hypervisor, for example
+        on the C(cache) of a disk of QEMU, which drops all flushes with C(cache=unsafe).
+      - Whether an acknowledged write to any other virtual disk survives a power failure is unknown. A disk is virtual if a hypervisor makes it; a drive or
+        controller that is passed through to a virtual machine is a real one.
+    type: list
+    elements: str
+    default: []
+"""
+
     TOOL_DIRS = r"""
 options:
   tool_dirs:

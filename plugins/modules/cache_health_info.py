@@ -107,6 +107,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 seealso:
   - module: cachefleet.storage.cache_stack_info
   - module: cachefleet.storage.block_cache_info
@@ -322,7 +323,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, run_module
 
 
@@ -339,7 +340,7 @@ def main() -> None:
                 "options": {"device": {"type": "str", "required": True}, "type": {"type": "str", "required": True}},
             },
             "verdicts": {"type": "bool", "default": False},
-            **PROTECTED_DRIVES_OPTION,
+            **DECLARATION_OPTIONS,
             "limits": {"type": "dict", "default": {}, "options": LIMIT_OPTIONS},
         },
         mutually_exclusive=[("previous", "previous_file")],

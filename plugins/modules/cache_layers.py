@@ -147,6 +147,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.layer
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 seealso:
   - module: cachefleet.storage.drive_write_cache
   - module: cachefleet.storage.raid_cache

@@ -41,6 +41,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 """
 
 EXAMPLES = r"""
@@ -137,7 +138,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import check
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
@@ -145,14 +146,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack im
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **PROTECTED_DRIVES_OPTION,
+            **DECLARATION_OPTIONS,
             "prove_flushes": {"type": "list", "elements": "str", "default": []},
             "all_devices": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     try:
-        stack = read_stack(Runner(), protected=module.params["protected_drives"])
+        stack = read_stack(Runner(), protected=module.params["protected_drives"], flushed=module.params["flushed_virtual_disks"])
         stack, checks = check(stack, module.params["prove_flushes"])
     except StorageError as error:
         module.fail_json(**error.to_dict())

@@ -34,6 +34,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._attributes.layer
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
   - cachefleet.storage._options.tool_dirs
 options:
   caches:
@@ -245,7 +246,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import TOOL_DIRS_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
 
@@ -253,7 +254,7 @@ def main() -> None:
     module = AnsibleModule(
         argument_spec={
             "caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS},
-            **PROTECTED_DRIVES_OPTION,
+            **DECLARATION_OPTIONS,
             **TOOL_DIRS_OPTION,
             "kernel_module": {"type": "str", "default": "enhanceio"},
         },
@@ -265,7 +266,7 @@ def main() -> None:
 def _make_layer(params):
     specs = read_items(params["caches"])
     runner = Runner(vendor_dirs=params["tool_dirs"])
-    volatile_below = VolatileBelow(runner, params["protected_drives"])
+    volatile_below = VolatileBelow(runner, params["protected_drives"], flushed=params["flushed_virtual_disks"])
     return EnhanceIOLayer(runner, specs, module=params["kernel_module"], volatile_below=volatile_below)
 
 

@@ -32,6 +32,7 @@ extends_documentation_fragment:
   - cachefleet.storage._options.campaign
   - cachefleet.storage._options.measurement
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 attributes:
   check_mode:
     details: Targets are examined and jobs are validated with the fio of the host, but nothing is run.
@@ -226,7 +227,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.control import spool_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
@@ -252,7 +253,7 @@ ARGUMENTS = {
     "cells": {"type": "list", "elements": "dict", "required": True, "options": CELL},
     "series": {"type": "bool", "default": False},
     "replace": {"type": "bool", "default": False},
-    **PROTECTED_DRIVES_OPTION,
+    **DECLARATION_OPTIONS,
 }
 
 
@@ -264,7 +265,9 @@ def main() -> None:
         signal.signal(number, signal.default_int_handler)
     try:
         runner = Runner()
-        host = MeasuredHost(runner, lambda devices: read_stack(runner, protected=options["protected_drives"], devices=devices))
+        host = MeasuredHost(
+            runner, lambda devices: read_stack(runner, protected=options["protected_drives"], flushed=options["flushed_virtual_disks"], devices=devices)
+        )
         result = measure(order_of(options), spool_of(options["spool"], options["campaign"]), host, check_mode=module.check_mode)
     except StorageError as error:
         module.fail_json(**error.to_dict())

@@ -28,6 +28,7 @@ extends_documentation_fragment:
   - cachefleet.storage._options.campaign
   - cachefleet.storage._options.measurement
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 attributes:
   check_mode:
     details: Targets, the version of fio, its engines and all job files are checked, but nothing is started or stopped.

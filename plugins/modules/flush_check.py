@@ -49,6 +49,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 seealso:
   - module: cachefleet.storage.cache_stack_info
 """
@@ -128,7 +129,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import check
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
@@ -139,13 +140,13 @@ def main() -> None:
             "devices": {"type": "list", "elements": "str", "required": True},
             "flushes": {"type": "int", "default": 8},
             "settle": {"type": "float", "default": 0.5},
-            **PROTECTED_DRIVES_OPTION,
+            **DECLARATION_OPTIONS,
         },
         supports_check_mode=True,
     )
     options = module.params
     try:
-        stack = read_stack(Runner(), protected=options["protected_drives"])
+        stack = read_stack(Runner(), protected=options["protected_drives"], flushed=options["flushed_virtual_disks"])
         _proved, checks = check(stack, options["devices"], options["flushes"], options["settle"])
     except StorageError as error:
         module.fail_json(**error.to_dict())

@@ -26,6 +26,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.measurement
   - cachefleet.storage._attributes.actiongroup_storage
   - cachefleet.storage._options.protected_drives
+  - cachefleet.storage._options.flushed_virtual_disks
 attributes:
   check_mode:
     details: The target is examined, but nothing is started, stopped or removed.
@@ -195,7 +196,7 @@ from pathlib import Path
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.module_writer import carry_out
 
 TARGET = {
@@ -210,7 +211,7 @@ TARGET = {
 def main() -> None:
     module = AnsibleModule(
         argument_spec={
-            **PROTECTED_DRIVES_OPTION,
+            **DECLARATION_OPTIONS,
             "state": {"type": "str", "choices": ["started", "stopped", "absent"], "default": "started"},
             "run": {"type": "str", "required": True},
             "secret": {"type": "str", "no_log": True},

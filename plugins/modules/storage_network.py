@@ -202,6 +202,12 @@ options:
     type: list
     elements: str
     default: []
+  aoe_flushed_virtual_disks:
+    description:
+      - The same of virtual disks of which a flush reaches media.
+    type: list
+    elements: str
+    default: []
   direction:
     description:
       - The changes that this call applies. V(raise) and V(lower) only increase or decrease MTUs, and read nothing else. V(all) applies all

@@ -63,7 +63,9 @@ ELSEWHERE = frozenset(
 _WHO = frozenset({"delegated_vars", "group_names", "inventory_dir", "inventory_file", "inventory_hostname", "inventory_hostname_short", "role_path"})
 
 #: Variables that several roles use.
-_OF_SEVERAL_ROLES: t.Mapping[str, t.Mapping[str, t.Any]] = {"storage_protected_drives": {"type": "list", "elements": "str"}}
+_OF_SEVERAL_ROLES: t.Mapping[str, t.Mapping[str, t.Any]] = {
+    name: {"type": "list", "elements": "str"} for name in ("storage_protected_drives", "storage_flushed_virtual_disks")
+}
 
 _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
 

@@ -87,6 +87,7 @@ class BlockDevice:
     instance: str | None = None
     partition: int | None = None
     placeholder: str | None = None
+    virtual: bool = False
 
     @property
     def is_part(self) -> bool:

@@ -34,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import instance_of, read_attribute, read_number, real_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.virtual_disk import is_virtual, is_virtual_machine
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -94,6 +95,7 @@ def _read_devices(runner: Runner, root: Path, *, dm_targets: bool) -> Devices:
         mounts=_read_mounts(root),
         swaps=_read_swaps(root),
         dm_targets=_read_dm_targets(runner, root) if dm_targets and any(name.startswith("dm-") for name in names) else {},
+        virtual_machine=is_virtual_machine(root),
     )
     devices = [_read_device(folder / name, host) for name in names]
     claims = collections.Counter(link for device in devices for link in {*device.by_id, *device.links})
@@ -132,6 +134,7 @@ class _Host:
     mounts: t.Mapping[str, list[str]]
     swaps: t.Container[str]
     dm_targets: t.Mapping[str, tuple[str, ...]]
+    virtual_machine: bool
 
 
 def _read_device(place: Path, host: _Host) -> BlockDevice:
@@ -153,11 +156,12 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
     properties = _without_placeholder(properties, placeholder)
     links = sorted(properties.get("DEVLINKS", "").split(), key=_link_order)
     dm_targets = host.dm_targets.get(dm_name or "", ())
+    kind = "partition" if partition else _kind(name, dm_uuid, dm_targets)
     return BlockDevice(
         name=name,
         path=path,
         number=number,
-        kind="partition" if partition else _kind(name, dm_uuid, dm_targets),
+        kind=kind,
         size=(read_number(place / "size") or 0) * SECTOR,
         logical_block=read_number(disk / "queue/logical_block_size") or 512,
         physical_block=read_number(disk / "queue/physical_block_size") or 512,
@@ -190,6 +194,7 @@ def _read_device(place: Path, host: _Host) -> BlockDevice:
         instance=instance,
         partition=read_number(place / "partition"),
         placeholder=placeholder,
+        virtual=not partition and kind == "disk" and is_virtual(disk, host.virtual_machine),
     )
 
 

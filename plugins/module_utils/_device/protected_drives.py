@@ -3,7 +3,8 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Drives that the user declares to keep their write cache through a power cut, and models whose vendor documents that they do.
+"""Drives that the user declares to keep their write cache through a power cut, models whose vendor documents that they do, and virtual disks of
+which the user declares that a flush reaches media.
 
 A declaration is a serial number, a WWN, a model, or a pattern of a model or serial number. What a vendor documents is a hint for the user, never a proof:
 capacitors age, and firmware has had mistakes.
@@ -23,6 +24,8 @@ if t.TYPE_CHECKING:
 
 #: The option of modules that take declarations.
 PROTECTED_DRIVES_OPTION: t.Mapping[str, t.Mapping[str, t.Any]] = {"protected_drives": {"type": "list", "elements": "str", "default": []}}
+#: The same, with the virtual disks whose flushes reach media, of modules that read the layers under a device.
+DECLARATION_OPTIONS = {**PROTECTED_DRIVES_OPTION, "flushed_virtual_disks": {"type": "list", "elements": "str", "default": []}}
 
 #: A pattern with fewer letters and digits than this would fit unrelated drives.
 _FEWEST = 4
@@ -42,9 +45,9 @@ def checked_declarations(texts: t.Sequence[str]) -> t.Sequence[str]:
     """:raises BadInput: for a pattern that fits nearly every drive, and for an empty text, which fits one whose serial number is not known."""
     for text in texts:
         if not text.strip():
-            raise BadInput("An entry of the protected drives is empty: use a serial number, WWN, model or by-id name, or remove it.", item=text)
+            raise BadInput("An entry of the declared drives is empty: use a serial number, WWN, model or by-id name, or remove it.", item=text)
         if _is_pattern(text) and sum(char.isalnum() for char in text) < _FEWEST:
-            raise BadInput(f"'{text}' would declare nearly every drive as protected: use at least {_FEWEST} letters or digits in a pattern.", item=text)
+            raise BadInput(f"'{text}' would declare nearly every drive: use at least {_FEWEST} letters or digits in a pattern.", item=text)
     return texts
 
 

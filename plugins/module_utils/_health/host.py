@@ -55,7 +55,7 @@ class Questions:
     :param previous: what an earlier run read, if any.
     :param further_drives: drives that no tool lists.
     :param verdicts: whether to determine if a flushed write survives a power failure on each device in use, which reads the whole stack.
-    :param protected: drives whose cache is declared to survive a power cut.
+    :param protected: drives whose cache is declared to survive a power cut; ``flushed``: virtual disks whose flushes are declared to reach media.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -64,6 +64,7 @@ class Questions:
     further_drives: tuple[Address, ...] = ()
     verdicts: bool = False
     protected: tuple[str, ...] = ()
+    flushed: tuple[str, ...] = ()
 
 
 @frozen
@@ -161,7 +162,7 @@ def read_health(
     controllers, raid_problems = redundancy.read_controllers(devices, runner, tools)
     groups, group_problems = redundancy.volume_group_findings(devices, runner)
     zfs = read_zfs(devices, runner, root)
-    verdicts, stack_problems = read_verdicts(runner, root, questions.protected) if questions.verdicts else ({}, ())
+    verdicts, stack_problems = read_verdicts(runner, root, questions.protected, questions.flushed) if questions.verdicts else ({}, ())
     readings = take(surveyed.caches, reported.drives, root, now, previous)
     happened = {key_of(cache): passed(cache, first, readings) for cache in surveyed.caches}
     sharing = {cache.type: sum(other.type == cache.type for other in surveyed.caches) for cache in surveyed.caches}

@@ -16,7 +16,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS, checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict, from_file
@@ -54,9 +54,8 @@ def read_questions(params: t.Mapping[str, t.Any], root: Path) -> tuple[Questions
         raise BadInput("The interval between two readings must not be negative; set 0 for one reading.", item="interval")
     previous, problem = _previous(params, root)
     further = tuple(Address(row["device"], f"{row['device']} -d {row['type']}", row["type"]) for row in params["further_drives"])
-    protected = tuple(params["protected_drives"])
-    checked_declarations(protected)
-    return Questions(limits, params["interval"], previous, further, params["verdicts"], protected), [problem] if problem else []
+    protected, flushed = (tuple(checked_declarations(params[name])) for name in DECLARATION_OPTIONS)
+    return Questions(limits, params["interval"], previous, further, params["verdicts"], protected, flushed), [problem] if problem else []
 
 
 def _previous(params: t.Mapping[str, t.Any], root: Path) -> tuple[Readings | None, str]:

@@ -22,13 +22,13 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import Verdict
 
 
-def read_verdicts(runner: Runner, root: Path, protected: t.Sequence[str]) -> tuple[dict[str, Verdict], tuple[str, ...]]:
+def read_verdicts(runner: Runner, root: Path, protected: t.Sequence[str], flushed: t.Sequence[str] = ()) -> tuple[dict[str, Verdict], tuple[str, ...]]:
     """The verdicts by device, and what could not be read.
 
-    :param protected: drives whose cache is declared to survive a power cut.
+    :param protected: drives whose cache is declared to survive a power cut; ``flushed``: virtual disks whose flushes are declared to reach media.
     """
     try:
-        stack = read_stack(runner, root, protected)
+        stack = read_stack(runner, root, protected, flushed=flushed)
     except StorageError as error:
         return {}, (error.message,)
     used = [device for device in stack.devices if device.mountpoints or device.kind == "zfs"]

@@ -44,12 +44,14 @@ def specification_of(kind: str) -> ModuleType:
     return enhanceio
 
 
-def layer_of(kind: str, runner: t.Any, specs: t.Sequence[t.Any], root: Path, *, kernel_module: str = "", protected_drives: t.Sequence[str] = ()) -> AnyLayer:
+def layer_of(
+    kind: str, runner: t.Any, specs: t.Sequence[t.Any], root: Path, *, kernel_module: str = "", declared: t.Mapping[str, t.Sequence[str]] | None = None
+) -> AnyLayer:
     """The layer of caches of one type.
 
     :param specs: as ``read_items`` of the type returns them.
     :param kernel_module: of flashcache and EnhanceIO, if it is not called like the type.
-    :param protected_drives: drives whose write cache survives a power failure, for the types that pass no flushes down.
+    :param declared: ``protected`` and ``flushed`` of :class:`VolatileBelow`, for the types that pass no flushes down.
     """
     if kind == "lvm_cache":
         from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
@@ -63,14 +65,16 @@ def layer_of(kind: str, runner: t.Any, specs: t.Sequence[t.Any], root: Path, *, 
         from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
 
         return BcacheLayer(runner, specs, root)
-    return _layer_without_flushes(kind, runner, specs, root, kernel_module or kind, protected_drives)
+    return _layer_without_flushes(kind, runner, specs, root, kernel_module or kind, declared or {})
 
 
-def _layer_without_flushes(kind: str, runner: t.Any, specs: t.Sequence[t.Any], root: Path, kernel_module: str, protected_drives: t.Sequence[str]) -> AnyLayer:
+def _layer_without_flushes(
+    kind: str, runner: t.Any, specs: t.Sequence[t.Any], root: Path, kernel_module: str, declared: t.Mapping[str, t.Sequence[str]]
+) -> AnyLayer:
     """A layer that passes no flushes down: what is volatile below it is read."""
     from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
-    below = VolatileBelow(runner, protected_drives, root)
+    below = VolatileBelow(runner, root=root, **declared)
     if kind == "flashcache":
         from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
 

@@ -151,7 +151,7 @@ def _make_cache_layer(host: Host, kind: str, items: t.Sequence[Params], tools: P
         specification_of(kind).read_items(items),
         host.root,
         kernel_module=tools.get("kernel_module", ""),
-        protected_drives=tools.get("protected_drives", ()),
+        declared=tools.get("declared"),
     )
 
 

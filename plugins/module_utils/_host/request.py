@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.div
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import specification_of
 
 Entry = t.Dict[str, t.Any]
@@ -53,7 +54,7 @@ class HostRequest:
 
     :param policies: of RAID controllers; ``ssd_caches`` of the same controllers, ``removed_ssd_caches`` what is removed of them.
     :param caches: by type; only types that are in the list.
-    :param tools: ``tool_dirs``, ``kernel_module`` and ``protected_drives``, by type.
+    :param tools: ``tool_dirs``, ``kernel_module`` and what is ``declared`` of drives, by type.
     :param migrating: the caches that may replace one of another type.
     :param queues: the parameters of ``block_queue``; ``network`` those of ``storage_network``. ``None`` if there is nothing to do.
     :param protected_drives: declarations of drives that keep their cache through a power cut.
@@ -95,7 +96,7 @@ def argument_spec() -> dict[str, t.Any]:
         "caches": entries,
         "flashcache": _tool_options("flashcache"),
         "enhanceio": _tool_options("enhanceio"),
-        "protected_drives": {"type": "list", "elements": "str", "default": []},
+        **DECLARATION_OPTIONS,
         "queues": entries,
         "queue_module_options": entries,
         "queues_exclusive": {"type": "bool", "default": False},
@@ -216,7 +217,7 @@ def _tools(kind: str, params: Params) -> Entry:
     return {
         "tool_dirs": given.get("tool_dirs") or [],
         "kernel_module": given.get("kernel_module") or kind,
-        "protected_drives": params["protected_drives"],
+        "declared": {"protected": params["protected_drives"], "flushed": params["flushed_virtual_disks"]},
     }
 
 

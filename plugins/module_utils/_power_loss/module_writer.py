@@ -61,7 +61,7 @@ def _start(options: t.Mapping[str, t.Any], folder: Path, background: BackgroundR
     target = read_target({**options["target"], "size": size}, "target")
     spec = RunSpec(target.path, target.kind, target.identity, size, **{name: options[name] for name in _LOAD})
     secret = read_secret(options["secret"])
-    stack = read_stack(runner, protected=options["protected_drives"])
+    stack = read_stack(runner, protected=options["protected_drives"], flushed=options["flushed_virtual_disks"])
     if background.is_alive():
         # Its own writer has the target in use: it was examined when that was started.
         note = background.read()["spec"]

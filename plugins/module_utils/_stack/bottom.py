@@ -75,6 +75,12 @@ def drive_facts(device: BlockDevice, cache: DriveCache) -> LayerFacts:
     if device.transport in _REMOTE_TRANSPORTS:
         why = f"is {_REMOTE_TRANSPORTS[device.transport]}, and {_ELSEWHERE}"
         return LayerFacts("drive", plain, None, why, device_loss=UNKNOWN, device_loss_reason=why)
+    if device.virtual:
+        why = (
+            "is a virtual disk, and whether its flushes reach media depends on the hypervisor: declare it in storage_flushed_virtual_disks if they do, or"
+            " have the role power_loss_test find out"
+        )
+        return LayerFacts("drive", plain, None, why, device_loss=UNKNOWN, device_loss_reason=f"is a virtual disk, and {_ELSEWHERE}")
     if device.transport in ("virtual", "unknown"):
         why = f"is made by the driver {device.driver or device.name.rstrip('0123456789')}, and {_ELSEWHERE}"
         return LayerFacts("drive", plain, None, why, device_loss=UNKNOWN, device_loss_reason=why)

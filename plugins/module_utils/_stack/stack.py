@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations, is_declared
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import arrays, block_caches, bottom, device_loss, power_cut, zfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Proof, Verdict
@@ -106,15 +106,18 @@ READERS: tuple[Reader, ...] = (
 )
 
 
-def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = (), devices: Devices | None = None) -> Stack:
+def read_stack(runner: Runner, root: Path = Path("/"), protected: t.Sequence[str] = (), devices: Devices | None = None, flushed: t.Sequence[str] = ()) -> Stack:
     """Every block device of the host, and every ZFS pool, with all its layers.
 
     :param protected: serials, WWNs, models or patterns of drives whose cache is known to survive a power cut (PLP).
     :param devices: the block devices, if they were read just now.
+    :param flushed: the same of virtual disks of which a flush reaches media.
     :raises BadInput: for a pattern that fits nearly every drive.
     """
-    checked_declarations(protected)
+    checked_declarations([*protected, *flushed])
     devices = read_devices(runner, root) if devices is None else devices
+    honest = [device for device in devices if device.virtual and is_declared(devices, device, flushed)]
+    devices = devices.with_changed([dataclasses.replace(device, virtual=False) for device in honest])
     pools = zfs.read_pools(devices, runner, root)
     devices, facts = zfs.with_pools(devices, pools, root)
     problems = [*(describe_suspended(device) for device in devices if device.suspended), *pools.problems]

@@ -24,19 +24,20 @@ if t.TYPE_CHECKING:
 class VolatileBelow:
     """A function from a path to what is volatile below it. The stack is read at the first call, and once.
 
-    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
+    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut; ``flushed``: of virtual disks whose flushes reach media.
     """
 
-    def __init__(self, runner: Runner, protected: t.Sequence[str] = (), root: Path = Path("/")) -> None:
+    def __init__(self, runner: Runner, protected: t.Sequence[str] = (), root: Path = Path("/"), flushed: t.Sequence[str] = ()) -> None:
         self.runner = runner
         self.protected = protected
+        self.flushed = flushed
         self.root = root
         self._stack: Stack | None = None
 
     def __call__(self, path: str) -> list[str]:
         """Each as a clause, for example ``/dev/sda has its volatile write cache on``; none for a path that is not there."""
         if self._stack is None:
-            self._stack = read_stack(self.runner, self.root, self.protected)
+            self._stack = read_stack(self.runner, self.root, self.protected, flushed=self.flushed)
         return volatile_below(self._stack, path)
 
 

@@ -36,6 +36,7 @@ SIZE = 2 * 1024**2
 #: Each block of a file that grows is written once: there must be room until the power is cut.
 GROWING = 64 * 1024**2
 PROTECTED = ["PROTECTED"]
+FLUSHED = ["VIRTUAL HDD", "VIRTUAL SSD", "VIRTUAL VD", "QEMU NVMe Ctrl"]
 MESSAGES = Path("/run/lab/messages")
 _PIECE = 1024**2
 
@@ -50,7 +51,7 @@ def spec_of(order: Order) -> RunSpec:
 
 def stacks(orders: t.Sequence[Order]) -> list[dict[str, t.Any]]:
     """What ``cache_stack_info`` says of each target."""
-    stack = read_stack(Runner(), protected=PROTECTED)
+    stack = read_stack(Runner(), protected=PROTECTED, flushed=FLUSHED)
     found = []
     for order in orders:
         name = host_writer.device_of(spec_of(order), stack.devices)

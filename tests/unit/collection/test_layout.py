@@ -13,6 +13,8 @@ import pytest
 import yaml
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _variable_names
+
 TOP = pathlib.Path(__file__).resolve().parents[3]
 ROLES = sorted(path.name for path in (TOP / "roles").iterdir())
 MODULES = sorted(path.stem for path in (TOP / "plugins/modules").glob("*.py"))
@@ -97,7 +99,7 @@ def _as_argument_spec(options):
 
 @pytest.mark.parametrize("path", _inventory_files(), ids=str)
 def test_included_inventories_are_valid(path):
-    known = {name: option for role in ROLES for name, option in _specification(role).items()}
+    known = {**{name: option for role in ROLES for name, option in _specification(role).items()}, **_variable_names._OF_SEVERAL_ROLES}
     variables = {name: value for name, value in (_load(path) or {}).items() if not name.startswith(("ansible_", "__"))}
     own = {name for name in variables if name.split("_machine")[0] == "virtual_rack" and name not in known}
     unknown = set(variables) - set(known) - own

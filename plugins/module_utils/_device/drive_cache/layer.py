@@ -104,10 +104,12 @@ class ReloadTable(Operation):
     """Load the present table of a device-mapper device again.
 
     :param name: kernel name of the device; ``path`` is how messages name it.
+    :param undo: sets the drive back that was enabled for it, if that is not possible: until then the device drops flushes.
     """
 
     name: str
     path: str
+    undo: SetDrive | None = None
 
 
 @frozen
@@ -193,6 +195,8 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
     def plan(self, state: t.Sequence[DriveState]) -> list[Step]:
         """Per drive: the drive itself (``write_cache``) or, if only the kernel is wrong, the kernel (``kernel_view``); then ``boot_rule``.
 
+        A cache is enabled last: after its rule, which a full or read-only ``/etc`` refuses, and directly before the tables above it are loaded again.
+
         :raises BadInput: for a specification that contradicts another one or cannot be met.
         :raises Refused: for a write cache below a layer that passes no flushes on.
         """
@@ -201,26 +205,34 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         _check_listed_once(pairs)
         for drive, spec in pairs:
             _check(drive, spec)
-        steps = [step for drive, spec in pairs for step in (*self._plan_live(drive, spec), *self._plan_boot(drive, spec))]
-        return [*steps, *self._plan_above(pairs)]
+        steps: list[Step] = []
+        loaded: set[str] = set()
+        for drive, spec in pairs:
+            live, boot = self._plan_live(drive, spec), self._plan_boot(drive, spec)
+            if spec.write_cache == DISABLED:
+                steps += [*live, *boot]
+            else:
+                # A device on several drives passes flushes on to all of them once it was loaded after the first.
+                steps += [*boot, *live, *self._plan_above(drive, live, loaded)]
+        return steps
 
-    def _plan_above(self, pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> list[Step]:
-        """After all drives: a device may lie on several of them, and is loaded again once."""
-        steps: dict[str, Step] = {}
-        for drive, _spec in pairs:
-            for one in drive.above:
-                if one.reloadable and one.name not in steps:
-                    action = f"Load the table of {one.path} again, so that it passes flushes on to {drive.item} ({drive.name})"
-                    steps[one.name] = Step(
-                        layer=self.name,
-                        item=drive.item,
-                        attribute=f"flushes.{one.path}",
-                        before="ended",
-                        after="passed on",
-                        action=action,
-                        operation=ReloadTable(one.name, one.path),
-                    )
-        return list(steps.values())
+    def _plan_above(self, drive: DriveState, live: t.Sequence[Step], loaded: set[str]) -> t.Iterator[Step]:
+        undo = None
+        for step in live:
+            if isinstance(step.operation, SetDrive):
+                undo = replace(step.operation, settings=tuple(replace(one, value=DISABLED) for one in step.operation.settings))
+        for one in drive.above:
+            if one.reloadable and one.name not in loaded:
+                loaded.add(one.name)
+                yield Step(
+                    layer=self.name,
+                    item=drive.item,
+                    attribute=f"flushes.{one.path}",
+                    before="ended",
+                    after="passed on",
+                    action=f"Load the table of {one.path} again, so that it passes flushes on to {drive.item} ({drive.name})",
+                    operation=ReloadTable(one.name, one.path, undo),
+                )
 
     def _plan_live(self, drive: DriveState, spec: DriveSpec) -> list[Step]:
         settings = tuple(DriveCacheSetting(path, drive.node, spec.write_cache, drive.item, spec.persistent) for path in drive.paths)
@@ -286,7 +298,20 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
     @carry_out.register
     def _reload_table(self, operation: ReloadTable, step: Step) -> None:
         exchange = Exchange(self.runner, operation.name, step.item, operation.path, patience=_PATIENCE)
-        exchange.load(exchange.table())
+        try:
+            exchange.load(exchange.table())
+        except StorageError as error:
+            if operation.undo is not None:
+                error.message += f" Until it is loaded, {operation.path} drops flushes: {self._undone(operation.undo, step)}."
+                error.args = (error.message,)
+            raise
+
+    def _undone(self, operation: SetDrive, step: Step) -> str:
+        try:
+            self._set_drive(operation, step)
+        except StorageError as error:
+            return f"disable the write cache of {step.item} manually, which failed here ({error.message.rstrip('.')})"
+        return f"the write cache of {step.item} was disabled again"
 
     @carry_out.register
     def _write_rule(self, operation: WriteRule, step: Step) -> None:

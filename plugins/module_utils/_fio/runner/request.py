@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
@@ -41,7 +41,7 @@ RUNNER_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "sample_interval": {"type": "float", "default": 5},
     "replace": {"type": "bool", "default": False},
     "barrier_timeout": {"type": "float", "default": 900},
-    **PROTECTED_DRIVES_OPTION,
+    **DECLARATION_OPTIONS,
 }
 
 
@@ -53,7 +53,7 @@ class RequestedRun:
     """
 
     def __init__(self, options: t.Mapping[str, t.Any]) -> None:
-        self._protected = options["protected_drives"]
+        self._declared = {"protected": options["protected_drives"], "flushed": options["flushed_virtual_disks"]}
         self._spool = control.spool_of(options["spool"], options["campaign"])
         self._order = read_order(options)
 
@@ -63,5 +63,5 @@ class RequestedRun:
         :raises StorageError: if anything is refused, or if something else is being measured; nothing was started then.
         """
         runner = Runner()
-        host = MeasuredHost(runner, lambda devices: read_stack(runner, protected=self._protected, devices=devices))
+        host = MeasuredHost(runner, lambda devices: read_stack(runner, devices=devices, **self._declared))
         return control.start(self._order, self._spool, host, check_mode=check_mode)

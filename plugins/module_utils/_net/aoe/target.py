@@ -142,7 +142,7 @@ class AoeTargetsState:
 class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
     """The AoE targets of one host that are in the list; others are not touched.
 
-    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut.
+    :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut; ``flushed``: of virtual disks whose flushes reach media.
     :param swallowed: what of targets loses acknowledged writes, by item.
     """
 
@@ -155,12 +155,13 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         root: Path = Path("/"),
         *,
         protected: t.Sequence[str] = (),
+        flushed: t.Sequence[str] = (),
         swallowed: Swallowed | None = None,
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(runner, spec, root, clock=clock, sleep=sleep)
-        self.swallowed = swallowed or (lambda specs: swallowed_by(runner, specs, root, protected))
+        self.swallowed = swallowed or (lambda specs: swallowed_by(runner, specs, root, protected, flushed))
 
     def read(self) -> AoeTargetsState:
         """One ``systemctl``, one ``ss`` where something runs, one ``udevadm``; and the stack, where a target may lose writes."""

@@ -27,11 +27,13 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AoeTargetSpec
 
 
-def swallowed_by(runner: Runner, specs: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = ()) -> dict[str, list[str]]:
+def swallowed_by(
+    runner: Runner, specs: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = (), flushed: t.Sequence[str] = ()
+) -> dict[str, list[str]]:
     """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only on demand."""
     if not specs:
         return {}
-    stack = _without_exports(read_stack(runner, root, protected))
+    stack = _without_exports(read_stack(runner, root, protected, flushed=flushed))
     return {spec.item: judge(stack, spec) for spec in specs}
 
 

@@ -36,6 +36,7 @@ def argument_spec() -> dict[str, t.Any]:
         "aoe_targets": {"type": "list", "elements": "dict", "default": [], "options": AOE_TARGET_OPTIONS},
         "aoe_receive_buffer": {"type": "int"},
         "aoe_protected_drives": {"type": "list", "elements": "str", "default": []},
+        "aoe_flushed_virtual_disks": {"type": "list", "elements": "str", "default": []},
         "direction": {"type": "str", "default": "all", "choices": ["all", "raise", "lower"]},
         "revert_after": {"type": "int", "default": 60},
         "transaction": {
@@ -65,7 +66,7 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
         # It reads the whole stack of what is served, and those are half of all imports: seconds, on a slow host that serves nothing.
         from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
-        layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"])
+        layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"], flushed=params["aoe_flushed_virtual_disks"])
         parts.append(Part(layer, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005
     initiator = read_initiator(params["aoe_initiator"])
     if initiator is not None:

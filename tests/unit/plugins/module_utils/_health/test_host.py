@@ -144,7 +144,7 @@ def test_verdicts_of_mounted_devices_are_read_on_request(host, monkeypatch):
         assert found == ([("warning", "/dev/disk/by-id/ata-DATA")] if verdict == "at_risk" else [])
     assert look(host, [()])[0]["verdicts"] == {}
 
-    def broken(*_arguments):
+    def broken(*_arguments, **_options):
         raise CommandFailed("The stack cannot be read.")
 
     monkeypatch.setattr(verdicts, "read_stack", broken)
@@ -188,7 +188,8 @@ def test_command_count_is_independent_of_number_of_caches(host):
 
 
 def params(**changes):
-    return {"interval": 0, "previous": None, "previous_file": None, "further_drives": [], "limits": {}, "verdicts": False, "protected_drives": [], **changes}
+    declared = {"protected_drives": [], "flushed_virtual_disks": []}
+    return {"interval": 0, "previous": None, "previous_file": None, "further_drives": [], "limits": {}, "verdicts": False, **declared, **changes}
 
 
 def test_options_are_converted_to_questions(tmp_path):

@@ -24,6 +24,7 @@ OPTIONS = {
     "witness_port": 1,
     "target": {"device": None, "file": "/nowhere/x", "allow_data_loss": False, "identity": None, "size": "1M"},
     "protected_drives": [],
+    "flushed_virtual_disks": [],
     "layout": "in_place",
     "sync": "fsync",
     "direct": True,

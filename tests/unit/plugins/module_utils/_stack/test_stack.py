@@ -103,6 +103,20 @@ def test_kernel_setting_does_not_change_the_drive_cache(rack):
     assert reason == "/dev/sda has its volatile write cache on, and the kernel believes it has none, so no flush is sent to it."
 
 
+@pytest.mark.parametrize("cache", ["on", "off"])
+def test_virtual_disk_is_unknown_unless_its_flushes_are_declared_to_reach_media(rack, cache):
+    rack.sata("sda", serial="V1", cache=cache)
+    (rack.host.root / "proc").mkdir(exist_ok=True)
+    (rack.host.root / "proc/cpuinfo").write_text("flags : fpu hypervisor\n")
+    for words in ({}, {"flushed": ["OTHER"]}, {"protected": ["V1"]}):
+        verdict, unflushed, reason = _ruling(rack.stack(**words), "sda")
+        assert (verdict, unflushed) == ("unknown", "unknown") and "storage_flushed_virtual_disks" in reason
+    for declared in ("V1", "TESTDISK"):
+        assert _ruling(rack.stack(flushed=[declared]), "sda")[:2] == ("durable", "kept" if cache == "off" else "may_be_lost")
+    with pytest.raises(BadInput, match="nearly every drive"):
+        rack.stack(flushed=["*"])
+
+
 def test_cache_declared_protected_is_safe(rack):
     rack.sata("sda", serial="PLP1")
     assert _ruling(rack.stack(protected=["PLP1"]), "sda") == ("durable", "kept", "/dev/sda is declared to survive power failures.")

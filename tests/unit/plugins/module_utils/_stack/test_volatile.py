@@ -61,7 +61,7 @@ def test_volatile_layers_below_a_path(stack, path, protected, clauses):
 
 def test_stack_is_read_once(stack, monkeypatch):
     requested = []
-    monkeypatch.setattr(_volatile, "read_stack", lambda runner, root, protected: requested.append(protected) or stack(*protected))
+    monkeypatch.setattr(_volatile, "read_stack", lambda runner, root, protected, flushed: requested.append(protected) or stack(*protected))
     below = _volatile.VolatileBelow(None, ["SDA"])
     assert requested == []
     assert below("/dev/sda") == below("/dev/sdb") == []

@@ -12,7 +12,15 @@ import pathlib
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    CommandFailed,
+    DeviceMissing,
+    NotEffective,
+    Refused,
+    StorageError,
+    ToolMissing,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import cache_type_files
@@ -106,7 +114,7 @@ def test_live_state_and_boot_rule_are_separate_plan_steps(rack: Machine) -> None
 def test_persistent_enabled_writes_an_enabling_rule(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled"))
-    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert attributes(outcome) == ["boot_rule", "write_cache"]
     assert "-W1 $devnode" in rack.rules
     assert "-W0" not in rack.rules
 
@@ -114,8 +122,8 @@ def test_persistent_enabled_writes_an_enabling_rule(rack: Machine) -> None:
 def test_non_persistent_removes_the_conflicting_rule(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled", persistent=False))
-    assert attributes(outcome) == ["write_cache", "boot_rule"]
-    assert outcome.steps[1].after is None
+    assert attributes(outcome) == ["boot_rule", "write_cache"]
+    assert outcome.steps[0].after is None
     assert "HDD0" not in rack.rules
     assert "SSD0" in rack.rules
 
@@ -393,7 +401,7 @@ def test_mappings_created_while_cache_was_disabled_are_reloaded_bottom_up(rack: 
     predicted = rack.converge(DriveSpec(HDD, "enabled"), check_mode=True)
     outcome = rack.converge(DriveSpec(HDD, "enabled"))
     assert predicted.to_dict() == outcome.to_dict()
-    assert attributes(outcome) == ["write_cache", "boot_rule", "flushes./dev/mapper/vg-data_corig", "flushes./dev/vg/data"]
+    assert attributes(outcome) == ["boot_rule", "write_cache", "flushes./dev/mapper/vg-data_corig", "flushes./dev/vg/data"]
     assert outcome.steps[-1].action == f"Load the table of /dev/vg/data again, so that it passes flushes on to {HDD} (sda)"
     assert rack.loaded_again == ["vg-data_corig", "vg-data"]
     assert not rack.converge(DriveSpec(HDD, "enabled")).changed
@@ -427,7 +435,7 @@ def test_mappings_that_cannot_be_reloaded_are_not_touched(rack: Machine, table: 
     mapped(rack, "secret", table, uuid=uuid)
     refuse(rack, Refused, f"{path} was created while the cache was disabled, and drops flushes.*allow_ignored_flushes: true", DriveSpec(HDD, "enabled"))
     outcome = rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True))
-    assert attributes(outcome) == ["write_cache", "boot_rule"]
+    assert attributes(outcome) == ["boot_rule", "write_cache"]
     assert rack.loaded_again == []
     assert not rack.converge(DriveSpec(HDD, "enabled", allow_ignored_flushes=True)).changed
 
@@ -443,8 +451,24 @@ def test_rejected_table_fails_with_the_device_name(rack: Machine) -> None:
     rack.converge(DriveSpec(HDD, "disabled"))
     mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
     rack.refused_tables.add("vg-data")
-    with pytest.raises(StorageError, match=r"/dev/vg/data continues as before; see dmesg for the reason"):
+    with pytest.raises(StorageError, match=r"/dev/vg/data continues as before; see dmesg for the reason.*the write cache of .* was disabled again"):
         rack.converge(DriveSpec(HDD, "enabled"))
+    # Nothing that drops flushes is above a cache that is on.
+    assert rack.converge(DriveSpec(HDD, "enabled"), check_mode=True).steps[0].attribute == "write_cache"
+
+
+def test_cache_is_not_enabled_if_its_rule_cannot_be_written(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+    mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
+
+    def refused(*_words: object) -> None:
+        raise CommandFailed("/etc/udev/rules.d cannot be written: Read-only file system.", item="rules")
+
+    monkeypatch.setattr(udev_rule, "write_rules", refused)
+    for _again in range(2):
+        with pytest.raises(StorageError, match="Read-only file system"):
+            rack.converge(DriveSpec(HDD, "enabled"))
+        assert {"boot_rule", "write_cache"} <= set(attributes(rack.converge(DriveSpec(HDD, "enabled"), check_mode=True)))
 
 
 @pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])

@@ -78,7 +78,7 @@ class _Host:
         return queue_description.describe(self.runner, self.devices, self.root, every=self.every)
 
     def fio_benchmark(self) -> list[Variable]:
-        return [fio_description.describe(self.devices)]
+        return [fio_description.describe(self.devices, self.runner)]
 
     def describe(self, layer: str) -> list[Variable]:
         return self._part(_FIRST[layer], getattr(self, layer))

@@ -19,6 +19,8 @@ from __future__ import annotations
 
 import os
 import re
+import select
+import signal
 import time
 import typing as t
 from pathlib import Path
@@ -38,6 +40,10 @@ _FIELD, _FIELDS = 15, 17
 #: Quiet rounds that prove, and rounds on a busy host: that all five bursts count more than all five control times happens by chance in one
 #: of 252 cases.
 QUIET_ROUNDS, ROUNDS = 2, 5
+#: Seconds in which a device must answer a burst of flushes: longer than the kernel repeats a command that a drive does not answer (30 s).
+PATIENCE = 120.0
+#: Bytes of a problem.
+_PROBLEM = 4096
 #: Seconds that a control time lasts at least.
 _CONTROL = 0.05
 _METADATA = re.compile(r"_(?:tmeta|pmspare|rmeta_\d+)$")
@@ -78,24 +84,55 @@ class Sender(t.Protocol):
     def __call__(self, device: BlockDevice, count: int) -> None: ...
 
 
-def send_flushes(device: BlockDevice, count: int) -> None:
+def send_flushes(device: BlockDevice, count: int, patience: float = PATIENCE) -> None:
     """fsync a block device. Nothing is written but what was waiting in the page cache for this device, and that by the first.
 
-    :raises CommandFailed: if the device cannot be opened, or answers a flush with an error.
+    A process of its own does it: one that waits for a device which does not answer can neither go on nor be ended.
+
+    :param patience: seconds in which all of them must be answered.
+    :raises CommandFailed: if the device cannot be opened, answers a flush with an error, or does not answer.
     """
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            # Whoever waits for the end of this module's output must not wait for this process.
+            null = os.open(os.devnull, os.O_RDWR)
+            for standard in (0, 1, 2):
+                os.dup2(null, standard)
+            os.write(writer, _flush(device, count).encode())
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(writer)
+    try:
+        answered = bool(select.select([reader], [], [], patience)[0])
+        problem = (
+            os.read(reader, _PROBLEM).decode(errors="replace") if answered else f"did not answer an fsync within {patience:g} seconds: check the kernel log"
+        )
+    finally:
+        os.close(reader)
+    if not answered:
+        os.kill(child, signal.SIGKILL)
+    elif os.waitpid(child, 0)[1] and not problem:
+        problem = "could not be flushed: the process that sent the flushes ended early"
+    if problem:
+        raise CommandFailed(f"{label(device)} {problem}.", item=device.path)
+
+
+def _flush(device: BlockDevice, count: int) -> str:
+    """What went wrong; empty if nothing did."""
     try:
         descriptor = os.open(device.path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise CommandFailed(f"{label(device)} cannot be opened for reading ({error.strerror}).", item=device.path) from None
+        return f"cannot be opened for reading ({error.strerror})"
     try:
         for _number in range(count):
             os.fsync(descriptor)
     except OSError as error:
-        raise CommandFailed(
-            f"{label(device)} answered an fsync with an error ({error.strerror}): check the kernel log, writes may be lost.", item=device.path
-        ) from None
-    finally:
-        os.close(descriptor)
+        return f"answered an fsync with an error ({error.strerror}): check the kernel log, writes may be lost"
+    return ""
 
 
 class Counters:

@@ -12,19 +12,22 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Entry, Variable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 VARIABLE = "fio_benchmark_targets"
 _KINDS = frozenset({"disk", "partition", "multipath", "lvm", "crypt", "dm", "md", "bcache", "flashcache", "aoe"})
 
 
-def describe(devices: Devices) -> Variable:
+def describe(devices: Devices, runner: Runner) -> Variable:
     """Every device that nothing on this host is known to use. The guard of a run decides, and nothing here permits it anything."""
     free = [device for device in devices if device.kind in _KINDS and device.size and not _is_used(device)]
-    return Variable(VARIABLE, tuple(_entry(device) for device in free), commented=True)
+    return Variable(VARIABLE, tuple(_entry(device, runner) for device in free), commented=True)
 
 
 def _is_used(device: BlockDevice) -> bool:
@@ -34,8 +37,16 @@ def _is_used(device: BlockDevice) -> bool:
     return bool(in_use or device.read_only or device.removable or hidden or device.stable_path is None)
 
 
-def _entry(device: BlockDevice) -> Entry:
-    found = device.signature.type or device.signature.partition_table if device.signature is not None else None
-    contents = f"carries {found}: writing to it destroys that" if found else "no signature was found on it"
+def _entry(device: BlockDevice, runner: Runner) -> Entry:
     values = {"device": device.stable_path, **({"identity": device.identity} if device.identity else {})}
-    return Entry(values, (f"{format_size(device.size)}, {device.model or device.kind}; {contents}.",))
+    return Entry(values, (f"{format_size(device.size)}, {device.model or device.kind}; {_contents(device, runner)}.",))
+
+
+def _contents(device: BlockDevice, runner: Runner) -> str:
+    found = device.signature.type or device.signature.partition_table if device.signature is not None else None
+    try:
+        # udev may not have probed the device since something was written to it.
+        found = found or ", ".join(read_signatures(runner, device.path))
+    except StorageError:
+        return "what is on it could not be read"
+    return f"carries {found}: writing to it destroys that" if found else "no signature was found on it"

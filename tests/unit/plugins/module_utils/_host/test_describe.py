@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import describe as host_description
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.describe import LAYERS, describe
 from ansible_collections.cachefleet.storage.tests.unit.plugins.module_utils._device.drive_cache.test_layer import HDD, SSD, Machine
@@ -34,7 +34,7 @@ class _AllBut:
     """The tools that are not installed."""
 
     def __contains__(self, name: object) -> bool:
-        return name not in ("udevadm", "hdparm", "ip", "systemctl")
+        return name not in ("udevadm", "hdparm", "ip", "systemctl", "wipefs")
 
 
 def _runner(machine: Machine):
@@ -42,6 +42,7 @@ def _runner(machine: Machine):
     made = _ORIGINAL(machine)
     made.replies[("ip", "-details")] = Reply(json.dumps([{"ifname": "eth1", "ifindex": 2, "mtu": 1500, "flags": ["UP"]}]))
     made.replies[("systemctl", "show")] = Reply()
+    made.replies[("wipefs", "--no-act")] = Reply("")
     return made
 
 
@@ -74,7 +75,7 @@ def test_reading_changes_nothing(machine: Machine) -> None:
     runner = machine.runner
     describe(runner, machine.root)
     assert {str(path): path.read_bytes() for path in machine.root.rglob("*") if path.is_file()} == before
-    assert {call[0] for call in runner.calls} <= {"udevadm", "hdparm", "ip", "systemctl"}
+    assert {call[0] for call in runner.calls} <= {"udevadm", "hdparm", "ip", "systemctl", "wipefs"}
     assert all(call[1] == "-W" for call in runner.calls if call[0] == "hdparm")
 
 
@@ -84,6 +85,26 @@ def test_devices_that_are_used_are_no_proposals_for_a_measurement(machine: Machi
     assert variable.commented
     assert entry.values == {"device": SSD, "identity": "SSD0"}
     assert "no signature was found on it" in entry.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        # udev had no entry: the device was formatted while nobody listened.
+        (Reply('{"signatures": [{"type": "ext4", "uuid": "1-2"}]}'), "carries ext4 (1-2): writing to it destroys that"),
+        (CommandFailed("wipefs failed."), "what is on it could not be read"),
+    ],
+)
+def test_contents_that_udev_does_not_know_are_read(machine: Machine, reply: t.Any, expected: str) -> None:
+    def answer(_words: object) -> Reply:
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    runner = machine.runner
+    runner.replies[("wipefs", "--no-act")] = answer
+    (variable,) = describe(runner, machine.root, layers=["fio_benchmark"]).variables
+    assert expected in variable.entries[0].notes[0]
 
 
 @pytest.mark.parametrize("layer", [one for one in LAYERS if one != "storage_network"])

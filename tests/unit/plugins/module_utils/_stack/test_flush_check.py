@@ -7,7 +7,9 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
 import typing as t
 
 import pytest
@@ -481,14 +483,28 @@ def test_device_vanishing_during_the_count_proves_nothing(host):
 
 
 def test_flush_is_an_fsync_on_a_read_only_descriptor(tmp_path, monkeypatch):
-    seen = []
-    file = tmp_path / "disk"
+    file, seen = tmp_path / "disk", tmp_path / "seen"
     file.write_text("")
-    monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append(os.get_blocking(descriptor)))
+
+    def fsync(descriptor):
+        with seen.open("a") as stream:
+            stream.write(f"{fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY}\n")
+
+    monkeypatch.setattr(os, "fsync", fsync)
     send_flushes(BlockDevice("disk", str(file), "8:0"), 3)
-    assert len(seen) == 3
+    assert seen.read_text() == "True\n" * 3
     with pytest.raises(CommandFailed, match="cannot be opened"):
         send_flushes(BlockDevice("gone", str(tmp_path / "gone"), "8:0"), 1)
+
+
+@pytest.mark.parametrize(
+    ("fsync", "message"), [(lambda _descriptor: time.sleep(3600), "did not answer an fsync within 0.2 s"), (lambda _descriptor: os._exit(3), "ended early")]
+)
+def test_flush_that_does_not_return_is_an_error(tmp_path, monkeypatch, fsync, message):
+    (tmp_path / "disk").write_text("")
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(CommandFailed, match=message):
+        send_flushes(BlockDevice("disk", str(tmp_path / "disk"), "8:0"), 3, patience=0.2 if "answer" in message else 30)
 
 
 def test_failed_fsync_raises_with_one_sentence(tmp_path, monkeypatch):

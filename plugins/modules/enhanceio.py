@@ -11,7 +11,7 @@ module: enhanceio
 short_description: Create, change, flush and remove EnhanceIO caches
 version_added: 0.3.0
 description:
-  - Attaches a fast device as an EnhanceIO cache to a block device, changes its mode, policy and settings while it is in use,
+  - Attaches a fast device as an EnhanceIO cache to a block device, changes its mode and settings while it is in use,
     flushes it, and removes it.
   - EnhanceIO does not create a new device. The cached device keeps its path and can stay mounted.
   - The kernel module and the tool C(eio_cli) must be installed on the host. This collection does not build them, and the public source of
@@ -83,6 +83,8 @@ options:
         description:
           - The replacement policy. V(lru) evicts the least recently used block, V(fifo) the oldest block, V(rand) a random block.
           - Defaults to V(lru) for a new cache. The policy of an existing cache is not changed by default.
+          - To change it, the cache is flushed, deleted and created again, empty. The driver does not follow a change while the cache runs, although
+            it reports it.
         type: str
         choices: [lru, fifo, rand]
       size:

@@ -119,6 +119,7 @@ class Driver:
             "ssd": ssd,
             "mode": mode or WRITETHROUGH,
             "policy": policy or 1,
+            "effective_policy": policy or 1,
             "flags": 0,
             "do_clean": 0,
             "block_size": block_size or 4096,
@@ -167,7 +168,9 @@ class Driver:
             if self.state["faults"].get("write_errors"):
                 return errno.EINVAL
             self._clean(cache, len(cache["dirty"]))
-        cache.update(mode=mode, policy=policy, do_clean=0)
+        # As the driver does it on Linux 5.10: the policy that was requested before is made again, and the new word is kept.
+        effective = cache["effective_policy"] if policy == cache["policy"] else cache["policy"]
+        cache.update(mode=mode, policy=policy, effective_policy=effective, do_clean=0)
         self._store(name, SB_RUNNING)
         self.publish()
         return 0

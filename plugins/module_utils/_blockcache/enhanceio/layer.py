@@ -40,7 +40,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
     ProveClean,
     ResumeCache,
     SetMode,
-    SetPolicy,
     SetSetting,
     StopCleaning,
     WipeSuperblock,
@@ -267,12 +266,6 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         self._forget_foreign_rule(step)
         if mode != "writeback":
             self._require_clean(step, origin, left_writeback=True)
-
-    @carry_out.register
-    def _set_policy(self, operation: SetPolicy, step: Step) -> None:
-        policy = operation.policy
-        self._run(step, ["eio_cli", "edit", "-c", step.item, "-p", policy], lambda: getattr(self._config(step), "policy", None) == policy)
-        self._forget_foreign_rule(step)
 
     @carry_out.register
     def _set_setting(self, operation: SetSetting, step: Step) -> None:

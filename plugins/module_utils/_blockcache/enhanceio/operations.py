@@ -66,13 +66,6 @@ class SetMode(Operation):
 
 
 @frozen
-class SetPolicy(Operation):
-    """Change the replacement policy of a cache that runs."""
-
-    policy: str
-
-
-@frozen
 class SetSetting(Operation):
     """Set one sysctl of a cache that runs."""
 

@@ -35,7 +35,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
     ProveClean,
     ResumeCache,
     SetMode,
-    SetPolicy,
     SetSetting,
     StopCleaning,
     WipeSuperblock,
@@ -109,7 +108,7 @@ class _CachePlan:
         if self.spec.state == "absent":
             steps = [*self._stop(cache), *self._release()]
         elif self.spec.state == "flushed":
-            steps = self._stay(cache, "writethrough" if cache.config.mode == "writeback" else cache.config.mode, cache.config.policy, self._lies_on(cache))
+            steps = self._stay(cache, "writethrough" if cache.config.mode == "writeback" else cache.config.mode, self._lies_on(cache))
         else:
             steps = self._adjust(cache)
         if steps:
@@ -150,13 +149,14 @@ class _CachePlan:
         chosen = fast_device.choose(self.state.ground, self.spec, LAYER, taken=self.taken, check_empty=False)
         found = find(self.state.devices, config.fast)
         same = chosen.device is not None and found is not None and chosen.device.name == found.name
-        if not same or self._wants_other_blocks(config):
+        # The driver is one change of the policy behind as long as it runs, and prints the word that was requested.
+        if not same or self._wants_other_blocks(config) or self.spec.policy not in (None, config.policy):
             # Checked before anything is removed: what cannot be attached again is not detached.
-            return [*self._stop(cache), *self._attach(None, replaces=found.name if found is not None else "")]
+            return [*self._stop(cache), *self._attach(None, replaces=found.name if found is not None else "", former=config)]
         self.taken.update([*self._names(chosen), resolve_stable(self.state.devices, self.spec.origin, self.name).name])
         self._permit(chosen, entering=config.mode != "writeback")
         back = [self._resume_step(chosen.path)] if config.state == "degraded" else []
-        return back + self._stay(cache, self.spec.mode, self.spec.policy or config.policy, chosen.path)
+        return back + self._stay(cache, self.spec.mode, chosen.path)
 
     def _wants_other_blocks(self, config: Config) -> bool:
         """Whether the cache has to be made anew for the size of its blocks.
@@ -175,12 +175,12 @@ class _CachePlan:
             )
         return True
 
-    def _stay(self, cache: Cache, mode: str, policy: str, fast: str) -> list[Step]:
-        """The cache goes on: mode, policy, settings, and what brings it back."""
+    def _stay(self, cache: Cache, mode: str, fast: str) -> list[Step]:
+        """The cache goes on: mode, settings, and what brings it back."""
         config = cache.config
         steps: list[Step] = []
         leaving, entering = config.mode == "writeback" != mode, mode == "writeback" != config.mode
-        files = self._boot_steps(self._files(mode, policy, config.block_size, fast))
+        files = self._boot_steps(self._files(mode, config.policy, config.block_size, fast))
         if leaving:
             steps.append(self._flush_step(cache))
         if entering:
@@ -190,8 +190,6 @@ class _CachePlan:
         elif mode == "writeback" and cache.stats["do_clean"]:
             action = f"Keep writes to {self.spec.origin} in the cache {self.name} again, after an interrupted flush"
             steps.append(self._step("do_clean", cache.stats["do_clean"], 0, action, StopCleaning()))
-        if config.policy != policy:
-            steps.append(self._policy_step(config.policy, policy))
         # A cache that enters write-back shows most of its settings only then.
         known = {} if entering else settings.existing(mode, cache.settings)
         steps += self._setting_steps(known, mode)
@@ -264,11 +262,12 @@ class _CachePlan:
         cache = Cache(self.name, replace(config, source=self.spec.origin), counts)
         return [start, *self._steps_of_running(cache)]
 
-    def _attach(self, left: tuple[str, EnhanceIOSuperblock] | None, *, replaces: str = "") -> list[Step]:
+    def _attach(self, left: tuple[str, EnhanceIOSuperblock] | None, *, replaces: str = "", former: Config | None = None) -> list[Step]:
         """Make the cache.
 
         :param left: the superblock of an earlier one of this name, in which nothing is dirty.
         :param replaces: kernel name of the device that the cache lies on until the steps before these.
+        :param former: what the cache is until then: what the item leaves out stays.
         """
         spec = self.spec
         self._require_tools()
@@ -281,7 +280,7 @@ class _CachePlan:
         self.taken.update([*self._names(chosen), origin.name])
         self._permit(chosen, entering=True)
         first = "writethrough" if spec.mode == "writeback" else spec.mode
-        policy, block_size = spec.policy or "lru", spec.chunk_size or BLOCK_SIZE
+        policy, block_size = spec.policy or (former.policy if former else "lru"), spec.chunk_size or (former.block_size if former else BLOCK_SIZE)
         steps = [*chosen.steps, *([self._wipe_step(left[0])] if left is not None else [])]
         after = {"mode": first, "policy": policy, "block_size": block_size, "device": chosen.path}
         action = f"Create the EnhanceIO cache {self.name} of {spec.origin} on {chosen.path} in mode {first}"
@@ -401,10 +400,6 @@ class _CachePlan:
     def _mode_step(self, before: str, after: str) -> Step:
         action = f"Switch the cache {self.name} of {self.spec.origin} from {before} to {after}"
         return self._step("mode", before, after, action, SetMode(self.spec.origin, after))
-
-    def _policy_step(self, before: str, after: str) -> Step:
-        action = f"Switch the cache {self.name} of {self.spec.origin} from policy {before} to {after}"
-        return self._step("policy", before, after, action, SetPolicy(after))
 
     def _setting_step(self, key: str, before: int | None, after: int) -> Step:
         return self._step(f"settings.{key}", before, after, f"Set {key} of the cache {self.name} to {after}", SetSetting(key, after))

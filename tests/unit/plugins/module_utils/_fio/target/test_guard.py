@@ -745,6 +745,16 @@ def test_mapping_open_in_kernel_is_in_use(tmp_path):
     assert "is open according to device-mapper" in texts(host.judge("/dev/dm-0", allow_data_loss=True))
 
 
+@pytest.mark.parametrize(("source", "opened", "refused"), [("/dev/dm-0", 1, False), ("/dev/dm-0", 2, True), ("/dev/sda", 1, True), ("/dev/gone", 1, True)])
+def test_running_enhanceio_cache_explains_one_open_of_its_origin(tmp_path, source, opened, refused):
+    host = Host(tmp_path, [disk("dm-0", "253:0", kind="dm", dm_name="a"), disk("sda", "8:0")])
+    host.runner.replies["dmsetup", "info"] = Reply(f"{opened}\n")
+    config = tmp_path / "proc/enhanceio/images/config"
+    config.parent.mkdir(parents=True)
+    config.write_text(f"src_name   {source}\nssd_name   /dev/dm-0\nsrc_size   100\n")
+    assert ("is open according to device-mapper" in texts(host.judge("/dev/dm-0", allow_data_loss=True))) is refused
+
+
 @pytest.mark.parametrize(
     ("values", "kind", "word"),
     [

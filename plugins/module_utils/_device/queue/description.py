@@ -126,7 +126,9 @@ def _usual_read_ahead(queue: Queue, place: Path) -> t.Container[t.Any]:
     optimal = (read_number(place / "queue/optimal_io_size") or 0) // 1024
     # LVM gives a volume the largest value of what is below it (lvcreate(8), --readahead auto).
     below = [read_number(place.parent / name / "queue/read_ahead_kb") for name in queue.below]
-    return (128, max(128, 2 * optimal), *below)
+    # Linux 6.17 takes the largest request where a rotational disk reports no optimal size (blk_apply_bdi_limits).
+    largest = _usual_sectors(queue, place) if not optimal and read_number(place / "queue/rotational") else ()
+    return (128, max(128, 2 * optimal), *below, *(2 * one for one in largest))
 
 
 def _usual_sectors(queue: Queue, place: Path) -> t.Container[t.Any]:

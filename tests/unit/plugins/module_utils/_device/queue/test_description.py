@@ -108,6 +108,16 @@ def test_the_read_ahead_that_a_volume_has_from_its_disks_is_none_of_its_own(rack
     assert [entry.values["device"] for entry in described(rack)[DEVICES].entries] == ["/dev/vg0/data", HDD]
 
 
+@pytest.mark.parametrize(("rotational", "optimal", "described_too"), [(1, 0, False), (0, 0, True), (1, 4096, True)])
+def test_the_read_ahead_of_a_rotational_disk_since_linux_6_17_is_none_of_its_own(rack: FakeQueues, rotational: int, optimal: int, described_too: bool) -> None:
+    queue = rack.root / "sys/class/block/sda/queue"
+    for name, value in (("rotational", rotational), ("optimal_io_size", optimal), ("read_ahead_kb", 2 * 1280), ("max_sectors_kb", 1280)):
+        (queue / name).write_text(f"{value}\n")
+    (queue / "max_hw_sectors_kb").write_text("32767\n")
+    values = [entry.values for entry in described(rack)[DEVICES].entries if entry.values["device"] == HDD]
+    assert any("read_ahead_kb" in one for one in values) is described_too
+
+
 def test_options_of_modules_that_were_written_are_described(rack: FakeQueues) -> None:
     rack.converge(modules=[MODULE])
     (entry,) = described(rack)[MODULES].entries

@@ -30,7 +30,7 @@ def run(monkeypatch, capsys, eio):
     """The module on the simulated host; ``volatile`` is what keeps writes in volatile memory below a path, ``requested`` who asked for it."""
     volatile, requested, runners = {}, [], []
 
-    def volatile_below(_runner, protected):
+    def volatile_below(_runner, protected, flushed):
         def look(path):
             requested.append((list(protected), path))
             return volatile.get(path, [])

@@ -682,7 +682,7 @@ def test_degraded_mirror_under_writeback_is_a_problem_not_a_failure(eio):
 
 @pytest.mark.parametrize(
     ("verb", "requested"),
-    [("create", {}), ("edit", {"mode": "writearound"}), ("edit", {"policy": "rand"}), ("delete", GONE), ("notify", {}), ("enable", WRITEBACK)],
+    [("create", {}), ("edit", {"mode": "writearound"}), ("delete", GONE), ("notify", {}), ("enable", WRITEBACK)],
 )
 def test_acknowledged_command_without_effect_is_detected(eio, verb, requested, monkeypatch):
     from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer

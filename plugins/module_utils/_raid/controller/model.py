@@ -94,13 +94,14 @@ class CacheModule:
     """The controller's own cache memory as a whole, where the tool reports it (SmartRAID, Smart Array).
 
     :param status: ``ok``, ``not_configured``, ``temporarily_disabled``, ``permanently_disabled``, ``absent`` or ``unknown``.
-    :param reason: the tool's own words why it is disabled.
+    :param reason: the tool's own words why it is disabled; ``note``: what it reports of a cache that is not, such as an unclean shutdown.
     :param memory: bytes; ``None`` if not reported, 0 if the controller reports none.
     """
 
     status: str = UNKNOWN
     reason: str = ""
     memory: int | None = None
+    note: str = ""
 
 
 @frozen

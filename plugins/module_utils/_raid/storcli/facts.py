@@ -278,6 +278,7 @@ class _Generation7:
         return UNKNOWN if used == "configured" and whole(row.get("DG")) is None and self.driver not in ADAPTER_DRIVERS else used
 
     def _with_attributes(self, drive: Drive, attributes: Data) -> Drive:
+        self.reader.unread_caches(attributes)
         return dataclasses.replace(
             drive,
             write_cache=self.reader.known(DRIVE_WRITE_CACHE, "Write Cache", attributes.get("Write Cache")),

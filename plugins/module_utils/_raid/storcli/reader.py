@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CHARGING, DEGRADED, UNKNOWN, Drive, Reading, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, join
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, rows, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, folded, rows, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     BINARY_UNITS,
     DRIVE_CACHE,
@@ -33,6 +33,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
     squeezed,
     volume_name,
     whole,
+)
+
+#: Properties of volumes and drives about write caches, and those of them whose meaning is known; labels as :func:`folded`.
+_ABOUT_CACHES = re.compile(r"(?:write|disk|drive)cache|cache(?:policy|status|mode|setting)")
+_KNOWN_CACHES = frozenset(
+    {
+        *("writecache(initialsetting)", "diskcachepolicy", "drivewritecachepolicy"),
+        *("writecache", "currentwritecache", "defaultwritecache", "writecachechangeable"),
+    }
 )
 
 
@@ -155,8 +164,15 @@ class Reader:
         elif any(word(value) for value in row.values()):
             self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
 
+    def unread_caches(self, properties: Data) -> None:
+        """Properties about write caches under labels that are not known: they may say the contrary of those that are."""
+        for label, value in properties.items():
+            if _ABOUT_CACHES.search(folded(label)) and folded(label) not in _KNOWN_CACHES and word(value) not in ("", "-", "N/A", "NA"):
+                self.not_understood(label, word(value))
+
     def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
         """The volume with its properties besides its write policy."""
+        self.unread_caches(properties)
         os_device = word(properties.get("OS Drive Name"))
         return dataclasses.replace(
             volume,

@@ -234,6 +234,7 @@ class _Generation8:
         cache = section(details.get("LU/NS Properties"))
         if not cache:
             cache = next((section(unit) for unit in rows(details.get("LU/NS Properties"))), {})
+        self.reader.unread_caches(cache)
         return dataclasses.replace(
             drive,
             state=status.lower() if status not in ("", "-") else drive.state,

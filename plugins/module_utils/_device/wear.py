@@ -196,7 +196,7 @@ def _newer(found: t.Mapping[str, t.Any], values: _Values) -> _Values:
 def _ata(found: t.Mapping[str, t.Any]) -> _Values:
     rows = {str(row.get("name")): row for row in reversed(_rows(found, "ata_smart_attributes", "table"))}
     statistics = _statistics(found)
-    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, because this model is not in its database"
+    foreign = "" if found.get("in_smartctl_database") is True else ", by smartctl's default names, because this model is not in its database"
     failing = [name for name, row in rows.items() if row.get("when_failed") == "now"]
     return {
         "wear_used_percent": _ata_wear(found, statistics, foreign),
@@ -227,6 +227,8 @@ def _wear_of(row: t.Mapping[str, t.Any], family: str, foreign: str) -> tuple[int
     """The used part by one attribute: its normalised value and its raw value must not contradict each other."""
     name, number, value, raw = str(row.get("name")), row.get("id"), _count(row.get("value")), _raw_number(row)
     source = f"{name} (attribute {number}, value {value}{foreign})"
+    if _count(number) is None:
+        return None, f"{name}: the number of the attribute is not reported"
     if number == _PERCENT_IN_WORDS:
         bits = _count(_at(row, "raw", "value")) or 0
         wear = bits & 0xFFFF
@@ -238,6 +240,8 @@ def _wear_of(row: t.Mapping[str, t.Any], family: str, foreign: str) -> tuple[int
     if value is None or value > 100 or (foreign and value in (0, 100)):
         return None, ""
     counts = _RAW_COUNTS.get(name)
+    if raw is None and value == 100 and name not in _RAW_COUNTS:
+        return None, f"{source}: its raw value is not reported"
     if raw is None or raw > 100 or raw == value or (counts is not None and counts.search(family)):
         return 100 - value, source
     if number in _RAW_IS_LEFT and value == 100 and raw:

@@ -58,6 +58,8 @@ TOOLS: t.Mapping[str, str] = {
 #: SSD caches that survive the loss of one SSD.
 _REDUNDANT = frozenset({"1", "1E", "5", "5EE", "6", "10", "50", "60"})
 _PARITY = frozenset({"5", "5EE", "6", "50", "60"})
+#: The fewest drives of a whole volume: if fewer are listed, some are missing from the list.
+_FEWEST_DRIVES = {"1": 2, "1E": 3, "10": 4, "5": 3, "5EE": 4, "6": 3, "50": 6, "60": 6}
 _OUTLIVE_TWO = frozenset({"6", "60"})
 _NOT_WHOLE = frozenset({"degraded", "partially_degraded", "rebuilding"})
 SURVIVES = "survives"
@@ -323,7 +325,8 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     reported = [UNKNOWN if drive is None else drive.write_cache for drive in holding(controller, volume)]
     if ENABLED in reported:
         return ENABLED
-    if reported and not volume.members_untold and all(word == DISABLED for word in reported):
+    fewest = _FEWEST_DRIVES.get(volume.raid_level, 1) if volume.status == "optimal" else 1
+    if len(reported) >= fewest and not volume.members_untold and all(word == DISABLED for word in reported):
         return DISABLED
     policy = volume.drive_cache
     if policy == UNKNOWN:

@@ -61,6 +61,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
     VOLUME_KEY,
     VOLUME_LIST,
     WRITE_COLUMN,
+    address_of,
     announced,
     configured_and_effective,
     first,
@@ -196,6 +197,8 @@ class _Generation7:
                 volume = dataclasses.replace(volume, drive_cache=policies.get(group, UNKNOWN))
             if group in members:
                 volume = with_members(volume, *members[group])
+            # A row that is lost in one list may be in the other.
+            volume = with_members(volume, [address for row in drives if group and word(row.get("DG")) == group for address in _used(row)], 0)
             found[name] = (volume, row)
         return list(found.values())
 
@@ -369,6 +372,13 @@ class _Generation7:
             **flags(operations, VOLUME_FLAGS),
             **flags(section(self.data.get("Defaults")), {"cache_when_bbu_bad": "Cache When BBU Bad"}),
         }
+
+
+def _used(row: Data) -> t.Iterator[str]:
+    """The address of a drive that is no spare."""
+    address = address_of(row.get("EID:Slt"))
+    if address is not None and not is_spare(row):
+        yield address
 
 
 def _is_cache_volume(row: Data) -> bool:

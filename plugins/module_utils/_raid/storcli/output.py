@@ -348,7 +348,8 @@ def _begins_answer(line: str, following: str, blocks: t.Sequence[_TextBlock]) ->
     begun = bool(blocks) and blocks[-1].in_status
     if label == "Controller":
         return following.lstrip().startswith("Status =") and not (begun and "Controller" not in blocks[-1].status)
-    return not blocks and label == "Status"
+    # Also where the line with its number is lost: what follows must not belong to the controller before it.
+    return label == "Status" and (not blocks or (not blocks[-1].in_status and following.lstrip().startswith("Description =")))
 
 
 def _read_table(lines: t.Sequence[str], number: int) -> tuple[t.Optional[list[dict[str, str]]], bool, int]:

@@ -211,6 +211,8 @@ def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) 
     parts, lost_of = [], {}
     for answer in reader.output.answers:
         number = word(answer.status.get("Controller"))
+        if number and not WHOLE.match(number):
+            reader.lose(f"Controller: {number}")
         reader.owner = f"controller {number}: " if number and len(reader.output.answers) > 1 else ""
         before = len(reader.lost)
         controllers = list(generation(reader, answer).controllers())

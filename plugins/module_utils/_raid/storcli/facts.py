@@ -392,7 +392,7 @@ def _attributes(place: Data) -> t.Iterator[tuple[str, Data]]:
         if not found:
             continue
         address = f"{found['enclosure'] or ''}:{found['slot']}"
-        if found["part"] == " Device attributes" and isinstance(value, dict):
+        if found["part"].lower() == " device attributes" and isinstance(value, dict):
             yield address, section(value)
-        elif found["part"] == " - Detailed Information":
+        elif found["part"].lower() == " - detailed information":
             yield from _attributes(section(value))

@@ -371,14 +371,20 @@ def table_rows(header: str, body: t.Sequence[str]) -> list[dict[str, str]]:
     """The cells of a table whose columns are distinguished only by the position of their header.
 
     Values are aligned left or right and can contain blanks (sizes, models, names), so each group of characters belongs to
-    the header it stands under, and one that stands under none to the column on its left.
+    the header it stands under. One that stands under none belongs to what follows it after one blank (``2.618 TiB`` under ``Size``), else to the
+    column on its left.
     """
     columns = [(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", header)]
     table = []
     for line in body:
         cells = Labelled((name, "") for name, _start, _end in columns)
-        for found in re.finditer(r"\S+", line):
+        words = list(re.finditer(r"\S+", line))
+        for at, found in enumerate(words):
             name = _column(columns, found.start(), found.end())
+            follows = at > 0 and found.start() - words[at - 1].end() == 1
+            if name is None and not follows and at + 1 < len(words) and words[at + 1].start() - found.end() == 1:
+                name = _column(columns, words[at + 1].start(), words[at + 1].end())
+            name = name or _left(columns, found.start())
             if name is not None:
                 cells[name] = f"{cells[name]} {found.group()}".strip()
         table.append(cells)
@@ -392,7 +398,9 @@ def _column(columns: t.Sequence[tuple[str, int, int]], start: int, end: int) -> 
         overlap = min(end, right) - max(start, left)
         if overlap > widest:
             best, widest = name, overlap
-    if best is not None:
-        return best
+    return best
+
+
+def _left(columns: t.Sequence[tuple[str, int, int]], start: int) -> t.Optional[str]:
     before = [name for name, left, _right in columns if left <= start]
     return before[-1] if before else (columns[0][0] if columns else None)

@@ -114,7 +114,7 @@ def match(devices: t.Iterable[BlockDevice], controllers: t.Iterable[Controller],
 def _only_volume(device: BlockDevice, place: DiskAddress, disks: t.Sequence[tuple[BlockDevice, DiskAddress]], controllers: list[Controller]) -> Match | None:
     """The volume of an adapter that has only one, while the kernel shows only one there too: neither name nor address of it is reported."""
     near = controllers_at(place, controllers)
-    if device.driver not in ADAPTER_DRIVERS or len(near) != 1 or len(near[0].volumes) != 1:
+    if device.driver not in ADAPTER_DRIVERS or len(near) != 1 or len(near[0].volumes) != 1 or not _drives(place, near[0]):
         return None
     alike = [other for other, where in disks if other.driver == device.driver and where.pci_address == place.pci_address]
     return (near[0], near[0].volumes[0]) if len(alike) == 1 else None

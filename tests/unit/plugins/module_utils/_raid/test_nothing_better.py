@@ -25,8 +25,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import output as drive_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import parse_smartctl
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind, volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
@@ -250,6 +252,59 @@ def test_disks_behind_damaged_outputs(name: str, tmp_path: Path) -> None:
         for first, second in zip(some(damaged(text)), some(reversed(list(damaged(text))))):
             joined = {**whole, command: first, **({"sall": second} if command == "vall" else {})}
             assert concluded(joined, disk, tmp_path) <= before, (command, first, second)
+
+
+def test_volume_of_an_adapter_is_no_bare_drive(tmp_path: Path) -> None:
+    for name, outcome in (("an IR volume", {"survives"}), ("an IR volume that is not listed", set())):
+        answers, driver, address = HOSTS[name]
+        root = tmp_path / name.replace(" ", "_")
+        disk = place(root, driver, address)
+        assert concluded({command: json.dumps({"Controllers": blocks}) for command, blocks in answers.items()}, disk, root) == outcome
+        assert read_behind([disk], ScriptedRunner({}), root, lambda runner: []).findings["sda"].volatile is None
+
+
+# What is set for all
+
+
+def state(*readings: str) -> registry.RaidState:
+    answers = zip((("/call", "show", "all"), ("/call/vall",), ("/call/eall/sall",), ("/call", "show", "jbodwritecache")), readings)
+    replies = {("storcli", *words): Reply(text) for words, text in answers}
+    tool = storcli.StorCli(ScriptedRunner({("storcli",): Reply(json.dumps({"Controllers": []})), **replies}), "storcli")
+    return registry.read_host([tool])
+
+
+def test_loss_of_one_controller_does_not_stop_another_one() -> None:
+    good = megaraid("RWBD", ("Disabled", "Disabled"), "Optimal")
+    damaged_row = {"DG/VD": "0/?", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
+    other = answer({"Basics": {"Model": "OTHER"}, "Version": {"Driver Name": "megaraid_sas"}, "VD LIST": [damaged_row]}, number=1)
+    refused = answer(None, "No VDs have been configured.", 1, Status="Failure")
+    host = state(*(json.dumps({"Controllers": [*good[name], one]}) for name, one in (("show all", other), ("vall", refused), ("sall", refused))))
+    wanted = {"provider": "storcli", "volumes": [{"id": "all", "write": "writethrough"}]}
+    steps, _notes = plan.plan(host, parse_controllers([{**wanted, "id": "0"}]))
+    assert [(step.item, step.attribute) for step in steps] == [("storcli controller 0 volume 0", "write")]
+    with pytest.raises(NotUnderstood, match="not everything that is there could be read"):
+        plan.plan(host, parse_controllers([{**wanted, "id": "1"}]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "found", "words"),
+    [("JBOD", "enabled", "reported by 2 of its drives (252:0; 252:1)"), ("-", "unknown", "2 drives whose use is not reported have it enabled")],
+)
+def test_caches_of_jbod_drives_that_are_printed_as_online(kind: str, found: str, words: str) -> None:
+    rows = [pd(slot, "Onln", "-", kind) for slot in (0, 1)]
+    summary = {
+        "Basics": {"Model": "MODEL"},
+        "Version": {"Driver Name": "megaraid_sas"},
+        "Supported Adapter Operations": {"Support JBOD Write cache": "Yes"},
+        "Drive LIST": rows,
+    }
+    policy = {"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Off"}]}
+    drives = {key: value for row in rows for key, value in details(row["DID"], "Enabled", row).items()}
+    blocks = (answer(summary), answer(None, "No VDs have been configured.", Status="Failure"), answer(drives), answer(policy))
+    host = state(*(json.dumps({"Controllers": [block]}) for block in blocks))
+    (one,) = in_force.not_in_force(host, parse_controllers([{"provider": "storcli", "id": "0", "drive_cache": {"jbod": "disabled"}}]))
+    assert (one.found, one.must) == (found, found == "enabled")
+    assert words in one.cause
 
 
 # Drives

@@ -16,7 +16,6 @@ The exit status means nothing with these tools; the command status and the row o
 from __future__ import annotations
 
 import dataclasses
-import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
@@ -64,8 +63,6 @@ Settings = t.Mapping[str, t.Tuple[str, t.Mapping[str, str]]]
 
 #: ``nolog`` keeps the tool from leaving a storcli.log where it runs; ``J`` has to be the last word.
 LAST_WORDS = ("nolog", "J")
-
-_UNSUPPORTED = re.compile(r"un-?supported", re.IGNORECASE)
 
 #: Where each kind of unit is shown. A battery is queried first where the kind is not known: the card names the other word.
 _PLACES = {"battery": "bbu", "capacitor": "cv", UNKNOWN: "bbu"}
@@ -132,9 +129,6 @@ class StorCli(RaidProvider):
             output = self._ask(*words)
             numbers = [number for number, other in places.items() if other == place]
             places.update(_other_places(output, numbers))
-            # A card that has no battery may as well refuse the word as name the other one.
-            unsettled = [number for number, reason in _refusals_of(output, numbers) if _UNSUPPORTED.search(reason)] if place == "bbu" else []
-            places.update(dict.fromkeys(unsettled, "cv"))
             yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
 
     def _show(self, *words: str, needed: bool = True, listed: str = "") -> tuple[Reading, Output]:

@@ -69,6 +69,7 @@ controllers:
       contains:
         status: {description: 'V(ok), V(not_configured), V(temporarily_disabled), V(permanently_disabled), V(absent) or V(unknown).', type: str}
         reason: {description: 'The reason why it is disabled, as printed by the tool.', type: str}
+        note: {description: 'What the tool prints of a cache that is not disabled, for example an unclean shutdown.', type: str}
         memory: {description: 'Size in bytes, null if not reported.', type: int}
     protection:
       description: The protection of the cache in a power failure.

@@ -46,8 +46,11 @@ RAID_DRIVERS = frozenset(
         "3w-xxxx", "ips", "stex", "hptiop", "ipr", "mvumi", "esas2r", "myrb", "myrs", "pmcraid",
     }
 )  # fmt: skip
-#: What the host adapters of LSI that also make RAID volumes call such a volume in its SCSI model.
-_ADAPTER_RAID_MODEL = "Logical Volume"
+#: Drivers of host adapters that also make RAID volumes (IR firmware), and show drives as they are beside them.
+ADAPTER_DRIVERS = frozenset({"mptsas", "mpt2sas", "mpt3sas"})
+#: What such a volume is called in its SCSI model, by LSI and by Dell, and its channel (``RAID_CHANNEL`` of drivers/scsi/mpt3sas/mpt3sas_base.h).
+_ADAPTER_VOLUME = re.compile(r"logical volume|virtual disk", re.IGNORECASE)
+_ADAPTER_VOLUME_CHANNEL = re.compile(r"/target\d+:1:\d+(?:/|\Z)")
 
 _KIND_BY_NAME = (
     (re.compile(r"^md\d|^md_"), "md"),
@@ -245,7 +248,7 @@ def _transport(disk: Path, name: str, driver: str | None) -> str:
         return "aoe"
     if name.startswith(("nbd", "rbd")):
         return "nbd" if name.startswith("nbd") else "rbd"
-    if driver in RAID_DRIVERS or (driver in ("mpt2sas", "mpt3sas", "mptsas") and _ADAPTER_RAID_MODEL in (read_attribute(disk / "device/model") or "")):
+    if driver in RAID_DRIVERS or (driver in ADAPTER_DRIVERS and _is_adapter_volume(disk)):
         return "raid"
     if "/usb" in place:
         return "usb"
@@ -264,6 +267,12 @@ def _transport(disk: Path, name: str, driver: str | None) -> str:
     if "/devices/virtual/" in place:
         return "virtual"
     return "unknown"
+
+
+def _is_adapter_volume(disk: Path) -> bool:
+    """Whether a host adapter made this disk out of drives: by its model, its channel, or the kernel's class of RAID devices."""
+    by_model = _ADAPTER_VOLUME.search(read_attribute(disk / "device/model") or "") is not None
+    return by_model or _ADAPTER_VOLUME_CHANNEL.search(str(disk)) is not None or (disk / "device/raid_devices").is_dir()
 
 
 def _serial(disk: Path, properties: t.Mapping[str, str], *, usb: bool) -> tuple[str | None, str | None]:

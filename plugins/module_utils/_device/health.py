@@ -13,10 +13,13 @@ Source: smartctl(8), ``--scan-open`` lists what can be queried, with the argumen
 from __future__ import annotations
 
 import json
+import re
 import typing as t
+from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import real_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth, parse_smartctl
 
 if t.TYPE_CHECKING:
@@ -25,8 +28,8 @@ if t.TYPE_CHECKING:
 
 #: Transports behind which a drive answers for itself. Of virtio, networks and memory wear cannot be read.
 _ASKED = frozenset({"sata", "sas", "scsi", "nvme", "usb", "unknown"})
-#: Drivers of RAID controllers whose drives ``smartctl --scan-open`` lists.
-_LISTED_DRIVERS = frozenset({"megaraid_sas", "mpi3mr"})
+#: Drivers of RAID controllers whose drives ``smartctl --scan-open`` can list, and what is in the type of such a drive.
+_LISTED_DRIVERS = {"megaraid_sas": "megaraid", "mpi3mr": "mpi3mr"}
 
 
 @frozen
@@ -50,7 +53,7 @@ class DriveReadings:
     problems: tuple[str, ...] = ()
 
 
-def read_drives(devices: Devices, runner: Runner, further: t.Sequence[Address] = ()) -> DriveReadings:
+def read_drives(devices: Devices, runner: Runner, further: t.Sequence[Address] = (), root: Path = Path("/")) -> DriveReadings:
     """The health of every drive that can be queried.
 
     :param further: drives that no tool lists, as the user named them.
@@ -64,13 +67,16 @@ def read_drives(devices: Devices, runner: Runner, further: t.Sequence[Address] =
     except ToolMissing as error:
         return DriveReadings(problems=(f"{error.message.rstrip('.')}; without it the wear of the drives of this host is not known.",))
     addresses = [Address(device.path, device.stable_path or device.path) for device in direct]
-    hidden, problems = _behind_controllers(runner, behind, bool(further)) if behind else ([], [])
+    hidden, problems = _behind_controllers(runner, behind, bool(further), root) if behind else ([], [])
     drives: list[DriveHealth] = []
     for address in (*addresses, *hidden, *further):
         try:
             drives.append(_read_one(runner, address))
         except StorageError as error:
             problems.append(error.message)
+    for drive in drives:
+        if drive.wear_used_percent is None and "wear_used_percent" in drive.evidence:
+            problems.append(f"{drive.path}: the wear of this drive is not known: {drive.evidence['wear_used_percent']}.")
     return DriveReadings(tuple(_each_once(drives)), tuple(problems))
 
 
@@ -94,22 +100,24 @@ def _is_multipath(devices: Devices, name: str) -> bool:
     return holder is not None and holder.kind == "multipath"
 
 
-def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported: bool) -> tuple[list[Address], list[str]]:
-    """The drives behind RAID controllers, and a sentence for each driver whose drives smartctl does not list.
+def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported: bool, root: Path) -> tuple[list[Address], list[str]]:
+    """The drives behind RAID controllers, and a sentence for those that cannot be opened, and for each driver with disks whose drives smartctl does not list.
 
     :param reported: whether the user named further drives, which may be these.
     """
     addresses, problems = [], []
     try:
-        addresses = parse_scan(runner.run(["smartctl", "--scan-open", "-j"], ok=None).stdout)
+        text = runner.run(["smartctl", "--scan-open", "-j"], ok=None).stdout
+        addresses = parse_scan(text)
+        problems += [f"{row['name']} -d {row['type']}: smartctl cannot open this drive: {row['open_error']}." for row in _hidden(text) if "open_error" in row]
     except StorageError as error:
-        problems.append(error.message)
-    drivers = sorted({disk.driver or "unknown driver" for disk in disks})
-    unlisted = [] if reported else [driver for driver in drivers if driver not in _LISTED_DRIVERS]
-    if not addresses and not problems and not reported:
-        unlisted = drivers
-    for driver in unlisted:
-        names = ", ".join(disk.path for disk in disks if (disk.driver or "unknown driver") == driver)
+        return [], [error.message]
+    unlisted: dict[str, list[str]] = {}
+    for disk in disks:
+        if not reported and not _is_listed(disk, disks, addresses, root):
+            unlisted.setdefault(disk.driver or "unknown driver", []).append(disk.path)
+    for driver, paths in sorted(unlisted.items()):
+        names = ", ".join(paths)
         problems.append(
             f"The wear of the drives behind the RAID controller of {names} ({driver}) is not known: smartctl does not list them;"
             " name them in further_drives, each with the argument of smartctl -d."
@@ -117,18 +125,34 @@ def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported
     return addresses, problems
 
 
+def _is_listed(disk: BlockDevice, disks: t.Sequence[BlockDevice], addresses: t.Sequence[Address], root: Path) -> bool:
+    """Whether the controller of a disk is one whose drives are listed: by its driver, and where that has several, by its number (``/dev/bus/1``)."""
+    word = _LISTED_DRIVERS.get(disk.driver or "")
+    numbers = [address.name.rpartition("/")[2] for address in addresses if word and word in str(address.device_type)]
+    hosts = {_host_of(other, root) for other in disks if other.driver == disk.driver}
+    return bool(numbers) and (len(hosts) == 1 or _host_of(disk, root) in numbers)
+
+
+def _host_of(disk: BlockDevice, root: Path) -> str | None:
+    found = re.search(r"/host(\d+)/", f"{real_path(root / 'sys/class/block' / disk.name)}/")
+    return found.group(1) if found else None
+
+
 def parse_scan(text: str) -> list[Address]:
     """The drives behind controllers in the output of ``smartctl --scan-open -j``.
 
     :raises NotUnderstood: if it is no JSON.
     """
+    return [Address(str(row["name"]), f"{row['name']} -d {row['type']}", str(row["type"])) for row in _hidden(text) if "open_error" not in row]
+
+
+def _hidden(text: str) -> list[dict[str, t.Any]]:
     try:
         rows = json.loads(text).get("devices", [])
     except (ValueError, AttributeError):
         raise NotUnderstood("smartctl --scan-open printed no JSON: version 7.0 or newer of smartmontools is needed.", item="smartctl") from None
     # "megaraid,3" and "sat+megaraid,3": a number behind the type is an address inside a controller.
-    behind = [row for row in rows if isinstance(row, dict) and "," in str(row.get("type", "")) and "open_error" not in row]
-    return [Address(str(row["name"]), f"{row['name']} -d {row['type']}", str(row["type"])) for row in behind if row.get("name")]
+    return [row for row in rows if isinstance(row, dict) and row.get("name") and "," in str(row.get("type", ""))]
 
 
 def _read_one(runner: Runner, address: Address) -> DriveHealth:

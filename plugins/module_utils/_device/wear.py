@@ -9,7 +9,8 @@ Sources: smartctl(8) and the JSON of smartmontools 7.0 to 7.5; ACS-4 section 9.5
 specification, SMART / Health Information log: percentage used may exceed 100, a data unit is 1000 blocks of 512 bytes.
 
 Numbers of ATA attributes are a vendor's own (233 is wear on one drive and gigabytes written on the next), so attributes are taken by
-the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name.
+the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name. The raw value
+must not contradict it, unless number and family show which of them moves: of two that contradict each other, the wear is unknown.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -47,6 +48,16 @@ WEAR_ATTRIBUTES = (
     # Samsung: the raw value is the mean number of erasures.
     "Wear_Leveling_Count",
 )
+
+#: WD and SanDisk: the normalised value goes up on some models and down on others. The first and the last 16 bits of the raw value are the wear
+#: in percent (high byte) and hundredths (low byte).
+_PERCENT_IN_WORDS = 230
+#: Numbers of attributes whose raw value is the percentage that is left, also where the normalised value never moves (Phison, Silicon Motion).
+_RAW_IS_LEFT = frozenset({169, 231})
+#: Families whose raw value of such an attribute is nothing.
+_WITHOUT_RAW = re.compile(r"sandforce", re.IGNORECASE)
+#: Attributes whose raw value counts something else than percent: erasures (Samsung), and nothing (Intel).
+_RAW_COUNTS = {"Wear_Leveling_Count": re.compile(""), "Media_Wearout_Indicator": re.compile(r"intel|solidigm", re.IGNORECASE)}
 
 #: The number of sectors or blocks that a drive has replaced; raw value.
 _REALLOCATED = ("Reallocated_Sector_Ct", "Reallocated_Sector_Count", "Retired_Block_Count", "Reallocate_NAND_Blk_Cnt", "Reallocated_Block_Count")
@@ -92,7 +103,7 @@ class DriveHealth:
     :param reallocated: sectors or blocks that were replaced; ``pending``: that wait for it; ``media_errors``: that could not be read.
     :param temperature: degrees Celsius.
     :param capacity: bytes of all namespaces of an NVMe drive together with what none of them uses (:attr:`unallocated`).
-    :param evidence: which attribute or field each of these was taken from.
+    :param evidence: which attribute or field each of these was taken from; of wear that is not clear, why.
     """
 
     name: str
@@ -158,10 +169,10 @@ def parse_smartctl(text: str, rc: int, name: str, path: str, device_type: str | 
     readers = {"ata": _ata, "scsi": _scsi, "nvme": _nvme}
     values = readers[protocol](found) if protocol in readers else {}
     values = {**values, **_newer(found, values)}
-    known = {name: (value, source) for name, (value, source) in values.items() if value is not None}
-    return dataclasses.replace(
-        health, **{name: value for name, (value, _source) in known.items()}, evidence={name: source for name, (_value, source) in known.items()}
-    )
+    known = {name: value for name, (value, _source) in values.items() if value is not None}
+    unclear = {"wear_used_percent"} - known.keys()
+    evidence = {name: source for name, (_value, source) in values.items() if name in known or (source and name in unclear and protocol == "ata")}
+    return dataclasses.replace(health, **known, evidence=evidence)
 
 
 #: Values with the name of the attribute or field they were taken from.
@@ -185,10 +196,10 @@ def _newer(found: t.Mapping[str, t.Any], values: _Values) -> _Values:
 def _ata(found: t.Mapping[str, t.Any]) -> _Values:
     rows = {str(row.get("name")): row for row in reversed(_rows(found, "ata_smart_attributes", "table"))}
     statistics = _statistics(found)
-    foreign = "" if found.get("in_smartctl_database", True) else ", by smartctl's default names, because this model is not in its database"
+    foreign = "" if found.get("in_smartctl_database") is True else ", by smartctl's default names, because this model is not in its database"
     failing = [name for name, row in rows.items() if row.get("when_failed") == "now"]
     return {
-        "wear_used_percent": _ata_wear(rows, statistics, foreign),
+        "wear_used_percent": _ata_wear(found, statistics, foreign),
         "spare_percent": _normalised(rows, _SPARE, foreign),
         "spare_threshold_percent": _threshold(rows, _SPARE),
         "reallocated": _either(_raw(rows, _REALLOCATED), statistics, "Number of Reallocated Logical Sectors"),
@@ -201,12 +212,43 @@ def _ata(found: t.Mapping[str, t.Any]) -> _Values:
     }
 
 
-def _ata_wear(rows: t.Mapping[str, t.Any], statistics: t.Mapping[str, int], foreign: str) -> tuple[int | None, str]:
+def _ata_wear(found: t.Mapping[str, t.Any], statistics: t.Mapping[str, int], foreign: str) -> tuple[int | None, str]:
+    """The used part, and its source; without a value, why what the drive reports is not clear, or nothing."""
     used = statistics.get("Percentage Used Endurance Indicator")
     if used is not None:
         return used, "statistics: Percentage Used Endurance Indicator"
-    left, source = _normalised(rows, WEAR_ATTRIBUTES, foreign)
-    return (None, "") if left is None else (100 - left, source)
+    rows = _rows(found, "ata_smart_attributes", "table")
+    family = _word(found.get("model_family")) or ""
+    read = [_wear_of(row, family, foreign) for name in WEAR_ATTRIBUTES for row in rows if row.get("name") == name]
+    return next((one for one in read if one[0] is not None), next((one for one in read if one[1]), (None, "")))
+
+
+def _wear_of(row: t.Mapping[str, t.Any], family: str, foreign: str) -> tuple[int | None, str]:
+    """The used part by one attribute: its normalised value and its raw value must not contradict each other."""
+    name, number, value, raw = str(row.get("name")), row.get("id"), _count(row.get("value")), _raw_number(row)
+    source = f"{name} (attribute {number}, value {value}{foreign})"
+    if _count(number) is None:
+        return None, f"{name}: the number of the attribute is not reported"
+    if number == _PERCENT_IN_WORDS:
+        bits = _count(_at(row, "raw", "value")) or 0
+        wear = bits & 0xFFFF
+        if not bits or bits >> 32 != wear or wear & 0xFF > 99:
+            return None, f"{source}: its raw value {_at(row, 'raw', 'string')} is not of the known form"
+        return wear >> 8, f"{name} (attribute {number}, raw value {_at(row, 'raw', 'string')}{foreign})"
+    # Some attributes count from 200 or 253. Of a model that is not in smartctl's database, a value at either end of the scale is more
+    # likely something else under a default name.
+    if value is None or value > 100 or (foreign and value in (0, 100)):
+        return None, ""
+    counts = _RAW_COUNTS.get(name)
+    if raw is None and value == 100 and name not in _RAW_COUNTS:
+        return None, f"{source}: its raw value is not reported"
+    if raw is None or raw > 100 or raw == value or (counts is not None and counts.search(family)):
+        return 100 - value, source
+    if number in _RAW_IS_LEFT and value == 100 and raw:
+        return 100 - raw, f"{name} (attribute {number}, raw value {raw}{foreign})"
+    if (raw == 0 and (value < 100 or _WITHOUT_RAW.search(family))) or (number not in _RAW_IS_LEFT and raw == 100 - value):
+        return 100 - value, source
+    return None, f"{source}: its raw value {raw} contradicts it"
 
 
 def _ata_written(rows: t.Mapping[str, t.Any], statistics: t.Mapping[str, int]) -> tuple[int | None, str]:
@@ -239,8 +281,7 @@ def _normalised(rows: t.Mapping[str, t.Any], names: t.Sequence[str], foreign: st
     for name in names:
         row = rows.get(name)
         value = _count(_at(row, "value"))
-        # Some attributes count from 200 or 253. Of a model that is not in smartctl's database, a value at either end of the scale is more
-        # likely something else under a default name.
+        # See _wear_of.
         if value is not None and value <= 100 and (0 < value < 100 or not foreign):
             return value, f"{name} (attribute {row.get('id')}, value {value}{foreign})"
     return None, ""
@@ -256,13 +297,16 @@ def _threshold(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int
 
 def _raw(rows: t.Mapping[str, t.Any], names: t.Sequence[str]) -> tuple[int | None, str]:
     for name in names:
-        text = str(_at(rows.get(name), "raw", "string") or "")
-        # The string is formatted by the drive database: of "4 (0 2)" the first number is the count, the raw value is all three.
-        match = re.match(r"\s*(\d+)", text)
-        value = int(match.group(1)) if match else _count(_at(rows.get(name), "raw", "value"))
+        value = _raw_number(rows.get(name))
         if value is not None:
             return value, f"{name} (attribute {_at(rows.get(name), 'id')})"
     return None, ""
+
+
+def _raw_number(row: t.Any) -> int | None:
+    """The string is formatted by the drive database: of "4 (0 2)" the first number is the count, the raw value is all three."""
+    match = re.match(r"\s*(\d+)(?!x)", str(_at(row, "raw", "string") or ""))
+    return int(match.group(1)) if match else _count(_at(row, "raw", "value"))
 
 
 def _scsi(found: t.Mapping[str, t.Any]) -> _Values:

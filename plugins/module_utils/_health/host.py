@@ -157,7 +157,7 @@ def read_health(
         first = previous
     surveyed = read_caches(devices, runner, root)
     now = clock()
-    reported = read_drives(devices, runner, questions.further_drives)
+    reported = read_drives(devices, runner, questions.further_drives, root)
     reserves, reserve_problems = read_reserves(drives_of(devices), reported.drives, runner, root)
     controllers, raid_problems = redundancy.read_controllers(devices, runner, tools)
     groups, group_problems = redundancy.volume_group_findings(devices, runner)

@@ -131,6 +131,10 @@ def _module(controller: Controller) -> t.Iterator[Finding]:
         reason = f" ({controller.cache.reason})" if controller.cache.reason else ""
         words = f"{controller.label}: its cache is {controller.cache.status.replace('_', ' ')}{reason}."
         yield Finding("warning", controller.label, "controller_cache", words, controller.cache.status, "ok")
+    if controller.cache.note:
+        yield Finding(
+            "info", controller.label, "controller_cache_note", f"{controller.label} reports of its cache: {controller.cache.note}", controller.cache.status
+        )
 
 
 def _volume(controller: Controller, volume: Volume) -> t.Iterator[Finding]:

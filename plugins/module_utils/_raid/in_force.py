@@ -141,11 +141,18 @@ def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.
 
 def _of_drives(target: RaidTarget, attribute: str, value: str) -> tuple[str | None, str, bool]:
     """Drives that report something else than the policy for them."""
-    drives = [drive for drive in target.controller.drives if _belongs(target, attribute, drive) and drive.write_cache not in (UNKNOWN, value)]
-    if not drives:
-        return None, "", False
-    some = "; ".join(drive.address for drive in drives[:6]) + ("; …" if len(drives) > 6 else "")
-    return drives[0].write_cache, f"reported by {len(drives)} of its drives ({some})", True
+    others = [drive for drive in target.controller.drives if drive.write_cache not in (UNKNOWN, value)]
+    drives = [drive for drive in others if _belongs(target, attribute, drive)]
+    if drives:
+        return drives[0].write_cache, f"reported by {len(drives)} of its drives ({_some(drives)})", True
+    doubtful = [drive for drive in others if drive.usage == UNKNOWN] if isinstance(target.subject, Controller) else []
+    if doubtful:
+        return UNKNOWN, f"{len(doubtful)} drives whose use is not reported have it {doubtful[0].write_cache} ({_some(doubtful)})", False
+    return None, "", False
+
+
+def _some(drives: t.Sequence[Drive]) -> str:
+    return "; ".join(drive.address for drive in drives[:6]) + ("; …" if len(drives) > 6 else "")
 
 
 def _belongs(target: RaidTarget, attribute: str, drive: Drive) -> bool:
@@ -160,6 +167,8 @@ def _cause(controller: Controller, volume: Volume, attribute: str) -> str:
         return f"the controller reports: {controller.cache.reason}"
     if controller.cache.status in ("temporarily_disabled", "permanently_disabled", "not_configured"):
         return f"the cache of the controller is {controller.cache.status.replace('_', ' ')}"
+    if attribute == "write" and controller.cache_ratio == 100:
+        return "the cache ratio gives 0 % of the cache to writes (cache_ratio: 100)"
     if attribute == "write" and volume.io.effective == CACHED and writes_back(volume.write.effective):
         return "with io: cached, writes are cached whatever the write policy is"
     if attribute == "write" and controller.protection.protects is not True:

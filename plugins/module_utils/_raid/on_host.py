@@ -23,6 +23,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
 
@@ -41,6 +42,17 @@ DRIVERS_OF_TOOL: t.Mapping[str, tuple[str, ...]] = {
     "perccli2": ("mpi3mr",),
     "arcconf": ("aacraid", "smartpqi"),
     "ssacli": ("hpsa", "smartpqi", "cciss"),
+}
+
+#: The SCSI channels on which drivers show volumes; what they show on others are drives as they are. Sources: ``MEGASAS_MAX_PD_CHANNELS`` of
+#: megaraid_sas, ``RAID_CHANNEL`` of mpt3sas, ``HPSA_RAID_VOLUME_BUS`` of hpsa, ``PQI_RAID_VOLUME_BUS`` of smartpqi.
+_VOLUME_CHANNELS: t.Mapping[str, tuple[int, ...]] = {
+    "megaraid_sas": (2, 3),
+    "mptsas": (1,),
+    "mpt2sas": (1,),
+    "mpt3sas": (1,),
+    "hpsa": (1,),
+    "smartpqi": (1, 3),
 }
 
 _PCI_FUNCTION = re.compile(r"^[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]$")
@@ -76,6 +88,12 @@ def place_of(device: BlockDevice, root: Path = Path("/")) -> DiskAddress:
     )
 
 
+def is_volume(device: BlockDevice, place: DiskAddress) -> bool:
+    """Whether the kernel shows that a disk behind a RAID controller is a volume and no drive; of an adapter only its volumes are behind one."""
+    channel = place.address[0] if place.address is not None else None
+    return device.driver in ADAPTER_DRIVERS or channel in _VOLUME_CHANNELS.get(place.driver or "", ())
+
+
 def match(devices: t.Iterable[BlockDevice], controllers: t.Iterable[Controller], root: Path = Path("/")) -> dict[str, Match]:
     """``{kernel name: (controller, volume or drive)}`` for every disk that is surely one of them.
 
@@ -85,14 +103,21 @@ def match(devices: t.Iterable[BlockDevice], controllers: t.Iterable[Controller],
     names = _by_name(known)
     hosts = _drivers_of_hosts(root)
     found: dict[str, Match] = {}
-    for device in devices:
-        if device.kind != "disk" or not known:
-            continue
-        place = place_of(device, root)
-        one = _one(device, place, known, names, hosts, root)
+    disks = [(device, place_of(device, root)) for device in devices if device.kind == "disk" and known]
+    for device, place in disks:
+        one = _one(device, place, known, names, hosts, root) or _only_volume(device, place, disks, known)
         if one is not None:
             found[device.name] = one
     return found
+
+
+def _only_volume(device: BlockDevice, place: DiskAddress, disks: t.Sequence[tuple[BlockDevice, DiskAddress]], controllers: list[Controller]) -> Match | None:
+    """The volume of an adapter that has only one, while the kernel shows only one there too: neither name nor address of it is reported."""
+    near = controllers_at(place, controllers)
+    if device.driver not in ADAPTER_DRIVERS or len(near) != 1 or len(near[0].volumes) != 1 or not _drives(place, near[0]):
+        return None
+    alike = [other for other, where in disks if other.driver == device.driver and where.pci_address == place.pci_address]
+    return (near[0], near[0].volumes[0]) if len(alike) == 1 else None
 
 
 def controllers_at(place: DiskAddress, controllers: t.Iterable[Controller]) -> list[Controller]:

@@ -124,7 +124,7 @@ def _check_nothing_lost(seen: Seen, spec: ControllerSpec) -> None:
     """
     :raises NotUnderstood: if something is there that could not be read, and all of its kind are selected.
     """
-    lost = seen.source.reading.lost
+    lost = seen.source.reading.lost_for(seen.controller.id)
     if lost and any(one.for_all for one in (*spec.volumes, *spec.drives)):
         raise NotUnderstood(
             f"{seen.controller.label}: not everything that is there could be read ({lost[0]}), so nothing can be set for all of it. "

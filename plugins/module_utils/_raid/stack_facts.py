@@ -58,12 +58,16 @@ TOOLS: t.Mapping[str, str] = {
 #: SSD caches that survive the loss of one SSD.
 _REDUNDANT = frozenset({"1", "1E", "5", "5EE", "6", "10", "50", "60"})
 _PARITY = frozenset({"5", "5EE", "6", "50", "60"})
+#: The fewest drives of a whole volume: if fewer are listed, some are missing from the list.
+_FEWEST_DRIVES = {"1": 2, "1E": 3, "10": 4, "5": 3, "5EE": 4, "6": 3, "50": 6, "60": 6}
 _OUTLIVE_TWO = frozenset({"6", "60"})
 _NOT_WHOLE = frozenset({"degraded", "partially_degraded", "rebuilding"})
 SURVIVES = "survives"
 LOSES = "loses"
 #: Modes in which disks are drives as they are.
 _PASSING = frozenset({"hba", "jbod"})
+#: Usages of drives that a volume, or an SSD cache of volumes, is made of.
+_IN_VOLUMES = frozenset({"configured", "cache"})
 
 
 @frozen
@@ -120,19 +124,19 @@ def read_behind(
     tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
     host = registry.read_host(tools, tolerant=True)
     problems = {source.provider.name: " ".join(source.problems[:3]) for source in host.sources if source.problems}
-    damaged = frozenset(source.provider.name for source in host.sources if source.reading.lost or not source.reading.complete)
-    queried = _QueriedTools(frozenset(tool.name for tool in tools), problems, damaged)
+    damaged = {id(seen.controller) for seen in host.controllers if seen.source.reading.lost_for(seen.controller.id) or not seen.source.reading.complete}
+    queried = _QueriedTools(frozenset(tool.name for tool in tools), problems, frozenset(damaged))
     controllers = [seen.controller for seen in host.controllers]
     return _judge(disks, controllers, root, queried, frozenset(word.strip().lower() for word in protected))
 
 
 @frozen
 class _QueriedTools:
-    """The tools that were run, by name, what is wrong with the answers of some, and whose answers are not whole."""
+    """The tools that were run, by name, what is wrong with the answers of some, and the controllers (``id()``) that were not reported whole."""
 
     tools: frozenset[str]
     problems: t.Mapping[str, str]
-    damaged: frozenset[str] = frozenset()
+    damaged: frozenset[int] = frozenset()
 
 
 def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], root: Path, queried: _QueriedTools, protected: frozenset[str]) -> Behind:
@@ -141,15 +145,25 @@ def _judge(disks: t.Sequence[BlockDevice], controllers: t.Sequence[Controller], 
     passed: set[str] = set()
     for disk in disks:
         matched = matches.get(disk.name)
-        near = on_host.controllers_at(on_host.place_of(disk, root), controllers)
+        place = on_host.place_of(disk, root)
+        near = on_host.controllers_at(place, controllers)
         if matched is not None and isinstance(matched[1], Volume):
             found = volume_finding(matched[0], matched[1], protected)
-            findings[disk.name] = _doubted(found) if matched[0].provider in queried.damaged else found
-        elif matched is not None or (len(near) == 1 and near[0].mode in _PASSING and not near[0].volumes):
+            findings[disk.name] = _doubted(found) if id(matched[0]) in queried.damaged else found
+        elif not on_host.is_volume(disk, place) and _passes(matched, near, queried.damaged):
             passed.add(disk.name)
         else:
             findings[disk.name] = _unmatched(disk, near, queried)
     return Behind(findings, frozenset(passed), tuple(queried.problems.values()))
+
+
+def _passes(matched: on_host.Match | None, near: t.Sequence[Controller], damaged: t.Container[int]) -> bool:
+    """Whether a disk is one of the drives of its controller as it is. Of what was reported in part, a volume may be missing."""
+    if matched is not None:
+        return id(matched[0]) not in damaged and isinstance(matched[1], Drive) and matched[1].usage not in _IN_VOLUMES
+    if len(near) != 1 or id(near[0]) in damaged or near[0].mode not in _PASSING:
+        return False
+    return not near[0].volumes and not any(drive.usage in _IN_VOLUMES for drive in near[0].drives)
 
 
 def _doubted(finding: DiskFinding) -> DiskFinding:
@@ -311,7 +325,8 @@ def drive_caches(controller: Controller, volume: Volume) -> str:
     reported = [UNKNOWN if drive is None else drive.write_cache for drive in holding(controller, volume)]
     if ENABLED in reported:
         return ENABLED
-    if reported and not volume.members_untold and all(word == DISABLED for word in reported):
+    fewest = _FEWEST_DRIVES.get(volume.raid_level, 1) if volume.status == "optimal" else 1
+    if len(reported) >= fewest and not volume.members_untold and all(word == DISABLED for word in reported):
         return DISABLED
     policy = volume.drive_cache
     if policy == UNKNOWN:

@@ -13,6 +13,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Outcome, converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import cache_type_files
@@ -44,6 +45,7 @@ class Drive:
     changeable: bool = True
     vwc: int = 7
     overridden: bool = False  # "temporary …" was written into cache_type
+    refuses_kernel: bool = False  # the MODE SELECT of the kernel ends with EINVAL
 
 
 def _read(path: pathlib.Path) -> str:
@@ -94,6 +96,8 @@ class Machine:
         drive = self.drives[name]
         if path.name == "cache_type":
             assert not value.startswith("temporary")
+            if drive.refuses_kernel:
+                raise CommandFailed(f"{item}: the kernel refused '{value}' for {path}: Invalid argument.", item=item)
             if not drive.stubborn:
                 drive.on, drive.overridden = value.startswith("write back"), False
                 self.view(name, drive.on)

@@ -114,10 +114,15 @@ class ReloadTable(Operation):
 
 @frozen
 class WriteRule(Operation):
-    """Set the udev rule of one drive; ``None`` removes it."""
+    """Set the udev rule of one drive; ``None`` removes it.
+
+    :param settings: what the rule will do, one for each path to the drive.
+    """
 
     keys: tuple[udev_rule.RuleKey, ...]
     line: str | None
+    provider: str = ""
+    settings: tuple[DriveCacheSetting, ...] = ()
 
 
 class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]]):
@@ -235,7 +240,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 )
 
     def _plan_live(self, drive: DriveState, spec: DriveSpec) -> list[Step]:
-        settings = tuple(DriveCacheSetting(path, drive.node, spec.write_cache, drive.item, spec.persistent) for path in drive.paths)
+        settings = _settings(drive, spec)
         if drive.drive != spec.write_cache and drive.drive != ABSENT:
             verb = "Enable" if spec.write_cache == ENABLED else "Disable"
             return [
@@ -275,7 +280,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 before=drive.boot_rule,
                 after=rule,
                 action=f"{'Write' if rule else 'Remove'} the udev rule for the write cache of {drive.item} in /{udev_rule.RULES_FILE}",
-                operation=WriteRule(drive.keys, rule),
+                operation=WriteRule(drive.keys, rule, drive.provider, _settings(drive, spec)),
             )
         ]
 
@@ -315,6 +320,8 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
 
     @carry_out.register
     def _write_rule(self, operation: WriteRule, step: Step) -> None:
+        for setting in operation.settings[:1] if operation.line is not None else ():
+            PROVIDERS[operation.provider](self.runner, self.root).prove_boot(setting)
         udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), operation.keys, operation.line), self.root)
         self.runner.run(["udevadm", "control", "--reload"], item=step.item)
 
@@ -355,6 +362,10 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 for drive in state
             ]
         }
+
+
+def _settings(drive: DriveState, spec: DriveSpec) -> tuple[DriveCacheSetting, ...]:
+    return tuple(DriveCacheSetting(path, drive.node, spec.write_cache, drive.item, spec.persistent) for path in drive.paths)
 
 
 def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None:

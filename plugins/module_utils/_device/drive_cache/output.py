@@ -23,7 +23,7 @@ _HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(n
 _HDPARM_DEVICE = re.compile(r"^(/\S+):\s*$")
 _SDPARM_DEVICE = re.compile(r"^\s+(/\S+): ")
 _SDPARM_VALUE = re.compile(r"^\s*WCE\s+(\d)(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
-_NVME_VALUE = re.compile(r"value:\s*(?:0x)?([0-9a-fA-F]+)")
+_NVME_VALUE = re.compile(r"value:\s*(0x[0-9a-fA-F]+|0+)(?![^\s,])")
 _NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
 
 
@@ -32,21 +32,21 @@ def parse_hdparm(text: str) -> dict[str, str | None]:
 
     Each device has a section that begins with ``/dev/sda:``. ``None`` means that hdparm did not report it: it printed
     ``not supported`` (USB, virtio-scsi, RAID volumes; exit status 0 all the same) or nothing at all (NVMe, virtio-blk, md,
-    dm, bcache, loop; exit status 0 too). The last value of a section counts: a set announces what it is about to do first.
+    dm, bcache, loop; exit status 0 too), or two values in one section, of which one belongs to a device whose heading is lost.
     Source: hdparm 9.65, function process_dev, and captured output.
     """
-    found: dict[str, str | None] = {}
+    found: dict[str, list[str | None]] = {}
     device = None
     for line in text.splitlines():
         head = _HDPARM_DEVICE.match(line)
         if head:
             device = head.group(1)
-            found[device] = None
+            found[device] = []
             continue
         value = _HDPARM_VALUE.match(line)
         if value and device is not None:
-            found[device] = None if value.group(2) else (ENABLED if value.group(1) == "1" else DISABLED)
-    return found
+            found[device].append({"1": ENABLED, "0": DISABLED}.get(value.group(1) or ""))
+    return {device: values[0] if len(values) == 1 else None for device, values in found.items()}
 
 
 @frozen
@@ -66,6 +66,7 @@ def parse_sdparm(text: str) -> dict[str, CachingPage]:
     The exit status is 5 for a drive without a saved page although the value is right. Source: sdparm(8) 1.12 and captured output.
     """
     found: dict[str, CachingPage] = {}
+    twice = set()
     device = None
     for line in text.splitlines():
         head = _SDPARM_DEVICE.match(line)
@@ -74,6 +75,9 @@ def parse_sdparm(text: str) -> dict[str, CachingPage]:
             continue
         value = _SDPARM_VALUE.match(line)
         if value and device is not None:
+            if device in found:
+                # One of them belongs to a device whose heading is lost.
+                twice.add(device)
             current, changeable, default, saved = value.groups()
             found[device] = CachingPage(
                 enabled=current == "1",
@@ -81,7 +85,7 @@ def parse_sdparm(text: str) -> dict[str, CachingPage]:
                 default=None if default is None else default == "1",
                 saved=None if saved in (None, "n") else saved == "1",
             )
-    return found
+    return {device: page for device, page in found.items() if device not in twice}
 
 
 def parse_nvme_controller(text: str) -> bool:
@@ -105,15 +109,14 @@ def parse_nvme_feature(text: str) -> bool:
     (nvme-cli 2.3; version 1 writes ``0x6`` and fewer digits). With -H there is a second line
     ``Volatile Write Cache Enable (WCE): Enabled``.
 
-    :raises NotUnderstood: if no value is printed.
+    :raises NotUnderstood: if no value is printed, or two that contradict each other.
     """
-    value = _NVME_VALUE.search(text)
-    if value:
-        return bool(int(value.group(1), 16) & 1)
-    verbose = _NVME_VERBOSE.search(text)
-    if verbose:
-        return verbose.group(1) == "Enabled"
-    raise NotUnderstood(f"The output of nvme get-feature holds no value; it begins with '{_first_line(text)}'.")
+    value, verbose = _NVME_VALUE.search(text), _NVME_VERBOSE.search(text)
+    reported = {bool(int(value.group(1), 16) & 1)} if value else set()
+    reported |= {verbose.group(1) == "Enabled"} if verbose else set()
+    if len(reported) == 1:
+        return reported.pop()
+    raise NotUnderstood(f"The output of nvme get-feature holds no clear value; it begins with '{_first_line(text)}'.")
 
 
 def _first_line(text: str) -> str:

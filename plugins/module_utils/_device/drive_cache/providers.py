@@ -20,7 +20,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import (
     cache_type_files,
@@ -84,8 +84,18 @@ class DriveCacheProvider(abc.ABC):
         """The line that sets the drive whenever it appears."""
         return udev_rule.rule_line(key, self.kernel_pattern, self.events, self.boot_effect(setting))
 
+    def prove_boot(self, setting: DriveCacheSetting) -> None:  # noqa: B027 - most rules run a program whose answer was seen when the drive was set
+        """Do now what the udev rule will do, where nothing would report that it fails then.
+
+        :raises CommandFailed: if the rule would fail.
+        """
+
     def _state(self, drive: BlockDevice, says: str, changeable: bool = True) -> DriveCache:
         return DriveCache(name=drive.name, provider=self.name, drive=says, kernel=None, changeable=changeable)
+
+
+#: What the rule of a SCSI disk writes.
+_BY_RULE = "device/scsi_disk/*/cache_type"
 
 
 class _ScsiDisk(DriveCacheProvider):
@@ -107,7 +117,22 @@ class _ScsiDisk(DriveCacheProvider):
 
     def boot_effect(self, setting: DriveCacheSetting) -> str:
         current = next((read_attribute(path) for path in cache_type_files(setting.name, self.root)), None)
-        return udev_rule.write_attribute("device/scsi_disk/*/cache_type", cache_type_for(setting.value, current))
+        return udev_rule.write_attribute(_BY_RULE, cache_type_for(setting.value, current))
+
+    def prove_boot(self, setting: DriveCacheSetting) -> None:
+        # Some adapters (hpsa, mpt3sas) refuse the MODE SELECT of the kernel that sdparm can send (EINVAL), and udev only logs that. Writing what
+        # is there changes nothing; while the drive is still as it was before, nothing is written.
+        if _BY_RULE not in self.boot_effect(setting) or read_kernel(setting.name, self.root) != setting.kernel_word:
+            return
+        for path in cache_type_files(setting.name, self.root):
+            try:
+                write_sysfs(path, cache_type_for(setting.value, read_attribute(path)), setting.item)
+            except CommandFailed as error:
+                raise CommandFailed(
+                    f"{error.message} The boot rule would write the same and fail at every start without a report, so it was not written: set persistent:"
+                    " false for this drive, and set its cache in a unit of your own at boot.",
+                    item=setting.item,
+                ) from None
 
 
 class AtaProvider(_ScsiDisk):

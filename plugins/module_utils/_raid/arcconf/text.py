@@ -61,19 +61,20 @@ def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
     :param configs: by the number of the controller.
     """
     controllers: list[Controller] = []
-    problems, lost = list(listed.not_understood), list(listed.lost)
+    problems, lost_of = list(listed.not_understood), {}
     for number, config in configs.items():
         problems += [f"controller {number}: {text}" for text in config.not_understood]
-        lost += [f"controller {number}: {text}" for text in config.lost]
+        lost_of[number] = tuple(f"controller {number}: {text}" for text in config.lost)
         short = next((one for one in listed.controllers if one.id == number), Controller(PROVIDER, id=number))
         if config.controllers:
             controllers.append(_enrich(config.controllers[0], short))
         else:
             problems.append(f"controller {number}: GETCONFIG reports nothing about it")
-            lost.append(problems[-1])
+            lost_of[number] = (*lost_of[number], problems[-1])
             controllers.append(short)
     complete = listed.complete and all(config.complete for config in configs.values())
-    return Reading(tuple(controllers), tuple(problems), complete, tuple(lost))
+    lost = (*listed.lost, *(clause for clauses in lost_of.values() for clause in clauses))
+    return Reading(tuple(controllers), tuple(problems), complete, lost, lost_of)
 
 
 def _enrich(full: Controller, short: Controller) -> Controller:

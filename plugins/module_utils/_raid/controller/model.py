@@ -94,13 +94,14 @@ class CacheModule:
     """The controller's own cache memory as a whole, where the tool reports it (SmartRAID, Smart Array).
 
     :param status: ``ok``, ``not_configured``, ``temporarily_disabled``, ``permanently_disabled``, ``absent`` or ``unknown``.
-    :param reason: the tool's own words why it is disabled.
+    :param reason: the tool's own words why it is disabled; ``note``: what it reports of a cache that is not, such as an unclean shutdown.
     :param memory: bytes; ``None`` if not reported, 0 if the controller reports none.
     """
 
     status: str = UNKNOWN
     reason: str = ""
     memory: int | None = None
+    note: str = ""
 
 
 @frozen
@@ -278,10 +279,11 @@ class Reading:
     """What a reader made of an output.
 
     :param not_understood: ``line 17: 'the line'`` or a clause about the whole, for each thing that should have been understood. Labels
-        that are merely unknown do not belong here (every version of a tool brings new ones); known labels with
-        unknown values, broken structure, cut output and foreign text do.
+        that are merely unknown do not belong here (every version of a tool brings new ones) unless they are about a write cache; known
+        labels with unknown values, broken structure, cut output and foreign text do.
     :param lost: controllers, volumes or drives that are there and could not be read (a damaged heading, a controller that answers
         with a failure), one clause each: settings for all of them are not possible then.
+    :param lost_of: those of ``lost`` that are about one controller, by its id.
     :param complete: whether the output ends as it should; ``False`` if it is cut, or not of this tool.
     """
 
@@ -289,6 +291,12 @@ class Reading:
     not_understood: tuple[str, ...] = ()
     complete: bool = True
     lost: tuple[str, ...] = ()
+    lost_of: t.Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def lost_for(self, number: str) -> tuple[str, ...]:
+        """What may be missing of one controller: what is about it, or about none in particular."""
+        elsewhere = {clause for other, clauses in self.lost_of.items() if other != number for clause in clauses}
+        return tuple(clause for clause in self.lost if clause not in elsewhere or clause in self.lost_of.get(number, ()))
 
 
 def policy(configured: str, effective: str | None = None) -> Policy:

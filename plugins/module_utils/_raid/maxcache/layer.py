@@ -220,8 +220,9 @@ def _controller_in(provider: RaidProvider, operation: WaitForClean, item: str) -
     if not reading.complete:
         what = reading.not_understood[0] if reading.not_understood else "it ends too early"
         raise NotUnderstood(f"the output of {provider.tool} is damaged ({what})", item=item)
-    if reading.lost:
-        raise NotUnderstood(f"{provider.tool} did not report everything ({reading.lost[0]})", item=item)
+    lost = reading.lost_for(operation.controller)
+    if lost:
+        raise NotUnderstood(f"{provider.tool} did not report everything ({lost[0]})", item=item)
     for controller in reading.controllers:
         if controller.id == operation.controller and controller.serial == operation.serial:
             return controller

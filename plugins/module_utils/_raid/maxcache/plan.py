@@ -80,7 +80,7 @@ def _check_whole(target: MaxCacheTarget, changes: t.Sequence[Change], pool: Pool
     :raises NotUnderstood: if something of the controller could not be read, and the entry needs all of it: a volume that is not
         seen may have its newest data on the SSDs that should go, and an SSD that should be used may be its own.
     """
-    lost = target.seen.source.reading.lost
+    lost = target.seen.source.reading.lost_for(target.controller.id)
     remade = any(change.removes or change.creates for change in changes) or bool(pool.added or pool.removed)
     absent = any(not spec.present for spec in target.spec.cache_volumes)
     if lost and (remade or absent or any(own.for_all for own in target.spec.volumes)):

@@ -141,9 +141,11 @@ class ControllerReader:
         memory = self._size(self.head, "total cache size", BINARY, "GB")
         if (self.head.value("cache board present") or "").lower() == "false":
             return CacheModule("absent", "there is no cache board", 0 if memory is None else memory)
-        reasons = (self.head.value("cache status details"), self.head.value("cache disable reason"))
-        reason = " ".join(words for words in reasons if words)
-        return CacheModule(self._word(self.head, "cache status", CACHE_STATUS), reason, memory)
+        details = (self.head.value("cache status details"), self.head.value("cache disable reason"))
+        words = " ".join(words for words in details if words)
+        status = self._word(self.head, "cache status", CACHE_STATUS)
+        # Details of a cache that works are no reason for anything that is not in effect.
+        return CacheModule(status, memory=memory, note=words) if status in ("ok", UNKNOWN) else CacheModule(status, words, memory)
 
     def _protection(self, cache: CacheModule) -> Protection:
         """The battery or capacitor. Its line disappears when its cable is broken, so no line is no health."""
@@ -151,7 +153,7 @@ class ControllerReader:
         raw = self.head.value("battery/capacitor status")
         if raw is None:
             none = self.head.value("battery/capacitor count") == "0"
-            words = "Battery/Capacitor Count: 0" if none else cache.reason if cache.status != "absent" else ""
+            words = "Battery/Capacitor Count: 0" if none else cache.reason or cache.note if cache.status != "absent" else ""
             return Protection(kind=source, health=MISSING if none else UNKNOWN, raw=words)
         health = BATTERY_STATUS.get(raw.lower().split("(")[0].strip())
         if health is None:

@@ -58,8 +58,12 @@ def _parse(text: str, *, whole: bool) -> Reading:
     doubts = [*tree.strange, *(f"the tool reports: {error}" for error in tree.errors)]
     cut = [] if text.endswith("\n") else [f"{quote(text.count(chr(10)) + 1, text[text.rfind(chr(10)) + 1 :])} is the last and does not end"]
     controllers: dict[str, Controller] = {}
-    lines = {block.line: block.text for block in tree.blocks}
-    lost = [f"{quote(line, lines[line])}: a {_CALLED[kind]} that is not named here" for line, kind in tree.lost().items()]
+    blocks = {block.line: block for block in tree.blocks}
+    lost, lost_of = [], {head.key: [] for head in heads}
+    for line, kind in tree.lost().items():
+        lost.append(f"{quote(line, blocks[line].text)}: a {_CALLED[kind]} that is not named here")
+        owner = blocks[line].within("controller") or blocks[line]
+        lost_of.get(owner.key if owner.kind == "controller" else "", []).append(lost[-1])
     doubts += lost
     for head in heads:
         if head.key in controllers:
@@ -68,8 +72,10 @@ def _parse(text: str, *, whole: bool) -> Reading:
             doubts.append(lost[-1])
             continue
         cut += _missing(tree, head, whole=whole)
-        controllers[head.key] = ControllerReader(tree, head, doubts, lost).read()
-    return Reading(tuple(controllers.values()), (*doubts, *cut), complete=not cut and not tree.ownerless, lost=tuple(lost))
+        controllers[head.key] = ControllerReader(tree, head, doubts, lost_of[head.key]).read()
+    lost += [clause for clauses in lost_of.values() for clause in clauses if clause not in lost]
+    owned = {key: tuple(clauses) for key, clauses in lost_of.items()}
+    return Reading(tuple(controllers.values()), (*doubts, *cut), complete=not cut and not tree.ownerless, lost=tuple(lost), lost_of=owned)
 
 
 def says_no_controller(text: str) -> bool:

@@ -13,6 +13,7 @@ import dataclasses
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     CHARGING,
@@ -38,7 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     policy,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import filled, members_of_rows, with_members
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     ADAPTER_FLAGS,
@@ -47,19 +48,28 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
     BBU_LEARN_REQUESTED,
     CONTROLLER_STATES,
     DRIVE_CACHE,
+    DRIVE_KEY,
+    DRIVE_LIST,
     DRIVE_WRITE_CACHE,
     INITIAL_WRITE,
     IO_COLUMN,
     OTHER_PLACE,
     PERSONALITIES,
     READ_COLUMN,
+    USAGES,
     VOLUME_FLAGS,
+    VOLUME_KEY,
+    VOLUME_LIST,
     WRITE_COLUMN,
+    address_of,
+    announced,
     configured_and_effective,
     first,
     flag,
     flags,
     identifier,
+    is_drive_key,
+    is_spare,
     learn_cycle_of,
     pci_address,
     percent,
@@ -68,10 +78,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
 )
 
 _COLUMN = re.compile(r"(?P<read>NR|Ra|R|A)(?P<write>AWB|FWB|WB|WT)(?P<io>[DC])?\Z")
-_VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z")
-_DRIVE_KEY = re.compile(
-    r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)"
-)
 
 
 def parse(text: str, provider: str = "storcli") -> Reading:
@@ -98,6 +104,7 @@ class _Generation7:
         self.version = section(self.data.get("Version"))
         self.state = section(self.data.get("Status"))
         self.adapter = section(self.data.get("Supported Adapter Operations"))
+        self.driver = first(self.version.get("Driver Name"), self.data.get("Driver Name"))
 
     def controllers(self) -> t.Iterator[Controller]:
         if "System Overview" in self.data or "IT System Overview" in self.data:
@@ -130,13 +137,12 @@ class _Generation7:
         if reported:
             return reported
         for key in self.data:
-            found = _VOLUME_KEY.match(key) or _DRIVE_KEY.match(key)
+            found = VOLUME_KEY.match(key) or DRIVE_KEY.match(key)
             if found:
                 return found["controller"]
         return UNKNOWN
 
     def _controller(self) -> Controller:
-        driver = first(self.version.get("Driver Name"), self.data.get("Driver Name")) or None
         volumes = self._volumes()
         caches = [volume for volume, row in volumes if _is_cache_volume(row)]
         data_volumes = tuple(volume for volume, row in volumes if not _is_cache_volume(row))
@@ -150,9 +156,9 @@ class _Generation7:
             model=first(self.basics.get("Model"), self.data.get("Product Name"), self.data.get("Model")) or None,
             serial=first(self.basics.get("Serial Number"), self.data.get("Serial Number")) or None,
             firmware=(package if package.strip("0.") else first(self.version.get("Firmware Version"), self.data.get("FW Version"), package)) or None,
-            driver=driver,
+            driver=self.driver or None,
             pci_address=pci_address(first(self.basics.get("PCI Address"), self.data.get("PCI Address"))),
-            mode=self._mode(driver),
+            mode=self.reader.known(PERSONALITIES, "Current Personality", first(self.state.get("Current Personality"), self.data.get("Current Personality"))),
             status=CONTROLLER_STATES.get(squeezed(status), status.lower()) or UNKNOWN,
             cache=CacheModule(status="absent" if memory == 0 else UNKNOWN, memory=memory),
             protection=self._protection(),
@@ -163,26 +169,22 @@ class _Generation7:
             traits=self._traits(),
         )
 
-    def _mode(self, driver: t.Optional[str]) -> str:
-        reported = first(self.state.get("Current Personality"), self.data.get("Current Personality"))
-        if reported:
-            return self.reader.known(PERSONALITIES, "Current Personality", reported)
-        return "hba" if driver in ("mpt3sas", "mpt2sas") else UNKNOWN
-
     # Volumes
 
     def _volumes(self) -> list[tuple[Volume, Data]]:
         found: dict[str, tuple[Volume, Data]] = {}
         policies, members = self.reader.topology(self.data, "Arr")
-        self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
-        self.reader.count(self.data, "Physical Drives", ("PD LIST",))
-        self.reader.unique(rows(self.data.get("VD LIST")), "DG/VD")
-        self.reader.unique(rows(self.data.get("PD LIST")), "EID:Slt")
-        self.reader.unique((row for key, value in self.data.items() if _VOLUME_KEY.match(key) for row in rows(value)), "DG/VD")
-        self.reader.unique((row for key, value in self.data.items() if _is_drive_key(key) for row in rows(value)), "EID:Slt")
-        listed = list(rows(self.data.get("VD LIST"))) + list(rows(self.data.get("Virtual Drives")))
+        summary, drives = self._listed(VOLUME_LIST), self._listed(DRIVE_LIST)
+        self.reader.count(self.data, "Virtual Drives", summary)
+        self.reader.count(self.data, "Physical Drives", drives)
+        self.reader.count(self.data, "JBOD Drives", rows(self.data.get("JBOD LIST")))
+        self.reader.unique(summary, "DG/VD")
+        self.reader.unique(drives, "EID:Slt")
+        self.reader.unique((row for key, value in self.data.items() if VOLUME_KEY.match(key) for row in rows(value)), "DG/VD")
+        self.reader.unique((row for key, value in self.data.items() if is_drive_key(key) for row in rows(value)), "EID:Slt")
+        listed = [*summary, *rows(self.data.get("Virtual Drives"))]
         for key, value in self.data.items():
-            if _VOLUME_KEY.match(key):
+            if VOLUME_KEY.match(key):
                 listed.extend(rows(value))
         for row in listed:
             volume = self.reader.volume(row)
@@ -195,8 +197,14 @@ class _Generation7:
                 volume = dataclasses.replace(volume, drive_cache=policies.get(group, UNKNOWN))
             if group in members:
                 volume = with_members(volume, *members[group])
+            # A row that is lost in one list may be in the other.
+            volume = with_members(volume, [address for row in drives if group and word(row.get("DG")) == group for address in _used(row)], 0)
             found[name] = (volume, row)
         return list(found.values())
+
+    def _listed(self, names: t.Pattern[str]) -> list[Data]:
+        """The rows of a list that has several names."""
+        return [row for key, value in self.data.items() if names.match(key.strip()) for row in rows(value)]
 
     def _volume(self, volume: Volume, row: Data) -> Volume:
         properties = section(self.data.get(f"VD{volume.id} Properties"))
@@ -244,9 +252,10 @@ class _Generation7:
         inside = section(self.data.get("Physical Device Information"))
         for place in (self.data, inside):
             for key, value in place.items():
-                listed = rows(value) if key in ("PD LIST", "JBOD LIST", "Drive Information") or key.startswith("PDs for VD") or _is_drive_key(key) else ()
-                for row in listed:
-                    drive = self.reader.drive(row)
+                name = folded(key)
+                known = DRIVE_LIST.match(key.strip()) or name in ("jbodlist", "driveinformation") or name.startswith("pdsforvd") or is_drive_key(key)
+                for row in rows(value) if known else ():
+                    drive = self.reader.drive(row, self._usage(row, name))
                     if drive is None:
                         continue
                     if word(row.get("DG")) in cache_groups:
@@ -258,7 +267,21 @@ class _Generation7:
                 found[address] = self._with_attributes(drive, attributes)
         return tuple(found.values())
 
+    def _usage(self, row: Data, place: str) -> str:
+        """How a drive is used. Some builds print a JBOD drive as ``Onln``, so its type, its group and its list count as much as its state.
+
+        :param place: the list it is in.
+        """
+        if is_spare(row):
+            return "spare"
+        if squeezed(word(row.get("Type"))) == "jbod" or place == "jbodlist":
+            return "jbod"
+        used = self.reader.known(USAGES, "State", row.get("State"))
+        # IR firmware has no groups.
+        return UNKNOWN if used == "configured" and whole(row.get("DG")) is None and self.driver not in ADAPTER_DRIVERS else used
+
     def _with_attributes(self, drive: Drive, attributes: Data) -> Drive:
+        self.reader.unread_caches(attributes)
         return dataclasses.replace(
             drive,
             write_cache=self.reader.known(DRIVE_WRITE_CACHE, "Write Cache", attributes.get("Write Cache")),
@@ -344,29 +367,32 @@ class _Generation7:
     def _traits(self) -> dict[str, t.Any]:
         operations = section(self.data.get("Supported VD Operations"))
         return {
+            **announced(self.data),
             **flags(self.adapter, ADAPTER_FLAGS),
             **flags(operations, VOLUME_FLAGS),
             **flags(section(self.data.get("Defaults")), {"cache_when_bbu_bad": "Cache When BBU Bad"}),
         }
 
 
+def _used(row: Data) -> t.Iterator[str]:
+    """The address of a drive that is no spare."""
+    address = address_of(row.get("EID:Slt"))
+    if address is not None and not is_spare(row):
+        yield address
+
+
 def _is_cache_volume(row: Data) -> bool:
     return word(row.get("TYPE")).lower().startswith("cac")
-
-
-def _is_drive_key(key: str) -> bool:
-    found = _DRIVE_KEY.match(key)
-    return found is not None and not found["part"]
 
 
 def _attributes(place: Data) -> t.Iterator[tuple[str, Data]]:
     """Address and attributes of each drive that has a detailed description; plain text does not nest it."""
     for key, value in place.items():
-        found = _DRIVE_KEY.match(key)
+        found = DRIVE_KEY.match(key)
         if not found:
             continue
         address = f"{found['enclosure'] or ''}:{found['slot']}"
-        if found["part"] == " Device attributes" and isinstance(value, dict):
+        if found["part"].lower() == " device attributes" and isinstance(value, dict):
             yield address, section(value)
-        elif found["part"] == " - Detailed Information":
+        elif found["part"].lower() == " - detailed information":
             yield from _attributes(section(value))

@@ -12,7 +12,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
+    DEGRADED,
     HEALTHY,
     NONE,
     UNKNOWN,
@@ -37,11 +39,13 @@ def join(readings: t.Sequence[Reading]) -> Reading:
             known = controllers.get(key)
             controllers[key] = controller if known is None else merged(known, controller)
     problems = dict.fromkeys(problem for reading in readings for problem in reading.not_understood)
+    owners = dict.fromkeys(number for reading in readings for number in reading.lost_of)
     return Reading(
         tuple(finished(controller) for controller in controllers.values()),
         tuple(problems),
         all(reading.complete for reading in readings),
         tuple(dict.fromkeys(clause for reading in readings for clause in reading.lost)),
+        {number: tuple(clause for reading in readings for clause in reading.lost_of.get(number, ())) for number in owners},
     )
 
 
@@ -62,7 +66,9 @@ def _merged_protection(summary: Protection, own: Protection) -> Protection:
     """The state of a unit in the summary of a controller and in the unit's own output."""
     if summary.kind == NONE:
         return summary
-    if summary.health == UNKNOWN or (summary.health != HEALTHY and own.health not in (UNKNOWN, HEALTHY)):
+    # Without a row of the unit, the summary has bits of which some (a learn cycle is requested, it is warm) do not say that it fails.
+    bits = summary.kind == UNKNOWN and summary.health == DEGRADED
+    if summary.health == UNKNOWN or (summary.health != HEALTHY and own.health not in (UNKNOWN, HEALTHY)) or (bits and own.health == HEALTHY):
         # Its own output contains a learn cycle, a charge or a refusal that the summary does not.
         return filled(own, summary)
     merged = filled(summary, own)
@@ -90,20 +96,30 @@ def _with_members_of(volume: Volume, others: t.Sequence[Volume]) -> Volume:
 
 def finished(controller: Controller) -> Controller:
     """With what only the whole shows: SCSI addresses need the driver, the mode of old firmware the volumes and the drives."""
-    volumes = tuple(
-        dataclasses.replace(volume, scsi=scsi_address(volume.id)) if controller.driver == "megaraid_sas" and volume.scsi is None else volume
-        for volume in controller.volumes
-    )
-    return dataclasses.replace(controller, volumes=volumes, mode=controller.mode if controller.mode != UNKNOWN else _shown_mode(controller))
+    if controller.driver != "megaraid_sas" and controller.driver not in ADAPTER_DRIVERS:
+        return controller
+    volumes = tuple(_placed(controller, volume) for volume in controller.volumes)
+    # Adapters report no personality, and one output of them alone can look as if they passed everything through.
+    open_question = controller.mode == UNKNOWN or controller.driver in ADAPTER_DRIVERS
+    return dataclasses.replace(controller, volumes=volumes, mode=_shown_mode(controller) if open_question else controller.mode)
+
+
+def _placed(controller: Controller, volume: Volume) -> Volume:
+    """A volume with its SCSI address; IR firmware has no groups that would name its drives, so all that are in use can be some of them."""
+    if controller.driver == "megaraid_sas":
+        return dataclasses.replace(volume, scsi=volume.scsi or scsi_address(volume.id))
+    used = sum(drive.usage == "configured" for drive in controller.drives)
+    return volume if volume.members else dataclasses.replace(volume, members_untold=max(used, 1))
 
 
 def _shown_mode(controller: Controller) -> str:
-    """Older firmware does not name its personality; the volumes and the drives show what it does."""
-    if controller.driver != "megaraid_sas":
-        return UNKNOWN
-    exposed = any(drive.usage == "jbod" for drive in controller.drives)
-    if controller.volumes:
+    """Older firmware does not name its personality; the volumes and the drives show what it does. A drive in use is in a volume, listed or not."""
+    exposed = any(drive.usage in ("jbod", "unconfigured") for drive in controller.drives if controller.driver in ADAPTER_DRIVERS or drive.usage == "jbod")
+    used = any(drive.usage in ("configured", "cache") for drive in controller.drives)
+    if controller.volumes or used or controller.traits.get("announced", {}).get("volumes"):
         return "mixed" if exposed else "raid"
+    if controller.driver in ADAPTER_DRIVERS:
+        return "hba"
     return "jbod" if exposed else UNKNOWN
 
 

@@ -43,6 +43,31 @@ _DASHES = re.compile(r"^-{5,}\s*$")
 _STATUS_LABELS = ("CLI Version", "Operating system", "Controller", "Status", "Description", "Status Code")
 
 
+class Labelled(dict):  # type: ignore[type-arg]
+    """Values by label, whatever the letter case and the blanks of the label: both differ between versions of the tools."""
+
+    def __missing__(self, label: t.Any) -> t.Any:
+        wanted = folded(label)
+        for known, value in self.items():
+            if folded(known) == wanted:
+                return value
+        raise KeyError(label)
+
+    def __contains__(self, label: t.Any) -> bool:
+        return dict.__contains__(self, label) or self.get(label, self) is not self
+
+    def get(self, label: t.Any, default: t.Any = None) -> t.Any:
+        try:
+            return self[label]
+        except KeyError:
+            return default
+
+
+def folded(label: t.Any) -> str:
+    """A label without what differs between versions of the tools."""
+    return "".join(str(label).lower().split())
+
+
 @frozen
 class Reply:
     """The tool's output about one controller (or, in an overview, about the host)."""
@@ -124,8 +149,8 @@ def rows(value: t.Any) -> t.Sequence[Data]:
 def section(value: t.Any) -> Data:
     """The properties of a section with blanks around labels removed; also from a table of Property and Value."""
     if isinstance(value, dict):
-        return {str(label).strip(): entry for label, entry in value.items()}
-    found = {}
+        return Labelled((str(label).strip(), entry) for label, entry in value.items())
+    found = Labelled()
     for row in rows(value):
         label = word(row.get("Property")) or word(row.get("Ctrl_Prop")) or word(row.get("Prop"))
         if label and "Value" in row:
@@ -161,9 +186,9 @@ def _read_json(text: str, start: int) -> Output:
     problems = [at_line(text, position) for position in _foreign_lines(text[:start])]
     complete = True
     try:
-        document, end = json.JSONDecoder(strict=False).raw_decode(text, start)
+        document, end = json.JSONDecoder(object_pairs_hook=Labelled, strict=False).raw_decode(text, start)
     except (ValueError, RecursionError):
-        document, end = salvage(text, start)
+        document, end = salvage(text, start, Labelled)
         complete = False
         problems.append(f"the JSON is cut or broken at {at_line(text, min(end, len(text.rstrip()) - 1))}")
     else:
@@ -222,8 +247,8 @@ class _TextBlock:
     """One answer while its lines are read."""
 
     def __init__(self) -> None:
-        self.status: dict[str, t.Any] = {}
-        self.data: dict[str, t.Any] = {}
+        self.status = Labelled()
+        self.data = Labelled()
         self.section: t.Optional[str] = None
 
     @property
@@ -269,7 +294,7 @@ def _read_text(text: str) -> Output:
             block = blocks[-1]
             block.section = heading
             if block.section != "Detailed Status":
-                block.data.setdefault(block.section, {})
+                block.data.setdefault(block.section, Labelled())
             number += 2
             continue
         if _DASHES.match(line) and blocks:
@@ -323,7 +348,8 @@ def _begins_answer(line: str, following: str, blocks: t.Sequence[_TextBlock]) ->
     begun = bool(blocks) and blocks[-1].in_status
     if label == "Controller":
         return following.lstrip().startswith("Status =") and not (begun and "Controller" not in blocks[-1].status)
-    return not blocks and label == "Status"
+    # Also where the line with its number is lost: what follows must not belong to the controller before it.
+    return label == "Status" and (not blocks or (not blocks[-1].in_status and following.lstrip().startswith("Description =")))
 
 
 def _read_table(lines: t.Sequence[str], number: int) -> tuple[t.Optional[list[dict[str, str]]], bool, int]:
@@ -345,14 +371,20 @@ def table_rows(header: str, body: t.Sequence[str]) -> list[dict[str, str]]:
     """The cells of a table whose columns are distinguished only by the position of their header.
 
     Values are aligned left or right and can contain blanks (sizes, models, names), so each group of characters belongs to
-    the header it stands under, and one that stands under none to the column on its left.
+    the header it stands under. One that stands under none belongs to what follows it after one blank (``2.618 TiB`` under ``Size``), else to the
+    column on its left.
     """
     columns = [(found.group(), found.start(), found.end()) for found in re.finditer(r"\S+", header)]
     table = []
     for line in body:
-        cells: dict[str, str] = {name: "" for name, _start, _end in columns}
-        for found in re.finditer(r"\S+", line):
+        cells = Labelled((name, "") for name, _start, _end in columns)
+        words = list(re.finditer(r"\S+", line))
+        for at, found in enumerate(words):
             name = _column(columns, found.start(), found.end())
+            follows = at > 0 and found.start() - words[at - 1].end() == 1
+            if name is None and not follows and at + 1 < len(words) and words[at + 1].start() - found.end() == 1:
+                name = _column(columns, words[at + 1].start(), words[at + 1].end())
+            name = name or _left(columns, found.start())
             if name is not None:
                 cells[name] = f"{cells[name]} {found.group()}".strip()
         table.append(cells)
@@ -366,7 +398,9 @@ def _column(columns: t.Sequence[tuple[str, int, int]], start: int, end: int) -> 
         overlap = min(end, right) - max(start, left)
         if overlap > widest:
             best, widest = name, overlap
-    if best is not None:
-        return best
+    return best
+
+
+def _left(columns: t.Sequence[tuple[str, int, int]], start: int) -> t.Optional[str]:
     before = [name for name, left, _right in columns if left <= start]
     return before[-1] if before else (columns[0][0] if columns else None)

@@ -21,8 +21,11 @@ _TOKEN = re.compile(
 _CONSTANTS = {"true": True, "false": False, "null": None}
 
 
-def salvage(text: str, position: int) -> tuple[t.Any, int]:
-    """As much of a JSON document as is there before it is cut or broken, and where that is."""
+def salvage(text: str, position: int, mapping: t.Callable[[], dict[str, t.Any]] = dict) -> tuple[t.Any, int]:
+    """As much of a JSON document as is there before it is cut or broken, and where that is.
+
+    :param mapping: what an object becomes.
+    """
     root: t.Any = None
     stack: list[t.Any] = []
     keys: list[t.Any] = []
@@ -58,7 +61,7 @@ def salvage(text: str, position: int) -> tuple[t.Any, int]:
             keys[-1] = key
             expected = "colon"
         elif expected in ("value", "value or end"):
-            value = {} if mark == "{" else [] if mark == "[" else _plain_token(token)
+            value = mapping() if mark == "{" else [] if mark == "[" else _plain_token(token)
             if value is _BROKEN:
                 return root, token.end()
             if not stack:

@@ -15,6 +15,7 @@ The exit status means nothing with these tools; the command status and the row o
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
@@ -100,14 +101,14 @@ class StorCli(RaidProvider):
         summary, output = self._show("/call", "show", "all")
         readings = [summary]
         if summary.controllers:
-            readings.append(self._show("/call/vall", "show", "all")[0])
-            readings.append(self._show("/call/eall/sall", "show", "all")[0])
+            readings.append(self._show("/call/vall", "show", "all", listed="volumes")[0])
+            readings.append(self._show("/call/eall/sall", "show", "all", listed="drives")[0])
             readings.extend(self._show(*words, needed=False)[0] for words in self._further(join(readings)))
             readings.extend(self._units(join(readings).controllers))
         elif output.complete and not any(answer.refused for answer in output.answers):
             # An answer about no controller at all is settled by the overview.
             readings.append(self._show("show")[0])
-        return join(readings)
+        return _with_unlisted(join(readings))
 
     def _further(self, reading: Reading) -> t.Iterator[t.Sequence[str]]:
         """The queries needed after the first three."""
@@ -130,17 +131,30 @@ class StorCli(RaidProvider):
             places.update(_other_places(output, numbers))
             yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
 
-    def _show(self, *words: str, needed: bool = True) -> tuple[Reading, Output]:
-        """One output and its contents; ``needed``: whether the reading is worth nothing if the tool refuses it as a whole."""
+    def _show(self, *words: str, needed: bool = True, listed: str = "") -> tuple[Reading, Output]:
+        """One output and its contents.
+
+        :param needed: whether the reading is worth nothing if the tool refuses it as a whole.
+        :param listed: ``volumes`` or ``drives`` that an answer consists of, unless it reports that there are none.
+        """
         output = self._ask(*words)
         reading = self.interpret(output)
         failures = list(_failures(output))
         problems = [f"{' '.join(words)}: {problem}" for problem in (*reading.not_understood, *(reason for _number, reason in failures))]
-        # A controller that answers with a failure is there, and its state is unknown.
-        silent = [f"controller {number} answers with a failure: {reason}" for number, reason in failures if needed and number]
-        lost = [f"{' '.join(words)}: {clause}" for clause in (*reading.lost, *silent)]
+        lost_of = {number: [*clauses] for number, clauses in reading.lost_of.items()}
+        lost = [*reading.lost]
+        # A controller that answers with a failure is there, and its state is unknown; so is what it succeeded to print in an unknown layout.
+        silent = [(number, f"answers with a failure: {reason}") for number, reason in failures if needed and number]
+        empty = list(_empty(output, reading, listed)) if listed else []
+        silent += [(number, f"reports no {listed} in its answer") for number in empty]
+        for number, clause in silent:
+            lost.append(f"controller {number} {clause}")
+            lost_of.setdefault(number, []).append(lost[-1])
+        problems += [f"{' '.join(words)}: {clause}" for clause in lost[len(lost) - len(empty) :]]
         complete = reading.complete and not (needed and any(not number for number, _reason in failures))
-        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete, tuple(dict.fromkeys(lost))), output
+        owned = {number: tuple(f"{' '.join(words)}: {clause}" for clause in clauses) for number, clauses in lost_of.items()}
+        lost = [f"{' '.join(words)}: {clause}" for clause in lost]
+        return Reading(reading.controllers, tuple(dict.fromkeys(problems)), complete, tuple(dict.fromkeys(lost)), owned), output
 
     def _ask(self, *words: str) -> Output:
         """One answer.
@@ -301,6 +315,30 @@ def _refusals_of(output: Output, numbers: t.Sequence[str]) -> list[tuple[str, st
     for number, reason in _refusals(output):
         found += [(number, reason)] if number in numbers else [(one, reason) for one in numbers if number in ("", UNKNOWN)]
     return found
+
+
+def _with_unlisted(reading: Reading) -> Reading:
+    """With the loss of volumes and drives that a controller counts and that no output lists."""
+    lost, lost_of = list(reading.lost), dict(reading.lost_of)
+    for one in reading.controllers:
+        volumes = len(one.volumes) + (len(one.maxcache.volumes) if one.maxcache is not None else 0)
+        for kind, listed in (("volumes", volumes), ("drives", len(one.drives))):
+            number = one.traits.get("announced", {}).get(kind, 0)
+            if listed < number and not lost_of.get(one.id):
+                lost.append(f"controller {one.id} has {number} {kind}, and {listed} are listed")
+                lost_of[one.id] = (lost[-1],)
+    news = [clause for clause in lost if clause not in reading.lost]
+    return dataclasses.replace(reading, lost=tuple(lost), lost_of=lost_of, not_understood=(*reading.not_understood, *news))
+
+
+def _empty(output: Output, reading: Reading, listed: str) -> t.Iterator[str]:
+    """The controllers whose answer succeeded and shows nothing of what it consists of: its layout is another one, or it lost its rows."""
+    shown = {one.id for one in reading.controllers if getattr(one, listed) or one.maxcache is not None}
+    for answer in output.answers:
+        number = word(answer.status.get("Controller"))
+        none_there = NOTHING_THERE.search(answer.description) or (answer.data and all(value == [] for value in answer.data.values()))
+        if answer.succeeded and number and number not in shown and not none_there:
+            yield number
 
 
 def _failures(output: Output) -> t.Iterator[tuple[str, str]]:

@@ -15,7 +15,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CHARGING, DEGRADED, UNKNOWN, Drive, Reading, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, join
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, rows, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, folded, rows, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     BINARY_UNITS,
     DRIVE_CACHE,
@@ -25,19 +25,24 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
     POWERS,
     SIZE,
     TOPOLOGY_DRIVE_CACHE,
-    USAGES,
     VOLUME_STATES,
     WHOLE,
     address_of,
     identifier,
     is_spare,
     squeezed,
+    volume_name,
     whole,
 )
 
-#: Labels that only rows of volumes or of drives have.
-_OF_VOLUMES = frozenset({"Cache", "CurrentCache", "DefaultCache"})
-_OF_DRIVES = frozenset({"DID", "PID", "Intf", "Med"})
+#: Properties of volumes and drives about write caches, and those of them whose meaning is known; labels as :func:`folded`.
+_ABOUT_CACHES = re.compile(r"(?:write|disk|drive)cache|cache(?:policy|status|mode|setting)")
+_KNOWN_CACHES = frozenset(
+    {
+        *("writecache(initialsetting)", "diskcachepolicy", "drivewritecachepolicy"),
+        *("writecache", "currentwritecache", "defaultwritecache", "writecachechangeable"),
+    }
+)
 
 
 class Reader:
@@ -50,37 +55,42 @@ class Reader:
         self.output = output
         self.provider = provider
         self.problems: list[str] = list(output.not_understood)
-        #: Volumes and drives that are there and cannot be identified.
+        #: Volumes and drives that are there and cannot be identified; in outputs of several controllers each clause begins with its owner.
         self.lost: list[str] = []
+        self.owner = ""
         #: Builds that print GiB mean powers of ten by GB; all others mean powers of two.
         self.decimal_gb = bool(BINARY_UNITS.search(output.text))
 
     def lose(self, raw: str) -> None:
         """A volume or drive that cannot be identified."""
-        self.problems.append(raw)
-        self.lost.append(raw)
+        self.lost.append(f"{self.owner}{raw}")
+        self.problems.append(self.lost[-1])
 
-    def count(self, data: Data, label: str, lists: t.Sequence[str]) -> None:
-        """Whether a list is as long as the number that is printed above it."""
-        raw, listed = whole(data.get(label)), [len(rows(data[name])) for name in lists if name in data]
-        if raw is not None and listed and sum(listed) < raw:
-            self.lose(f"{label}: {raw}, and {sum(listed)} are listed")
+    def count(self, data: Data, label: str, listed: t.Sequence[Data]) -> None:
+        """Whether a list is as long as the number that is printed above it; if there is no list, another output may have it."""
+        raw = whole(data.get(label))
+        if raw is not None and 0 < len(listed) < raw:
+            self.lose(f"{label}: {raw}, and {len(listed)} are listed")
 
     def unique(self, listed: t.Iterable[Data], label: str) -> None:
         """Whether each name comes once in a list; of two that are alike, one may be another one whose name is damaged."""
         seen: set[str] = set()
         for row in listed:
-            name = squeezed(word(row.get(label)))
+            raw = volume_name(row) if label == "DG/VD" else word(row.get(label))
+            name = squeezed(raw)
             name = name.rpartition("/")[2] if label == "DG/VD" else name
             if name in seen and name not in ("", "-"):
-                self.lose(f"{label}: {word(row.get(label))}, twice in one list")
+                self.lose(f"{label}: {raw}, twice in one list")
             seen.add(name)
 
     def not_understood(self, label: str, value: str) -> None:
         """A known label with an unknown value."""
+        self.problems.append(self._at(label, value))
+
+    def _at(self, label: str, value: str) -> str:
         found = re.search(re.escape(label) + r".{0,6}?" + re.escape(value), self.output.text) or re.search(re.escape(value), self.output.text)
         raw = f"{label}: {value}"
-        self.problems.append(f"{raw} ({at_line(self.output.text, found.start())})" if found else raw)
+        return f"{raw} ({at_line(self.output.text, found.start())})" if found else raw
 
     def known(self, words: t.Mapping[str, str], label: str, value: t.Any, default: str = UNKNOWN) -> str:
         """Our word for the tool's; a word that is not in the table is recorded."""
@@ -111,11 +121,11 @@ class Reader:
 
     # Parts that all four tools print alike
 
-    def drive(self, row: Data, decide: t.Optional[t.Callable[[str], str]] = None) -> t.Optional[Drive]:
+    def drive(self, row: Data, usage: str) -> t.Optional[Drive]:
         """A row of a list of drives."""
         address = address_of(row.get("EID:Slt"))
         if address is None:
-            self._lose_row(row, "EID:Slt", _OF_DRIVES)
+            self._lose_row(row, "EID:Slt", word(row.get("EID:Slt")))
             return None
         state = word(row.get("State"))
         return Drive(
@@ -124,15 +134,15 @@ class Reader:
             size=self.size(row.get("Size")),
             media=self.known(MEDIA, "Med", row.get("Med")),
             interface=self.known(INTERFACES, "Intf", row.get("Intf")),
-            usage=decide(state) if decide else self.known(USAGES, "State", state),
+            usage=usage,
             state=UNKNOWN if state in ("", "-") else state.lower(),
         )
 
     def volume(self, row: Data) -> t.Optional[Volume]:
         """The contents of the row of a volume besides its cache policy."""
-        group, slash, number = word(row.get("DG/VD")).partition("/")
-        if not slash or not WHOLE.match(number):
-            self._lose_row(row, "DG/VD", _OF_VOLUMES)
+        group, slash, number = volume_name(row).rpartition("/")
+        if not WHOLE.match(number) or not (slash or "DG/VD" not in row):
+            self._lose_row(row, "DG/VD", volume_name(row))
             return None
         level = word(row.get("TYPE"))
         state = word(row.get("State"))
@@ -145,18 +155,24 @@ class Reader:
             array=group if WHOLE.match(group) else None,
         )
 
-    def _lose_row(self, row: Data, label: str, others: t.Container[str]) -> None:
+    def _lose_row(self, row: Data, label: str, raw: str) -> None:
         """A row without what it is named by."""
-        raw = word(row.get(label))
-        if raw:
+        if raw == "-":
             self.not_understood(label, raw)
-            if raw != "-":
-                self.lost.append(self.problems[-1])
-        elif any(name in others for name in row):
+        elif raw:
+            self.lose(self._at(label, raw))
+        elif any(word(value) for value in row.values()):
             self.lose(f"a row without {label}: {', '.join(f'{name}: {word(value)}' for name, value in row.items() if word(value))}"[:200])
+
+    def unread_caches(self, properties: Data) -> None:
+        """Properties about write caches under labels that are not known: they may say the contrary of those that are."""
+        for label, value in properties.items():
+            if _ABOUT_CACHES.search(folded(label)) and folded(label) not in _KNOWN_CACHES and word(value) not in ("", "-", "N/A", "NA"):
+                self.not_understood(label, word(value))
 
     def with_properties(self, volume: Volume, properties: Data, drive_cache_label: str) -> Volume:
         """The volume with its properties besides its write policy."""
+        self.unread_caches(properties)
         os_device = word(properties.get("OS Drive Name"))
         return dataclasses.replace(
             volume,
@@ -192,10 +208,21 @@ def major_version(version: str) -> int:
 
 def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) -> Reading:
     """The reading of an output whose layout a generation of the tools has."""
-    parts = []
+    parts, lost_of = [], {}
     for answer in reader.output.answers:
-        for controller in generation(reader, answer).controllers():
-            parts.append(Reading((controller,)))
+        number = word(answer.status.get("Controller"))
+        if number and not WHOLE.match(number):
+            reader.lose(f"Controller: {number}")
+        reader.owner = f"controller {number}: " if number and len(reader.output.answers) > 1 else ""
+        before = len(reader.lost)
+        controllers = list(generation(reader, answer).controllers())
+        parts += [Reading((controller,)) for controller in controllers]
+        if number and {controller.id for controller in controllers} <= {number}:
+            lost_of[number] = (*lost_of.get(number, ()), *reader.lost[before:])
     return dataclasses.replace(
-        join(parts), not_understood=tuple(dict.fromkeys(reader.problems)), lost=tuple(dict.fromkeys(reader.lost)), complete=reader.output.complete
+        join(parts),
+        not_understood=tuple(dict.fromkeys(reader.problems)),
+        lost=tuple(dict.fromkeys(reader.lost)),
+        lost_of={number: clauses for number, clauses in lost_of.items() if clauses},
+        complete=reader.output.complete,
     )

@@ -35,19 +35,24 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join, members_of_rows, with_members
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     CONTROLLER_STATES,
+    DRIVE_LIST,
     DRIVE_WRITE_CACHE,
     PERSONALITIES,
     USAGES,
+    VOLUME_KEY,
+    VOLUME_LIST,
+    announced,
     configured_and_effective,
     first,
     flag,
     flags,
     identifier,
+    is_drive_key,
     is_spare,
     learn_cycle_of,
     pci_address,
@@ -148,14 +153,20 @@ class _Generation8:
     def _volumes(self) -> tuple[Volume, ...]:
         found: dict[str, Volume] = {}
         policies, members = self.reader.topology(self.data, "Span")
-        self.reader.count(self.data, "Virtual Drives", ("VD LIST",))
-        self.reader.count(self.data, "Physical Drives", ("PD LIST",))
-        self.reader.unique(rows(self.data.get("VD LIST")), "DG/VD")
-        self.reader.unique(rows(self.data.get("PD LIST")), "EID:Slt")
+        # The plain text of ``vall show all`` and ``sall show all`` has the layout of storcli, their JSON has lists of objects.
+        texts = [(found["volume"], row) for key, value in self.data.items() for found in [VOLUME_KEY.match(key)] if found for row in rows(value)]
+        summary = [row for key in self.data if VOLUME_LIST.match(key) for row in rows(self.data[key])]
+        self.reader.count(self.data, "Virtual Drives", summary)
+        self.reader.count(self.data, "Physical Drives", self._listed_drives())
+        self.reader.unique(summary, "DG/VD")
+        self.reader.unique(self._listed_drives(), "EID:Slt")
+        self.reader.unique((row for _number, row in texts), "DG/VD")
         self.reader.unique((section(entry.get("VD Info")) for entry in rows(self.data.get("Virtual Drives"))), "DG/VD")
         self.reader.unique((section(entry.get("Drive Information")) for entry in rows(self.data.get("Drives List"))), "EID:Slt")
-        for row in rows(self.data.get("VD LIST")):
+        for row in summary:
             self._add(found, row, {}, ())
+        for number, row in texts:
+            self._add(found, row, section(self.data.get(f"VD{number} Properties")), rows(self.data.get(f"PDs for VD {number}")))
         for entry in rows(self.data.get("Virtual Drives")):
             described = section(entry.get("VD Info"))
             self._add(found, described or entry, section(entry.get("VD Properties")), rows(entry.get("PDs")))
@@ -195,9 +206,15 @@ class _Generation8:
 
     # Drives
 
+    def _listed_drives(self) -> list[Data]:
+        return [row for key in self.data if DRIVE_LIST.match(key) for row in rows(self.data[key]) if "EID:Slt" in row or "Drive Information" not in row]
+
     def _drives(self) -> tuple[Drive, ...]:
         found: dict[str, Drive] = {}
-        listed = [(row, {}) for row in rows(self.data.get("PD LIST"))]
+        listed: list[tuple[Data, Data]] = [(row, {}) for row in self._listed_drives()]
+        for key, value in self.data.items():
+            if folded(key).startswith("pdsforvd") or is_drive_key(key):
+                listed.extend((row, {}) for row in rows(value))
         for volume in rows(self.data.get("Virtual Drives")):
             listed.extend((row, {}) for row in rows(volume.get("PDs")))
         for entry in rows(self.data.get("Drives List")):
@@ -211,12 +228,13 @@ class _Generation8:
 
     def _drive(self, row: Data, details: Data) -> Drive | None:
         status = word(row.get("Status"))
-        drive = self.reader.drive(row, lambda state: "spare" if is_spare(row) else self.reader.known(USAGES, "State", state))
+        drive = self.reader.drive(row, "spare" if is_spare(row) else self.reader.known(USAGES, "State", row.get("State")))
         if drive is None:
             return None
         cache = section(details.get("LU/NS Properties"))
         if not cache:
             cache = next((section(unit) for unit in rows(details.get("LU/NS Properties"))), {})
+        self.reader.unread_caches(cache)
         return dataclasses.replace(
             drive,
             state=status.lower() if status not in ("", "-") else drive.state,
@@ -244,7 +262,7 @@ class _Generation8:
     def _traits(self) -> dict[str, t.Any]:
         changeable = flag(section(self.data.get("Supported Controller operations")).get(SSD_DRIVE_CACHE))
         blocked = {} if changeable is None else {"ssd_drive_cache_blocked": not changeable}
-        return {**flags(section(self.data.get("Supported VD operations")), VOLUME_FLAGS), **blocked}
+        return {**announced(self.data), **flags(section(self.data.get("Supported VD operations")), VOLUME_FLAGS), **blocked}
 
 
 class StorCli2(StorCli):

@@ -108,6 +108,7 @@ HEALTH = {
 }
 USAGES = {
     "onln": "configured",
+    "online": "configured",
     "ofln": "configured",
     "offln": "configured",
     "rbld": "configured",
@@ -119,6 +120,8 @@ USAGES = {
     "msng": "configured",
     "missing": "configured",
     "conf": "configured",
+    "ready": "unconfigured",
+    "available": "unconfigured",
     "ugood": "unconfigured",
     "ubad": "unconfigured",
     "ugunsp": "unconfigured",
@@ -175,6 +178,13 @@ _HEX = re.compile(r"(?:0x)?(?P<digits>[0-9a-f]{8,})\Z", re.IGNORECASE)
 _PCI = re.compile(r"(?P<domain>[0-9a-f]{1,4}):(?P<bus>[0-9a-f]{1,2}):(?P<device>[0-9a-f]{1,2}):(?P<function>[0-9a-f]{1,2})\Z", re.IGNORECASE)
 _PERCENT = re.compile(r"(?P<number>[0-9]{1,3}) ?%?\Z")
 WHOLE = re.compile(r"[0-9]{1,18}\Z")
+VOLUME_KEY = re.compile(r"/c(?P<controller>[0-9]+)/v(?P<volume>[0-9]+)\Z", re.IGNORECASE)
+DRIVE_KEY = re.compile(
+    r"Drive /c(?P<controller>[0-9]+)(?:/e(?P<enclosure>[0-9]+))?/s(?P<slot>[0-9]+)(?P<part>\Z| Device attributes\Z| - Detailed Information\Z)", re.IGNORECASE
+)
+#: The lists of all volumes and of all drives of a controller, which have been called ``PD LIST`` and ``Drive LIST``.
+VOLUME_LIST = re.compile(r"(?:VDs?|Virtual ?Drives?) ?LIST\Z", re.IGNORECASE)
+DRIVE_LIST = re.compile(r"(?:PDs?|(?:Physical ?)?(?:Drives?|Devices?)) ?LIST\Z", re.IGNORECASE)
 POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 
 
@@ -189,6 +199,23 @@ def address_of(value: t.Any) -> t.Optional[str]:
     if not colon or not WHOLE.match(slot) or (enclosure and not WHOLE.match(enclosure)):
         return None
     return f"{enclosure}:{slot}"
+
+
+def announced(data: Data) -> dict[str, dict[str, int]]:
+    """How many volumes and drives an output says that there are."""
+    numbers = {kind: whole(data.get(label)) for kind, label in (("volumes", "Virtual Drives"), ("drives", "Physical Drives"))}
+    known = {kind: number for kind, number in numbers.items() if number}
+    return {"announced": known} if known else {}
+
+
+def volume_name(row: Data) -> str:
+    """``0/1``, group and number of a volume; controllers without groups (IR firmware) print only the number."""
+    return word(row.get("DG/VD")) or word(row.get("VD"))
+
+
+def is_drive_key(key: str) -> bool:
+    found = DRIVE_KEY.match(key)
+    return found is not None and not found["part"]
 
 
 def is_spare(row: Data) -> bool:

@@ -315,6 +315,27 @@ def test_raid_volume_of_host_adapter_has_transport_raid(host):
     assert (devices.get("sda").transport, devices.get("sdb").transport) == ("raid", "sas")
 
 
+@pytest.mark.parametrize("model", ["Logical Volume", "VIRTUAL DISK", "Virtual Disk"])
+def test_raid_volume_of_host_adapter_is_known_by_its_model(host, model):
+    host.disk("sda", "sas", model=model)
+    assert _read(host)[0].get("sda").transport == "raid"
+
+
+def test_raid_volume_of_host_adapter_is_known_by_channel_and_class(host):
+    for name, target in (("sda", "target0:1:0"), ("sdb", "target0:0:1")):
+        place = host.disk(name, "sas", model="RENAMED")
+        moved = host.root / f"sys/devices/pci0/host0/{target}/block/{name}"
+        moved.parent.mkdir(parents=True)
+        (host.root / "sys/class/block" / name).unlink()
+        place.rename(moved)
+        (host.root / "sys/class/block" / name).symlink_to(moved)
+        (moved.parent / "driver").symlink_to("/drivers/mpt3sas")
+    devices, _runner = _read(host)
+    assert (devices.get("sda").transport, devices.get("sdb").transport) == ("raid", "scsi")
+    (host.root / "sys/devices/pci0/host0/target0:0:1/block/sdb/device/raid_devices").mkdir()
+    assert _read(host)[0].get("sdb").transport == "raid"
+
+
 def test_signatures_are_read_from_udev(host):
     host.disk("sda", ID_FS_TYPE="LVM2_member", ID_FS_USAGE="raid")
     host.disk("sdb", ID_PART_TABLE_TYPE="gpt")

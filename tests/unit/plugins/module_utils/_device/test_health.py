@@ -26,7 +26,7 @@ def scan(*types):
 
 def look(host, replies, missing=(), further=()):
     runner = ScriptedRunner({UDEV: host.udev_reply, **replies}, missing)
-    return read_drives(read_devices(runner, host.root), runner, further), runner
+    return read_drives(read_devices(runner, host.root), runner, further, host.root), runner
 
 
 def test_every_smart_capable_drive_is_queried_once(tmp_path):
@@ -127,6 +127,46 @@ def test_megaraid_controller_without_listed_drive_is_a_problem(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")
     assert "megaraid_sas" in look(host, {SCAN: scan("scsi")})[0].problems[0]
+
+
+def test_drives_behind_another_controller_than_the_listed_one_are_a_problem(tmp_path):
+    """Of two controllers smartctl may list the drives of one, by driver or of one driver."""
+    listed = {SCAN: scan("megaraid,0"), ("smartctl", "-j", "-x"): answer("A")}
+    host = FakeHost(tmp_path / "drivers")
+    host.disk("sda", "raid")
+    host.disk("sdb", "raid", driver="mpi3mr")
+    (problem,) = look(host, listed)[0].problems
+    assert "/dev/sdb (mpi3mr)" in problem
+    host = FakeHost(tmp_path / "numbers")
+    for number, name in enumerate(("sda", "sdb")):
+        place = host.disk(name, "raid")
+        moved = host.root / f"sys/devices/pci0/host{number}/{name}"
+        moved.parent.mkdir(parents=True)
+        (host.root / "sys/class/block" / name).unlink()
+        place.rename(moved)
+        (host.root / "sys/class/block" / name).symlink_to(moved)
+        (moved / "driver").unlink(missing_ok=True)
+        (moved / "driver").symlink_to("/drivers/megaraid_sas")
+    (problem,) = look(host, listed)[0].problems
+    assert "/dev/sdb (megaraid_sas)" in problem
+
+
+def test_listed_drive_that_cannot_be_opened_is_a_problem(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    rows = [{"name": "/dev/bus/0", "type": "megaraid,1"}, {"name": "/dev/bus/0", "type": "megaraid,2", "open_error": "INQUIRY failed"}]
+    found, _runner = look(host, {SCAN: Reply(json.dumps({"devices": rows})), ("smartctl", "-j", "-x"): answer("A")})
+    assert found.problems == ("/dev/bus/0 -d megaraid,2: smartctl cannot open this drive: INQUIRY failed.",)
+
+
+def test_unclear_wear_is_a_problem(tmp_path):
+    host = FakeHost(tmp_path)
+    host.disk("sda")
+    row = {"id": 202, "name": "Percent_Lifetime_Remain", "value": 90, "raw": {"value": 60, "string": "60"}}
+    found, _runner = look(host, {("smartctl", "-j", "-x"): answer("A", ata_smart_attributes={"table": [row]})})
+    assert found.drives[0].wear_used_percent is None
+    (problem,) = found.problems
+    assert "its raw value 60 contradicts it" in problem
 
 
 def test_old_smartctl_without_scan_is_reported(tmp_path):

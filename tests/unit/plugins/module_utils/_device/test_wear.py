@@ -69,6 +69,51 @@ def test_same_attribute_number_under_other_name_is_not_wear(name):
     assert parse(ata(*(attribute(number, name, 93, 7) for number in (177, 202, 231, 233)))).wear_used_percent is None
 
 
+@pytest.mark.parametrize(
+    ("number", "name", "family", "value", "raw", "used"),
+    [
+        # The normalised value of these controllers stays at 100.
+        (231, "SSD_Life_Left", "Phison Driven SSDs", 100, 74, 26),
+        (231, "SSD_Life_Left", "Phison Driven SSDs", 100, 100, 0),
+        (231, "SSD_Life_Left", "Phison Driven SSDs", 100, 0, None),
+        (169, "Remaining_Lifetime_Perc", "Silicon Motion based SSDs", 100, 98, 2),
+        (231, "SSD_Life_Left", "SandForce Driven SSDs", 100, 0, 0),
+        (231, "SSD_Life_Left", "SandForce Driven SSDs", 92, 0, 8),
+        # The raw value is the used part, or the same.
+        (202, "Percent_Lifetime_Remain", "Micron SSDs", 93, 7, 7),
+        (202, "Percent_Lifetime_Remain", "Micron SSDs", 100, 0, 0),
+        (202, "Percent_Lifetime_Used", "Crucial/Micron SSDs", 99, 1, 1),
+        (233, "Remaining_Lifetime_Perc", "OCZ SSDs", 88, 88, 12),
+        (245, "Percent_Life_Remaining", "Other SSDs", 100, 61, None),
+        (202, "Percent_Lifetime_Remain", "Micron SSDs", 100, 26, None),
+        (233, "Media_Wearout_Indicator", "Other SSDs", 100, 74, None),
+        # It counts something else.
+        (233, "Media_Wearout_Indicator", "Intel 730 and DC S35x0 Series SSDs", 97, 12, 3),
+        (177, "Wear_Leveling_Count", "Samsung based SSDs", 98, 34, 2),
+        (202, "Percent_Lifetime_Remain", "Micron SSDs", 93, 4711, 7),
+    ],
+)
+def test_raw_and_normalised_value_are_held_against_each_other(number, name, family, value, raw, used):
+    drive = parse(ata(attribute(number, name, value, raw), model_family=family))
+    assert drive.wear_used_percent == used
+    assert ("contradicts" in drive.evidence["wear_used_percent"]) is (used is None)
+
+
+@pytest.mark.parametrize(
+    ("raw", "used"), [(0x25060D282506, 37), (0x002001140020, 0), (0x640001146400, 100), (0x25060D282507, None), (0x25FF0D2825FF, None), (37, None), (0, None)]
+)
+@pytest.mark.parametrize("value", [1, 37, 63, 100])
+def test_wear_of_wd_and_sandisk_is_in_the_raw_value(raw, used, value):
+    drive = parse(ata(attribute(230, "Media_Wearout_Indicator", value, raw, string=f"0x{raw:012x}"), model_family="WD Blue / Red / Green SSDs"))
+    assert drive.wear_used_percent == used
+    assert ("is not of the known form" in drive.evidence["wear_used_percent"]) is (used is None)
+
+
+def test_clear_attribute_is_used_next_to_an_unclear_one():
+    drive = parse(ata(attribute(231, "SSD_Life_Left", 90, 40), attribute(177, "Wear_Leveling_Count", 80, 500)))
+    assert (drive.wear_used_percent, drive.evidence["wear_used_percent"]) == (20, "Wear_Leveling_Count (attribute 177, value 80)")
+
+
 def test_drive_statistics_take_precedence_over_attributes():
     drive = parse(ata(attribute(177, "Wear_Leveling_Count", 60, 800), ata_device_statistics=statistics("Percentage Used Endurance Indicator", 12)))
     assert drive.wear_used_percent == 12
@@ -93,8 +138,10 @@ def test_default_attribute_name_is_reported_and_scale_limits_are_ignored():
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 0, 5), **unknown)).wear_used_percent is None
     assert parse(ata(attribute(233, "Media_Wearout_Indicator", 100, 791062), **unknown)).wear_used_percent is None
     assert parse(ata(attribute(241, "Total_LBAs_Written", 100, 791062), **unknown)).written_bytes is None
-    assert parse(ata(attribute(233, "Media_Wearout_Indicator", 100, 5))).wear_used_percent == 0
-    assert parse(ata(attribute(233, "Media_Wearout_Indicator", 0, 5))).wear_used_percent == 100
+    intel = {"model_family": "Intel S4510/S4610/S4500/S4600 Series SSDs"}
+    assert parse(ata(attribute(233, "Media_Wearout_Indicator", 100, 5), **intel)).wear_used_percent == 0
+    assert parse(ata(attribute(233, "Media_Wearout_Indicator", 0, 5), **intel)).wear_used_percent == 100
+    assert parse(ata(attribute(233, "Media_Wearout_Indicator", 100, 5))).wear_used_percent is None
 
 
 def test_values_above_100_are_ignored():

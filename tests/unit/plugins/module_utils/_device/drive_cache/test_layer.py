@@ -189,10 +189,22 @@ def test_sata_drive_behind_sas_adapter_is_rescanned_after_hdparm(machine: Machin
     (machine.root / "sys/class/block/sda/device/vendor").write_text("ATA     \n")
     outcome = machine.converge(DriveSpec(HDD, "disabled"))
     assert attributes(outcome) == ["write_cache", "boot_rule"]
-    assert machine.writes == [("sda", "rescan", "1"), ("sda", "cache_type", "write through")]
+    # The last one proves that the rule will not fail.
+    assert machine.writes == [("sda", "rescan", "1"), *[("sda", "cache_type", "write through")] * 2]
     assert drive.on is False
     # The rule must reach both as well, so it writes cache_type instead of running hdparm.
     assert 'ATTR{device/scsi_disk/*/cache_type}="write through"' in machine.rules
+
+
+@pytest.mark.parametrize("value", ["disabled", "enabled"])
+def test_boot_rule_that_the_kernel_would_refuse_is_not_written(machine: Machine, value: str) -> None:
+    machine.add("sda", "sas", SAS, serial="5000c500", wwn="0x5000c500", drive=Drive(on=value == "disabled", refuses_kernel=True))
+    machine.view("sda", value == "disabled")
+    with pytest.raises(CommandFailed, match=r"Invalid argument\. The boot rule would write the same and fail at every start.*set persistent: false"):
+        machine.converge(DriveSpec(SAS, value))
+    assert machine.rules == ""
+    assert machine.drives["sda"].on is (value == "enabled")
+    assert machine.converge(DriveSpec(SAS, value, persistent=False)).changed is False
 
 
 def test_kernel_view_that_does_not_change_fails(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -497,7 +509,7 @@ def test_multipath_drive_is_one_drive_and_kernel_must_agree_on_both_paths(machin
     machine.add("dm-0", "virtual", SAS, dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sda", "sdb"))
     spec = DriveSpec(SAS, "disabled")
     machine.converge(spec)
-    assert machine.writes == [("sdb", "rescan", "1")]
+    assert machine.writes == [("sdb", "rescan", "1"), ("sda", "cache_type", "write through")]
     assert (machine.root / "sys/class/block/sdb/queue/write_cache").read_text().strip() == "write through"
     assert 'ENV{ID_SERIAL_SHORT}=="5000c500"' in machine.rules
     assert machine.converge(spec).changed is False

@@ -195,6 +195,14 @@ def test_protection(status: str, health: str, protects: bool) -> None:
     assert status in protection.raw
 
 
+@pytest.mark.parametrize(
+    ("line", "note", "reason"), [("Cache Status: OK", "WORDS", ""), ("Cache Status: Temporarily Disabled", "", "WORDS"), ("", "WORDS", "")]
+)
+def test_details_are_a_reason_only_if_the_cache_is_disabled(line: str, note: str, reason: str) -> None:
+    cache = only(NEW.replace("Cache Status: OK", f"{line}\n   Cache Status Details: WORDS".strip())).cache
+    assert (cache.note, cache.reason) == (note, reason)
+
+
 def test_broken_cable_is_unknown_health() -> None:
     text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
     controller = only(text)

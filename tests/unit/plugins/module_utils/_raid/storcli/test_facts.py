@@ -13,7 +13,7 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Protection, Reading, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import parse
@@ -540,6 +540,76 @@ def test_unidentified_volumes_and_drives_are_lost(data: dict[str, t.Any], clause
     assert [reported for reported in reading.lost if clause in reported]
     assert set(reading.lost) <= set(reading.not_understood)
     assert join([parse(answer({"PD LIST": []})), reading]).lost == reading.lost
+
+
+IR = {"Driver Name": "mpt3sas", "Physical Drives": 2, "PD LIST": [{**PD, "EID:Slt": f" :{slot}", "State": "Online", "DG": "-"} for slot in (0, 1)]}
+IR_VOLUME = {"VD": "0", "TYPE": "RAID1", "State": "Optl", "Access": "RW", "Consist": "No", "Cache": "NRWTD", "Size": "930.390 GB", "Name": ""}
+
+
+def test_volume_of_an_adapter_has_no_group() -> None:
+    one = only(answer({**IR, "Virtual Drives": 1, "VD LIST": [IR_VOLUME]}))
+    (volume,) = one.volumes
+    assert (volume.id, volume.raid_level, volume.status, volume.write.effective, volume.read.effective) == ("0", "1", "optimal", "writethrough", "none")
+    assert (volume.io.effective, volume.drive_cache, volume.members_untold) == ("direct", "unknown", 2)
+    assert [drive.usage for drive in one.drives] == ["configured", "configured"]
+    assert one.mode == "raid"
+
+
+@pytest.mark.parametrize(("without", "mode"), [({"VD LIST"}, "raid"), ({"VD LIST", "Virtual Drives"}, "raid"), ({"VD LIST", "PD LIST"}, "raid")])
+def test_adapter_that_lost_its_volume_is_no_hba(without: set[str], mode: str) -> None:
+    data = {key: value for key, value in {**IR, "Virtual Drives": 1, "VD LIST": [IR_VOLUME]}.items() if key not in without}
+    assert only(answer(data)).mode == mode
+
+
+def test_labels_are_compared_without_letter_case_and_blanks() -> None:
+    row = {"dg/vd": "1/3", "Type": "RAID5", "STATE": "Optl", "cache": "RWBD"}
+    drive = {"Eid:Slt": "8:1", "did": 1, "state": "Onln", "dg": 1, "intf": "SAS"}
+    data = {"/C0/V3": [row], "VD3 properties": {"write cache(Initial Setting)": "WriteBack", "disk cache policy": "Disabled"}, "drive list": [drive]}
+    one = only(answer({**data, "Drive /c0/e8/s1 Device Attributes": {"Write cache": "Enabled"}}))
+    (volume,) = one.volumes
+    assert (volume.raid_level, volume.status, volume.write, volume.drive_cache) == ("5", "optimal", Policy("writeback", "writeback"), "disabled")
+    assert [(drive.address, drive.usage, drive.write_cache) for drive in one.drives] == [("8:1", "configured", "enabled")]
+
+
+@pytest.mark.parametrize(
+    ("row", "place", "usage"),
+    [
+        ({"State": "Onln", "DG": "-", "Type": "JBOD"}, "PD LIST", "jbod"),
+        ({"State": "Onln", "DG": "-"}, "JBOD LIST", "jbod"),
+        ({"State": "Onln", "DG": "-"}, "Drive LIST", "unknown"),
+        ({"State": "Onln"}, "PD LIST", "unknown"),
+        ({"State": "Onln", "DG": 0, "Type": "-"}, "Drive LIST", "configured"),
+        ({"State": "GHS", "DG": "-", "Type": "-"}, "PD LIST", "spare"),
+    ],
+)
+def test_usage_follows_from_type_group_and_list(row: dict[str, t.Any], place: str, usage: str) -> None:
+    assert [drive.usage for drive in only(answer({place: [{"EID:Slt": "252:1", "DID": 1, "Intf": "SATA", **row}]})).drives] == [usage]
+
+
+def test_unknown_label_about_a_cache_is_reported() -> None:
+    reading = parse(answer({"/c0/v1": [{**VD, "DG/VD": "0/1"}], "VD1 Properties": {"Disk Cache Policy": "Disk's Default", "Write Cache Status": "Enabled"}}))
+    assert reading.controllers[0].volumes[0].drive_cache == "default"
+    assert reading.not_understood[0].startswith("Write Cache Status: Enabled (line ")
+
+
+def test_state_of_the_unit_takes_precedence_over_soft_bits() -> None:
+    def unit(bits: int, state: str) -> Protection:
+        summary = parse(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}}))
+        return join([summary, parse(answer({"Cachevault_Info": [{"Property": "State", "Value": state}]}))]).controllers[0].protection
+
+    assert (unit(32, "Optimal").kind, unit(32, "Optimal").health, unit(32, "Optimal").learn_cycle) == ("capacitor", "healthy", "requested")
+    assert unit(32, "Degraded").health == "degraded"
+    assert unit(1024, "Optimal").health == "failed"
+    assert unit(64, "Optimal").health == "learning"
+
+
+def test_loss_belongs_to_its_controller() -> None:
+    blocks = [json.loads(answer({"VD LIST": [{**VD, "DG/VD": name}]}, number))["Controllers"][0] for number, name in ((0, "0/0"), (1, "0/?"))]
+    reading = parse(json.dumps({"Controllers": blocks}))
+    assert reading.lost_for("0") == ()
+    assert len(reading.lost_for("1")) == len(reading.lost) == 1
+    assert reading.lost[0].startswith("controller 1: DG/VD: 0/?")
+    assert join([reading, parse(answer({"PD LIST": []}))]).lost_for("0") == ()
 
 
 def test_missing_drive_is_not_lost() -> None:

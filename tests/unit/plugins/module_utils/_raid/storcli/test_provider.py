@@ -95,6 +95,21 @@ def test_read_runs_three_commands_for_any_number_of_volumes(volumes: int) -> Non
     assert {volume.write for volume in reading.controllers[0].volumes} == {Policy("writeback", "writeback")}
 
 
+@pytest.mark.parametrize(
+    ("summary", "volumes", "lost"),
+    [
+        ({}, {"Unknown layout": [{"a": "b"}]}, "/call/vall show all: controller 0 reports no volumes in its answer"),
+        ({"Virtual Drives": 3}, None, "Virtual Drives: 3, and 1 are listed"),
+        ({"Physical Drives": 3, "PD LIST": []}, None, "controller 0 has 3 drives, and 0 are listed"),
+    ],
+)
+def test_what_is_counted_or_answered_in_an_unknown_layout_is_lost(summary: dict[str, t.Any], volumes: dict[str, t.Any] | None, lost: str) -> None:
+    replies = script(1, **summary)
+    reading = provider(replies={**replies, **({VOLUMES: reported(block(volumes))} if volumes else {})}).read()
+    assert [clause for clause in reading.lost_for("0") if lost in clause]
+    assert set(reading.lost) <= set(reading.not_understood)
+
+
 @pytest.mark.parametrize("description", ["No Controller found", "Controller 0 not found"])
 def test_no_controller_runs_one_command(description: str) -> None:
     one = provider(replies={SUMMARY: reported(block(status="Failure", description=description))})

@@ -169,6 +169,51 @@ def test_overview() -> None:
     assert (found.id, found.model, found.serial, found.mode, found.status, found.protection.health) == ("2", "A", "S", "raid", "optimal", "healthy")
 
 
+PLAIN = """\
+CLI Version = 008.0004.0000.0022 Apr 28, 2023
+Operating system = Linux6.8
+Controller = 0
+Status = Success
+Description = None
+
+
+/c0/v1 :
+======
+
+-------------------------------------------------------------------
+DG/VD TYPE   State Access CurrentCache DefaultCache      Size Name
+-------------------------------------------------------------------
+0/1   RAID1  Optl  RW     NR,WT        NR,WB        1.000 TiB
+-------------------------------------------------------------------
+
+
+PDs for VD 1 :
+============
+
+---------------------------------------------------------------------------------------
+EID:Slt PID State Status DG       Size Intf Med SED_Type   SeSz Model   Sp LU/NS Count
+---------------------------------------------------------------------------------------
+268:0   257 Conf  Online  0 893.75 GiB SAS  SSD Enterprise 512B MODEL   U            1
+268:1   258 Conf  Online  0 893.75 GiB SAS  SSD Enterprise 512B MODEL   U            1
+---------------------------------------------------------------------------------------
+
+
+VD1 Properties :
+==============
+Strip Size = 64 KiB
+Drive Write Cache Policy = Disabled
+SCSI NAA Id = 600605b00e440b30000000000000aaaa
+
+"""
+
+
+def test_plain_text_of_volumes_is_read() -> None:
+    (volume,) = only(PLAIN).volumes
+    assert (volume.id, volume.raid_level, volume.write, volume.drive_cache) == ("1", "1", Policy("writeback", "writethrough"), "disabled")
+    assert (volume.members, volume.wwn) == (("268:0", "268:1"), "600605b00e440b30000000000000aaaa")
+    assert [(drive.address, drive.usage) for drive in only(PLAIN).drives] == [("268:0", "configured"), ("268:1", "configured")]
+
+
 @pytest.mark.parametrize("data", [{"Number of Controllers": 0}, {"Virtual Drives": []}, {}])
 def test_empty_responses(data: dict[str, t.Any]) -> None:
     assert parse(answer(data)) == Reading()

@@ -13,11 +13,13 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+
+__all__ = ["TYPES", "divide", "migrates"]
 
 Item = t.Dict[str, t.Any]
 
-TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
 #: What is in a list of several types, and is no option of a type.
 _OF_THE_LIST = ("type", "migrate")
 
@@ -27,11 +29,21 @@ def divide(items: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> tuple[list[It
 
     Devices of the first may be needed by caches of other types; where no other type stays, one plan is made for all.
     """
-    mine = [item for item in items if item.get("type") == kind]
+    mine = [_expecting(item, items) for item in items if item.get("type") == kind]
     others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
     first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
     rest = [item for item in mine if item not in first]
     return _without_type(first), _without_type(rest)
+
+
+def _expecting(item: t.Mapping[str, t.Any], items: t.Sequence[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.Any]:
+    """An item that is absent, with the types of the caches that the list describes on the same origin: they are no surprise there."""
+    if item.get("state") != "absent":
+        return item
+    origin = str(item.get("origin"))
+    others = [str(other["type"]) for other in items if other.get("state") != "absent" and other.get("type") in TYPES and str(other.get("origin")) == origin]
+    expected = [kind for kind in dict.fromkeys(others) if kind != item.get("type")]
+    return {**item, "expect": list(dict.fromkeys([*(item.get("expect") or []), *expected]))} if expected else item
 
 
 def migrates(item: t.Mapping[str, t.Any]) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import METADATA_ONLY
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import REAL
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -58,6 +59,14 @@ class CacheStatus:
 def device_name(vg: str, lv: str) -> str:
     """The device-mapper name of a logical volume: hyphens inside the two names are doubled."""
     return f"{vg.replace('-', '--')}-{lv.replace('-', '--')}"
+
+
+def layer_of(found: t.Container[str], name: str) -> str:
+    """The device-mapper name of the cache of a volume: with a thick snapshot, a snapshot-origin target has the name of the volume and the cache lies below.
+
+    :param found: the names of the devices that have a cache target.
+    """
+    return next((layer for layer in (name, f"{name}{REAL}") if layer in found), name)
 
 
 def parse_cache_status(text: str) -> CacheStatus:

@@ -20,8 +20,9 @@ TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
 #: What :attr:`CacheState.state` can be.
 #: ``ok``; ``needs_check``: the metadata is marked as damaged; ``read_only``: its metadata cannot be written;
 #: ``failed``: the kernel serves nothing from it any more; ``cache_missing``: its fast device is gone;
-#: ``inactive``: known to the host and not running; ``inconsistent``: its origin was used without it, data was lost.
-STATES = ("ok", "needs_check", "read_only", "failed", "cache_missing", "inactive", "inconsistent")
+#: ``inactive``: known to the host and not running; ``inconsistent``: its origin was used without it, data was lost;
+#: ``unknown``: it should run and the kernel reports no status of it.
+STATES = ("ok", "needs_check", "read_only", "failed", "cache_missing", "inactive", "inconsistent", "unknown")
 
 #: Names of :attr:`CacheState.counters`: requests since the cache was loaded, or as far as the kernel counts.
 #: ``bypassed``: what was never looked up, for its size, because it was sequential, or because the cache was congested.

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
@@ -37,6 +38,7 @@ class DmCacheState:
     :param origins: what wanted origins without a cache are used by, and the block size of what they carry (None: nothing), by path.
     :param caches: every raw cache, as a result of the module.
     :param fstab: the text of /etc/fstab.
+    :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     """
 
     kernel: Kernel
@@ -49,6 +51,7 @@ class DmCacheState:
     origins: t.Mapping[str, OriginContent] = field(default_factory=dict)
     caches: tuple[CacheState, ...] = ()
     fstab: str = ""
+    found: t.Mapping[str, Origin] = field(default_factory=dict)
     root: Path = Path("/")
 
 

@@ -37,13 +37,19 @@ def divide(items: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> tuple[list[It
 
 
 def _expecting(item: t.Mapping[str, t.Any], items: t.Sequence[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.Any]:
-    """An item that is absent, with the types of the caches that the list describes on the same origin: they are no surprise there."""
+    """An item that is absent, with the types of the other caches of the same origin in the list, which says what becomes of them."""
     if item.get("state") != "absent":
         return item
-    origin = str(item.get("origin"))
-    others = [str(other["type"]) for other in items if other.get("state") != "absent" and other.get("type") in TYPES and str(other.get("origin")) == origin]
+    origin = _plain(item)
+    others = [str(other["type"]) for other in items if other.get("type") in TYPES and _plain(other) == origin]
     expected = [kind for kind in dict.fromkeys(others) if kind != item.get("type")]
     return {**item, "expect": list(dict.fromkeys([*(item.get("expect") or []), *expected]))} if expected else item
+
+
+def _plain(item: t.Mapping[str, t.Any]) -> str:
+    """The origin, of a logical volume as ``vg/lv``."""
+    text = str(item.get("origin"))
+    return text[len("/dev/") :] if text.startswith("/dev/") else text
 
 
 def migrates(item: t.Mapping[str, t.Any]) -> bool:

@@ -340,9 +340,11 @@ def test_list_that_replaces_a_type_expects_the_new_one():
         {"name": "old", "type": "dm_cache", "origin": "/dev/disk/by-id/A", "state": "absent"},
         {"name": "new", "type": "flashcache", "origin": "/dev/disk/by-id/A"},
         {"name": "gone", "type": "dm_cache", "origin": "/dev/disk/by-id/B", "state": "absent"},
+        {"name": "volume", "type": "dm_cache", "origin": "/dev/vg/data", "state": "absent", "expect": ["missing"]},
+        {"name": "both gone", "type": "lvm_cache", "origin": "vg/data", "state": "absent"},
     ]
     removed, rest = divide(items, "dm_cache")
-    assert [item.get("expect") for item in removed] == [["flashcache"], None]
+    assert [item.get("expect") for item in removed] == [["flashcache"], None, ["missing", "lvm_cache"]]
     assert rest == []
 
 

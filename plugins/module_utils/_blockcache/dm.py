@@ -15,7 +15,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import METADATA_ONLY
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import REAL
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -24,6 +23,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 MODES = ("writethrough", "writeback", "passthrough")
+#: The layer of a volume with a thick snapshot: a snapshot-origin target has the name of the volume then (lib/activate/dev_manager.c of LVM).
+REAL = "-real"
 
 
 @frozen

@@ -94,3 +94,27 @@ class CacheState:
         plain["cache_devices"] = list(self.cache_devices)
         plain["cache_device_names"] = list(self.cache_device_names)
         return plain
+
+
+@frozen
+class FoundCache:
+    """A cache that a device belongs to: as its origin, as its cache device, as the cached device, or by what it is made of or what is built on it."""
+
+    type: str
+    name: str
+    running: bool = True
+
+    def __str__(self) -> str:
+        return f"the {self.type} {self.name}" if self.running else f"the {self.type} {self.name}, which does not run"
+
+
+@frozen
+class Origin:
+    """What a path leads to.
+
+    :param missing: why there is no such device, as a sentence; empty if there is one.
+    :param caches: what it belongs to.
+    """
+
+    missing: str = ""
+    caches: tuple[FoundCache, ...] = ()

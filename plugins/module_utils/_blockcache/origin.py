@@ -19,16 +19,15 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import REAL
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import FoundCache, Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING, CacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, real_path
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-#: The layer of a cached volume with a snapshot: the name of the volume is that of a snapshot-origin target above it (lib/activate/dev_manager.c of LVM).
-REAL = "-real"
 _DM_CACHES = frozenset({"cache", "writecache"})
 _NO_CACHE = "no cache"
 #: ``src_name`` and ``ssd_name`` of /proc/enhanceio/NAME/config (eio_procfs.c).
@@ -38,30 +37,6 @@ _WITH_UNITS = ("dm_cache", "flashcache", "enhanceio")
 _PATH = re.compile(r"/dev/[^\s\"\\,:]+(?::[^\s\"\\,:]+)*")
 #: In the note of the unit of a dm_cache without a cache, whose mapping remains.
 _SERVED_ALONE = '"table": null'
-
-
-@frozen
-class FoundCache:
-    """A cache that a device belongs to: as its origin, as its cache device, as the cached device, or by what it is made of or what is built on it."""
-
-    type: str
-    name: str
-    running: bool = True
-
-    def __str__(self) -> str:
-        return f"the {self.type} {self.name}" if self.running else f"the {self.type} {self.name}, which does not run"
-
-
-@frozen
-class Origin:
-    """What a path leads to.
-
-    :param missing: why there is no such device, as a sentence; empty if there is one.
-    :param caches: what it belongs to.
-    """
-
-    missing: str = ""
-    caches: tuple[FoundCache, ...] = ()
 
 
 def read_origins(devices: Devices, paths: t.Mapping[str, str], root: Path = Path("/")) -> dict[str, Origin]:

@@ -46,7 +46,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     require_unformatted,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin, require_no_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size

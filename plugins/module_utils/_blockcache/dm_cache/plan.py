@@ -37,7 +37,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, DmCacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin, require_no_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing

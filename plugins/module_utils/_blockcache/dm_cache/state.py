@@ -21,9 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 
 #: What a cache of ours leaves on its device, in the words of ``signatures.py``.
 OUR_METADATA = frozenset({"dm-cache metadata", "dm-writecache metadata"})

@@ -22,7 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, FlashcacheSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.sizes import MEMORY_SHARE, blocks_of, memory_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin, require_no_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size

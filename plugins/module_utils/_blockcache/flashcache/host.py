@@ -26,7 +26,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
     parse_superblock,
     parse_tables,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
@@ -35,6 +34,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 

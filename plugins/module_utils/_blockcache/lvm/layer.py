@@ -24,7 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import WITHIN, Attach
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Origin, caches_around
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import caches_around
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step

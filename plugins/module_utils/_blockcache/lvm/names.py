@@ -17,7 +17,8 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import REAL, volume_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import REAL
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import volume_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 
 if t.TYPE_CHECKING:

@@ -35,7 +35,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
     SetCleaner,
     SetMode,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import REAL, Origin, require_no_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import round_up
@@ -295,7 +296,7 @@ class _CachePlan(AttachPlan):
         names = [dm.device_name(part.vg, part.name) for part in reversed(parts) if part is not cached]
         top = dm.device_name(cached.vg, cached.name)
         # With a snapshot the cache is in a layer of its own below the volume.
-        names += [*(device.dm_name for device in self.state.devices if device.dm_name == f"{top}{REAL}"), top]
+        names += [*(device.dm_name for device in self.state.devices if device.dm_name == f"{top}{dm.REAL}"), top]
         return self.step("suspended", True, False, action, GoOn(self.volume, tuple(names)))
 
     def _activate_step(self) -> Step:

@@ -48,13 +48,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     WriteRules,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, with_backing_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, with_backing_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names, require_unique
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
@@ -102,8 +102,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             self.warn(warning)
         devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
-        self.spec = [with_backing_device(spec, registered, devices) for spec in self.spec]
-        require_unique(self.spec, ("origin",))
+        self.spec = with_backing_devices(self.spec, registered, devices)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
         candidates = [path for spec in self.spec for path in (spec.origin, *spec.cache_devices)]
         ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)

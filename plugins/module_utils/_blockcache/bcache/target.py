@@ -230,7 +230,21 @@ def _member_block(state: BcacheState, spec: BcacheSpec) -> int:
     return max(state.ground.devices.resolve(path, spec.name).logical_block for path in spec.cache_devices)
 
 
-def with_backing_device(spec: BcacheSpec, registered: Registered, devices: Devices) -> BcacheSpec:
+def with_backing_devices(specs: t.Sequence[BcacheSpec], registered: Registered, devices: Devices) -> list[BcacheSpec]:
+    """The items with the backing devices that are meant by their origins.
+
+    :raises BadInput: if two items mean the same device by two names.
+    """
+    resolved = [_with_backing_device(spec, registered, devices) for spec in specs]
+    named: dict[str, BcacheSpec] = {}
+    for spec, found in zip(specs, resolved):
+        other = named.setdefault(found.origin, spec)
+        if other.origin != spec.origin:
+            raise BadInput(f"{spec.name}: {spec.origin} and {other.origin} ({other.name}) are the same bcache: list it only once.", item=spec.name)
+    return resolved
+
+
+def _with_backing_device(spec: BcacheSpec, registered: Registered, devices: Devices) -> BcacheSpec:
     """An item that names the cached device as origin, which is what is mounted, with the backing device of it; any other item as it is.
 
     What is made or changed is named by a path that stays.

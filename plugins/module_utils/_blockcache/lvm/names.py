@@ -44,7 +44,7 @@ def resolve(specs: t.Sequence[LvmCacheSpec], volumes: t.Sequence[LogicalVolume])
     seen: dict[tuple[str, str], LvmCacheSpec] = {}
     for spec in resolved:
         other = seen.setdefault((spec.vg, spec.lv), spec)
-        if other is not spec:
+        if other.origin != spec.origin:
             raise BadInput(
                 f"{spec.name}: {spec.origin} and {other.origin} ({other.name}) both lead to the cache of {spec.full_name}: list it only once.", item=spec.name
             )

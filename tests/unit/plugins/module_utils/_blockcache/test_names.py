@@ -459,7 +459,7 @@ def test_two_names_of_one_cache_are_refused(tmp_path, monkeypatch):
 def test_two_names_of_one_bcache_are_refused(tmp_path, monkeypatch):
     host = BcacheHost(tmp_path, monkeypatch)
     items = [{"name": "a", "origin": fake_bcache.HDD, "state": "flushed"}, {"name": "b", "origin": "/dev/bcache0", "state": "flushed"}]
-    with pytest.raises(BadInput, match="Two caches have the origin"):
+    with pytest.raises(BadInput, match="are the same bcache: list it only once"):
         converge(BcacheLayer(host.host, read_bcache(items), tmp_path, sysfs=fake_bcache.FakeSysfs(host.host)), check_mode=True)
 
 

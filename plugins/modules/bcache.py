@@ -58,6 +58,8 @@ options:
         description:
           - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
           - It must be empty, which means that it reads as zeros and is not open in any process, or already a bcache backing device.
+          - The cached device, for example in C(/dev/bcache/by-uuid), is accepted in place of its backing device. To flush or remove the cache,
+            also as C(/dev/bcache0).
         type: str
         required: true
       cache_devices:
@@ -133,12 +135,24 @@ options:
           - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
           - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
-          - Use V(flushed) before a cache device is replaced. A cache that does not exist is not an error.
+          - What is not found is an error. V(flushed) requires a cache of this type on O(caches[].origin). V(absent) requires that O(caches[].origin)
+            exists and belongs to no other cache of any type, see O(caches[].expect).
+          - Use V(flushed) before a cache device is replaced.
           - When the cache is removed, the cache device is wiped if no other backing device is attached to it. The origin remains a backing device
             without a cache and stays in use.
         type: str
         choices: [present, flushed, absent]
         default: present
+      expect:
+        description:
+          - With O(caches[].state=absent), what may be found where it would be an error otherwise.
+          - V(missing) accepts that O(caches[].origin) does not exist.
+          - A type of cache accepts that O(caches[].origin) belongs to a cache of this type, which is not changed.
+        type: list
+        elements: str
+        choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
+        default: []
+        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.

@@ -93,7 +93,7 @@ caches:
     redundancy: {description: 'Redundancy of the dirty blocks, V(mirrored), V(degraded) or V(none).', type: str}
     sends_flushes: {description: 'Whether flushes of the cached device reach the underlying devices.', type: bool}
     state:
-      description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive) or V(inconsistent).
+      description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive), V(inconsistent) or V(unknown).
       type: str
     matched: {description: 'The entries of O(names) that match the cache.', type: list, elements: str}
     asked: {description: 'The former name of RV(caches[].matched), returned until version 2.0.0.', type: list, elements: str}

@@ -52,6 +52,7 @@ options:
           - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
           - A drive, a partition, a logical volume, an MD array or a volume of a controller.
           - Its content is preserved. A drive with partitions cannot be cached, but each of its partitions can.
+          - To flush or remove the cache, C(/dev/mapper/NAME) of this cache is accepted too.
         type: str
         required: true
       cache_devices:
@@ -114,12 +115,24 @@ options:
           - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
           - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - What is not found is an error. V(flushed) requires a cache of this type on O(caches[].origin). V(absent) requires that O(caches[].origin)
+            exists and belongs to no other cache of any type, see O(caches[].expect).
           - When the cache is removed, the cache device is wiped. C(/dev/mapper/NAME) is removed with its unit if it is not in use. If it is in
             use, it remains as a linear mapping of the origin, also after a reboot, and is reported in RV(problems) until a later run finds it
             unused.
         type: str
         choices: [present, flushed, absent]
         default: present
+      expect:
+        description:
+          - With O(caches[].state=absent), what may be found where it would be an error otherwise.
+          - V(missing) accepts that O(caches[].origin) does not exist.
+          - A type of cache accepts that O(caches[].origin) belongs to a cache of this type, which is not changed.
+        type: list
+        elements: str
+        choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
+        default: []
+        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.

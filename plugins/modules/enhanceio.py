@@ -116,11 +116,23 @@ options:
           - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
           - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
-          - Flushed, the cache is in V(writethrough). A cache that does not exist is not an error.
+          - What is not found is an error. V(flushed) requires a cache of this type on O(caches[].origin). V(absent) requires that O(caches[].origin)
+            exists and belongs to no other cache of any type, see O(caches[].expect).
+          - Flushed, the cache is in V(writethrough).
           - When the cache is removed, its superblock is wiped, so that the cache device is empty.
         type: str
         choices: [present, flushed, absent]
         default: present
+      expect:
+        description:
+          - With O(caches[].state=absent), what may be found where it would be an error otherwise.
+          - V(missing) accepts that O(caches[].origin) does not exist.
+          - A type of cache accepts that O(caches[].origin) belongs to a cache of this type, which is not changed.
+        type: list
+        elements: str
+        choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
+        default: []
+        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.

@@ -55,6 +55,7 @@ options:
           - The persistent path of the device to cache, for example in C(/dev/disk/by-id).
           - The path has at most 127 characters. V(volume group/logical volume) is accepted too.
           - It must not be in use when the cache is created.
+          - To flush or remove the cache, C(/dev/mapper/NAME) of this cache is accepted too.
         type: str
         required: true
       cache_devices:
@@ -130,6 +131,8 @@ options:
           - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
           - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
+          - What is not found is an error. V(flushed) requires a cache of this type on O(caches[].origin). V(absent) requires that O(caches[].origin)
+            exists and belongs to no other cache of any type, see O(caches[].expect).
           - Flushed, C(cache_all) is V(0), and the cache can stay in use. This is not persistent across a reboot. Sysctls are not stored, and the
             unit that activates the cache sets those of O(caches[].settings). If the host was rebooted, run the module again before the SSD is
             replaced.
@@ -137,6 +140,16 @@ options:
         type: str
         choices: [present, flushed, absent]
         default: present
+      expect:
+        description:
+          - With O(caches[].state=absent), what may be found where it would be an error otherwise.
+          - V(missing) accepts that O(caches[].origin) does not exist.
+          - A type of cache accepts that O(caches[].origin) belongs to a cache of this type, which is not changed.
+        type: list
+        elements: str
+        choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
+        default: []
+        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.

@@ -51,6 +51,8 @@ options:
           - The logical volume to cache, as V(volume group/logical volume). It must exist and be active.
           - Linear, striped and RAID volumes can be cached. Snapshots, thin pools, thin volumes and volumes
             with another type of cache cannot.
+          - The existing cache of a thin pool or VDO pool is managed by the name of the pool, and by that of its hidden data volume.
+            To flush or remove it, a thin volume or VDO volume of the pool can be named too, and a snapshot for the cache of its origin.
         type: str
         required: true
       cache_devices:
@@ -132,11 +134,23 @@ options:
           - V(present) creates the cache, or changes the existing cache as described.
           - V(flushed) leaves the cache attached, writes back all dirty blocks, and sets a mode in which no block can become dirty.
           - V(absent) flushes the cache, verifies that no block is dirty, detaches the cache and removes it.
-          - Flushed, a dm-cache is in writethrough mode, and a writecache only writes back. If there is no cache, nothing is changed.
+          - What is not found is an error. V(flushed) requires a cache of this type on O(caches[].origin). V(absent) requires that O(caches[].origin)
+            exists and belongs to no other cache of any type, see O(caches[].expect).
+          - Flushed, a dm-cache is in writethrough mode, and a writecache only writes back.
           - When the cache is removed, the cache device stays in the volume group unless O(caches[].release_devices=true).
         type: str
         choices: [present, flushed, absent]
         default: present
+      expect:
+        description:
+          - With O(caches[].state=absent), what may be found where it would be an error otherwise.
+          - V(missing) accepts that O(caches[].origin) does not exist.
+          - A type of cache accepts that O(caches[].origin) belongs to a cache of this type, which is not changed.
+        type: list
+        elements: str
+        choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
+        default: []
+        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
@@ -273,7 +287,7 @@ caches:
     dirty: {description: Amount of data that is not yet on the origin., type: int}
     redundancy: {description: "The redundancy of dirty data, V(mirrored), V(degraded) or V(none).", type: str}
     sends_flushes: {description: Whether flushes reach the underlying devices., type: bool}
-    state: {description: "V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing) or V(inactive).", type: str}
+    state: {description: "V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive) or V(unknown).", type: str}
     problem: {description: The problem and the possible actions if the state is not V(ok)., type: str}
     settings: {description: The settings in effect., type: dict}
     counters: {description: "Read and write hits and misses, counted by the kernel since the table was loaded.", type: dict}

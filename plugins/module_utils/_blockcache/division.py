@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 Item = t.Dict[str, t.Any]
 
 TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
+
 #: What is in a list of several types, and is no option of a type.
 _OF_THE_LIST = ("type", "migrate")
 
@@ -27,11 +28,27 @@ def divide(items: t.Sequence[t.Mapping[str, t.Any]], kind: str) -> tuple[list[It
 
     Devices of the first may be needed by caches of other types; where no other type stays, one plan is made for all.
     """
-    mine = [item for item in items if item.get("type") == kind]
+    mine = [_expecting(item, items) for item in items if item.get("type") == kind]
     others_stay = any(item.get("type") != kind and item.get("state") != "absent" for item in items)
     first = [item for item in mine if item.get("state") == "absent"] if others_stay else []
     rest = [item for item in mine if item not in first]
     return _without_type(first), _without_type(rest)
+
+
+def _expecting(item: t.Mapping[str, t.Any], items: t.Sequence[t.Mapping[str, t.Any]]) -> t.Mapping[str, t.Any]:
+    """An item that is absent, with the types of the other caches of the same origin in the list, which says what becomes of them."""
+    if item.get("state") != "absent":
+        return item
+    origin = _plain(item)
+    others = [str(other["type"]) for other in items if other.get("type") in TYPES and _plain(other) == origin]
+    expected = [kind for kind in dict.fromkeys(others) if kind != item.get("type")]
+    return {**item, "expect": list(dict.fromkeys([*(item.get("expect") or []), *expected]))} if expected else item
+
+
+def _plain(item: t.Mapping[str, t.Any]) -> str:
+    """The origin, of a logical volume as ``vg/lv``."""
+    text = str(item.get("origin"))
+    return text[len("/dev/") :] if text.startswith("/dev/") else text
 
 
 def migrates(item: t.Mapping[str, t.Any]) -> bool:

@@ -23,6 +23,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 MODES = ("writethrough", "writeback", "passthrough")
+#: The layer of a volume with a thick snapshot: a snapshot-origin target has the name of the volume then (lib/activate/dev_manager.c of LVM).
+REAL = "-real"
 
 
 @frozen
@@ -58,6 +60,14 @@ class CacheStatus:
 def device_name(vg: str, lv: str) -> str:
     """The device-mapper name of a logical volume: hyphens inside the two names are doubled."""
     return f"{vg.replace('-', '--')}-{lv.replace('-', '--')}"
+
+
+def layer_of(found: t.Container[str], name: str) -> str:
+    """The device-mapper name of the cache of a volume: with a thick snapshot, a snapshot-origin target has the name of the volume and the cache lies below.
+
+    :param found: the names of the devices that have a cache target.
+    """
+    return next((layer for layer in (name, f"{name}{REAL}") if layer in found), name)
 
 
 def parse_cache_status(text: str) -> CacheStatus:

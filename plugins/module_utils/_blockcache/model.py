@@ -20,8 +20,9 @@ TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
 #: What :attr:`CacheState.state` can be.
 #: ``ok``; ``needs_check``: the metadata is marked as damaged; ``read_only``: its metadata cannot be written;
 #: ``failed``: the kernel serves nothing from it any more; ``cache_missing``: its fast device is gone;
-#: ``inactive``: known to the host and not running; ``inconsistent``: its origin was used without it, data was lost.
-STATES = ("ok", "needs_check", "read_only", "failed", "cache_missing", "inactive", "inconsistent")
+#: ``inactive``: known to the host and not running; ``inconsistent``: its origin was used without it, data was lost;
+#: ``unknown``: it should run and the kernel reports no status of it.
+STATES = ("ok", "needs_check", "read_only", "failed", "cache_missing", "inactive", "inconsistent", "unknown")
 
 #: Names of :attr:`CacheState.counters`: requests since the cache was loaded, or as far as the kernel counts.
 #: ``bypassed``: what was never looked up, for its size, because it was sequential, or because the cache was congested.
@@ -93,3 +94,27 @@ class CacheState:
         plain["cache_devices"] = list(self.cache_devices)
         plain["cache_device_names"] = list(self.cache_device_names)
         return plain
+
+
+@frozen
+class FoundCache:
+    """A cache that a device belongs to: as its origin, as its cache device, as the cached device, or by what it is made of or what is built on it."""
+
+    type: str
+    name: str
+    running: bool = True
+
+    def __str__(self) -> str:
+        return f"the {self.type} {self.name}" if self.running else f"the {self.type} {self.name}, which does not run"
+
+
+@frozen
+class Origin:
+    """What a path leads to.
+
+    :param missing: why there is no such device, as a sentence; empty if there is one.
+    :param caches: what it belongs to.
+    """
+
+    missing: str = ""
+    caches: tuple[FoundCache, ...] = ()

@@ -12,12 +12,16 @@ from __future__ import annotations
 import re
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 #: ``flushed``: the cache stays, holds nothing that the origin does not have, and nothing can become dirty in it.
 STATES = ("present", "flushed", "absent")
+#: What may be found with ``state: absent`` where it would be refused otherwise: that there is no such origin, or that a cache of another type has it.
+MISSING = "missing"
+EXPECTED = (MISSING, *TYPES)
 #: Options that were renamed and are accepted by their former name.
 RENAMED: t.Mapping[str, str] = {"allow_swallowed_flushes": "allow_ignored_flushes"}
 #: What every module of an SSD cache understands. Each adds ``kind``, ``mode`` and ``settings`` with its own choices.
@@ -30,6 +34,7 @@ COMMON_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "chunk_size": {"type": "str"},
     "settings": {"type": "dict", "default": {}},
     "state": {"type": "str", "choices": list(STATES), "default": "present"},
+    "expect": {"type": "list", "elements": "str", "choices": list(EXPECTED), "default": []},
     "release_devices": {"type": "bool", "default": False},
     "allow_unmirrored_writeback": {"type": "bool", "default": False},
     "flush_timeout": {"type": "int"},
@@ -48,6 +53,7 @@ class CacheSpec:
 
     :param origin: what is cached, as the user wrote it.
     :param chunk_size: bytes of one block of the cache, or None for the usual one.
+    :param expect: of :data:`EXPECTED`.
     :param renamed: former and present name of what was written by its former name.
     """
 
@@ -62,6 +68,7 @@ class CacheSpec:
     chunk_size: int | None = None
     settings: t.Mapping[str, t.Any] = field(default_factory=dict)
     state: str = "present"
+    expect: tuple[str, ...] = ()
     release_devices: bool = False
     allow_unmirrored_writeback: bool = False
     flush_timeout: int | None = None
@@ -83,6 +90,8 @@ def read_common(item: t.Mapping[str, t.Any], *, plain_name: bool = True) -> dict
     if plain_name and not _NAME.match(name):
         raise BadInput(f"Invalid cache name '{name}': use only letters, digits, '.', '-', '_' and '+', and no '-' at the beginning.", item=name)
     state = item.get("state") or "present"
+    if item.get("expect") and state != "absent":
+        raise BadInput(f"{name}: expect is only supported with state: absent; remove it.", item=name)
     limit = item.get("flush_timeout")
     if limit is not None and limit < 1:
         raise BadInput(f"{name}: flush_timeout is {limit} and must be at least 1 second; remove it for no limit.", item=name)
@@ -96,6 +105,7 @@ def read_common(item: t.Mapping[str, t.Any], *, plain_name: bool = True) -> dict
         "share": share,
         "chunk_size": parse_size(item["chunk_size"], name, "chunk_size") if item.get("chunk_size") is not None else None,
         "state": state,
+        "expect": tuple(item.get("expect") or ()),
         "release_devices": bool(item.get("release_devices")),
         "allow_unmirrored_writeback": bool(item.get("allow_unmirrored_writeback")),
         "flush_timeout": limit,

@@ -30,6 +30,7 @@ _ADVICE_OF_STATE = {
     "failed": "the kernel serves nothing from it, check its cache device and dmesg",
     "cache_missing": "its cache device is not there: reconnect it, for the newest data may be only on it",
     "inactive": "it does not run",
+    "unknown": "it should run, and the kernel reports no status of it: check dmesg and dmsetup status",
     "inconsistent": "its origin was used without it: check the data on it",
 }
 

@@ -27,7 +27,7 @@ _KINDS = frozenset({"bcache", "flashcache"})
 #: How LVM calls the slow volume below a cached one.
 _ORIGIN_SUFFIXES = ("_corig", "_wcorig")
 #: States in which what a cache holds cannot be judged, and those in which data are gone if it held any.
-_DOUBTFUL = frozenset({"needs_check", "read_only", "failed"})
+_DOUBTFUL = frozenset({"needs_check", "read_only", "failed", "unknown"})
 _LOST = frozenset({"cache_missing", "inconsistent"})
 
 

@@ -273,10 +273,21 @@ class FakeDm:
         for name, mapped in self.mapped.items():
             devices.append(
                 BlockDevice(
-                    name=f"dm-{mapped.number}", path=f"/dev/dm-{mapped.number}", number=f"253:{mapped.number}", kind="dm", dm_name=name, dm_uuid=mapped.uuid
+                    name=f"dm-{mapped.number}",
+                    path=f"/dev/dm-{mapped.number}",
+                    number=f"253:{mapped.number}",
+                    kind="dm",
+                    dm_name=name,
+                    dm_uuid=mapped.uuid,
+                    dm_targets=tuple((mapped.live or [])[:1]),
+                    slaves=self._slaves(mapped.live or []),
                 )
             )
         return [self._with_users(device) for device in devices]
+
+    def _slaves(self, table: list[str]) -> tuple[str, ...]:
+        known = {disk.number: disk.name for disk in _DISKS.values()} | {f"253:{mapped.number}": f"dm-{mapped.number}" for mapped in self.mapped.values()}
+        return tuple(dict.fromkeys(known[word] for word in table if word in known))
 
     def _with_users(self, device: BlockDevice) -> BlockDevice:
         holders = [f"dm-{mapped.number}" for mapped in self.mapped.values() if device.number in (mapped.live or [])]
@@ -412,8 +423,8 @@ class FakeDm:
         if table[0] == "linear" and table[2] == "0" and uuid.split("-")[1] != "TOP":
             node.symlink_to(self._node(f"/dev/{self._name_of(table[1])}"))
         else:
-            (node.parent / f".{name}").write_bytes(bytes(4096))
-            node.symlink_to(f".{name}")
+            self._node(f"/dev/dm-{self.mapped[name].number}").write_bytes(bytes(4096))
+            node.symlink_to(f"../dm-{self.mapped[name].number}")
 
     def _construct(self, table: list[str]) -> None:
         """What the kernel looks at when a table is loaded: a cache device is new when its head is zero."""

@@ -48,10 +48,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     WriteRules,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, with_backing_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
@@ -101,6 +102,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             self.warn(warning)
         devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
+        self.spec = with_backing_devices(self.spec, registered, devices)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
         candidates = [path for spec in self.spec for path in (spec.origin, *spec.cache_devices)]
         ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
@@ -112,6 +114,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             rules=bcache_rules.read_rules(self.root),
             journal=bcache_journal.read_journal(self.root),
             token=secrets.token_hex(8),
+            found=read_origins(devices, unresolved(self.spec), self.root),
         )
 
     def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.BcacheSuperblock]:

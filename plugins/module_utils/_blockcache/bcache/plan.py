@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import DIRTY, NO_CACHE, Backing, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import CLEAN, DIRTY, NO_CACHE, Backing, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.live import Item, LivePlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import (
@@ -46,6 +46,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     require_unformatted,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
@@ -98,11 +100,17 @@ class _Plan:
     def _find(self, spec: BcacheSpec) -> Item:
         device = find_origin(self.state, spec)
         if device is None:
+            require_no_cache(spec, self._found(spec), LAYER)
             return Item(spec, None, None, registered=False)
         if device.name in {name for cset in self.state.registered.sets.values() for name in cset.caches} or self._carries_cache(device):
             raise Refused(f"{spec.name}: {spec.origin} is a cache device of bcache, and cannot be an origin: name the slow device.", item=spec.name)
         backing, registered = self.state.backing_on(device)
+        if not spec.present and (backing is None or (backing.set is None and backing.state == NO_CACHE)):
+            require_no_cache(spec, self._found(spec), LAYER)
         return Item(spec, device, backing, registered)
+
+    def _found(self, spec: BcacheSpec) -> Origin:
+        return self.state.found.get(spec.name, Origin())
 
     def _carries_cache(self, device: BlockDevice) -> bool:
         sb = self.state.supers.get(device.name)
@@ -202,11 +210,13 @@ class _Plan:
         comes = (awaited is not None and item.target is not None and item.target.register and item.target.set == awaited) or (
             not item.registered and backing.set is not None
         )
+        if spec.state == "flushed" and state == "inconsistent" and backing.set is None:
+            raise Refused(f"{spec.name}: {problem}", item=spec.name)
         if state not in ("cache_missing", "failed") or comes:
             return
         if backing.set is None and spec.present and attachable(backing):
             return
-        if spec.state == "flushed" and backing.running and backing.state != DIRTY:
+        if spec.state == "flushed" and backing.running and backing.state == CLEAN:
             return
         raise Refused(f"{spec.name}: {problem}", item=spec.name)
 

@@ -32,9 +32,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 LAYER = "bcache"
 #: make-bcache's own.
@@ -51,6 +53,7 @@ class BcacheState:
     :param supers: bcache superblocks by kernel name: of every device that is not registered, and of backing devices that are
         registered and wait for their set.
     :param rules: the settings that are set again at boot, by the UUID of the device.
+    :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     :param token: 16 hexadecimal digits that no other reading has, for the UUIDs of new sets.
     """
 
@@ -60,6 +63,7 @@ class BcacheState:
     rules: Rules = field(default_factory=dict)
     journal: Journal = field(default_factory=Journal)
     token: str = "0" * 16
+    found: t.Mapping[str, Origin] = field(default_factory=dict)
 
     def backing_on(self, device: BlockDevice) -> tuple[Backing | None, bool]:
         """The backing device, and whether it is registered; of one that is not, as much as its superblock contains."""
@@ -224,6 +228,36 @@ def _new_block(spec: BcacheSpec, block: int) -> int:
 
 def _member_block(state: BcacheState, spec: BcacheSpec) -> int:
     return max(state.ground.devices.resolve(path, spec.name).logical_block for path in spec.cache_devices)
+
+
+def with_backing_devices(specs: t.Sequence[BcacheSpec], registered: Registered, devices: Devices) -> list[BcacheSpec]:
+    """The items with the backing devices that are meant by their origins.
+
+    :raises BadInput: if two items mean the same device by two names.
+    """
+    resolved = [_with_backing_device(spec, registered, devices) for spec in specs]
+    named: dict[str, BcacheSpec] = {}
+    for spec, found in zip(specs, resolved):
+        other = named.setdefault(found.origin, spec)
+        if other.origin != spec.origin:
+            raise BadInput(f"{spec.name}: {spec.origin} and {other.origin} ({other.name}) are the same bcache: list it only once.", item=spec.name)
+    return resolved
+
+
+def _with_backing_device(spec: BcacheSpec, registered: Registered, devices: Devices) -> BcacheSpec:
+    """An item that names the cached device as origin, which is what is mounted, with the backing device of it; any other item as it is.
+
+    What is made or changed is named by a path that stays.
+    """
+    try:
+        device = devices.resolve(spec.origin)
+    except DeviceMissing:
+        return spec
+    backing = next((one for one in registered.backings.values() if device.kind == "bcache" and one.device == device.name), None)
+    below = devices.get(backing.name) if backing is not None else None
+    if below is None or (spec.present and not is_stable(spec.origin)):
+        return spec
+    return dataclasses.replace(spec, origin=below.stable_path or below.path)
 
 
 def find_origin(state: BcacheState, spec: BcacheSpec) -> BlockDevice | None:

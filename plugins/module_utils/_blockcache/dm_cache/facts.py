@@ -13,6 +13,7 @@ Sources: dmsetup(8) (``info -c``, ``table``, ``status``); the names and UUIDs of
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
@@ -27,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
@@ -132,6 +134,18 @@ def attached_of(mapping: Mapping, kernel: Kernel, devices: Devices) -> Attached 
     metadata = linear.get("meta")
     layout = tables.Layout(metadata.length if isinstance(metadata, LinearTable) else 0, data.length, table.block_size)
     return Attached(table, _name(_by_number(devices, table.origin)), _name(below), layout)
+
+
+def with_own_origin(spec: DmCacheSpec, kernel: Kernel, devices: Devices) -> DmCacheSpec:
+    """An item that names its own mapping as origin, which is what is mounted, with the device below it; any other item as it is."""
+    top = kernel.mappings.get(spec.name)
+    named = _at(devices, spec.origin)
+    if spec.present or top is None or named is None or named.number != top.number:
+        return spec
+    table = top.table
+    number = table.origin if isinstance(table, CacheTable) else table.device if isinstance(table, LinearTable) else ""
+    origin = _by_number(devices, number)
+    return replace(spec, origin=origin.stable_path or origin.path) if origin is not None else spec
 
 
 def _by_number(devices: Devices, number: str) -> BlockDevice | None:

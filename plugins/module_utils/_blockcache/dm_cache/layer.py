@@ -54,6 +54,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fas
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
@@ -107,6 +108,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         devices = self._settled_devices()
         kernel = dm_cache_facts.read_kernel(self.runner, self.root)
         records, units = dm_cache_record.read_records(self.root)
+        self.spec = [dm_cache_facts.with_own_origin(cache, kernel, devices) for cache in self.spec]
         in_use = set()
         for mapping in kernel.mappings.values():
             found = dm_cache_facts.attached_of(mapping, kernel, devices) if tables.parse_uuid(mapping.uuid) == ("top", mapping.name) else None
@@ -123,6 +125,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             caches=dm_cache_facts.describe(kernel, records, devices, self.root),
             tools=self._tools(),
             fstab=read_file(self.root / FSTAB),
+            found=read_origins(devices, unresolved(self.spec), self.root),
             root=self.root,
         )
 

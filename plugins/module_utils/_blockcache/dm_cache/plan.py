@@ -37,6 +37,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, DmCacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
@@ -255,8 +258,11 @@ class _CachePlan(AttachPlan):
     def _plan_uncached(self) -> list[Step]:
         if self.spec.state == "present":
             return self._attach(None)
-        if self.spec.state == "flushed":
+        record = self.record
+        if self.spec.state == "flushed" and record is not None and record.table is not None:
+            # It is known and does not run, and its record says that it wrote through.
             return []
+        require_no_cache(self.spec, self.state.found.get(self.name, Origin()), LAYER)
         return self._forget()
 
     def _forget(self) -> list[Step]:
@@ -288,7 +294,8 @@ class _CachePlan(AttachPlan):
         try:
             origin = self.state.devices.resolve(self.spec.origin, self.name)
         except DeviceMissing:
-            if self.spec.state == "present":
+            # Of a cache whose origin is gone the name is enough.
+            if self.spec.present or (found is not None and MISSING not in self.spec.expect):
                 raise
             return
         if found is None or found.name != origin.name:

@@ -24,6 +24,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mod
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+
 #: What a cache of ours leaves on its device, in the words of ``signatures.py``.
 OUR_METADATA = frozenset({"dm-cache metadata", "dm-writecache metadata"})
 
@@ -37,6 +40,7 @@ class DmCacheState:
     :param origins: what wanted origins without a cache are used by, and the block size of what they carry (None: nothing), by path.
     :param caches: every raw cache, as a result of the module.
     :param fstab: the text of /etc/fstab.
+    :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     """
 
     kernel: Kernel
@@ -49,6 +53,7 @@ class DmCacheState:
     origins: t.Mapping[str, OriginContent] = field(default_factory=dict)
     caches: tuple[CacheState, ...] = ()
     fstab: str = ""
+    found: t.Mapping[str, Origin] = field(default_factory=dict)
     root: Path = Path("/")
 
 

@@ -44,6 +44,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
@@ -94,10 +96,14 @@ class _CachePlan:
         left = self._left_behind()
         if left is not None and left[1].may_be_dirty:
             return self._revive(*left)
-        if self.spec.state == "flushed":
-            return []
         if self.spec.present:
             return self._attach(left)
+        known = left is not None or bool(self.state.boot.get(self.name, AtBoot()).unit)
+        if self.spec.state == "absent" or not known:
+            require_no_cache(self.spec, self.state.found.get(self.name, Origin()), LAYER)
+        if self.spec.state == "flushed":
+            # It does not run, and is known to have written through.
+            return []
         return [*self._boot_steps(None), *([self._wipe_step(left[0])] if left is not None else []), *self._release()]
 
     # -- a cache runs

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
@@ -34,6 +35,7 @@ class EnhanceIOState:
     :param tools: absolute paths of :data:`boot.TOOLS`, as far as they are installed.
     :param module: the kernel module, ``module_there`` whether it is loaded or can be.
     :param kernel: the release of the kernel.
+    :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     :param volatile: what may lose acknowledged writes under a path in a power cut, sentences; only paths that it matters for.
     """
 
@@ -47,6 +49,7 @@ class EnhanceIOState:
     module_there: bool = True
     kernel: str = ""
     volatile: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
+    found: t.Mapping[str, Origin] = field(default_factory=dict)
 
     def users(self) -> dict[str, str]:
         """The name of the cache by the kernel name of the device that it lies on or caches."""

@@ -22,6 +22,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, FlashcacheSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.sizes import MEMORY_SHARE, blocks_of, memory_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
@@ -133,6 +136,8 @@ class Diff:
             raise BadInput(f"{spec.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=spec.name)
         if running is not None:
             devices = self.state.ground.devices
+            if not spec.present and running.disk_name is not None and MISSING not in spec.expect:
+                devices.resolve(spec.origin, spec.name)
             if name_behind(devices, spec.origin) not in (None, running.disk_name):
                 raise self._refused(f"caches {running.table.disk}, and origin is {spec.origin}: remove it with state: absent and that origin first")
             return
@@ -142,6 +147,10 @@ class Diff:
         mapped = next((device for device in self.state.ground.devices if device.dm_name == spec.name), None)
         if mapped is not None:
             raise self._refused(f"cannot be created: a device-mapper device of that name is there, and it is not a flashcache device ({mapped.kind})")
+
+    def _require_no_cache(self) -> None:
+        """Of an item of which no cache was found."""
+        require_no_cache(self.spec, self.state.found.get(self.spec.name, Origin()), "flashcache")
 
     def _require_in_sight(self) -> None:
         """What wrote back and does not run: that its SSD cannot be found is no proof that nothing is only there."""

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import mmap
 import os
 import re
@@ -31,7 +32,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
@@ -90,6 +93,7 @@ class FlashcacheState:
     :param emptied: SSDs of caches that an earlier run has removed and did not come to empty, by item.
     :param altered: those items whose SSD is not known to be as that run left it.
     :param fstab: the text of /etc/fstab.
+    :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     """
 
     ground: HostDevices
@@ -106,6 +110,7 @@ class FlashcacheState:
     emptied: t.Mapping[str, str] = field(default_factory=dict)
     altered: frozenset[str] = frozenset()
     fstab: str = ""
+    found: t.Mapping[str, Origin] = field(default_factory=dict)
 
 
 def read_running(devices: Devices, runner: Runner, root: Path = Path("/")) -> dict[str, Running]:
@@ -119,6 +124,14 @@ def read_running(devices: Devices, runner: Runner, root: Path = Path("/")) -> di
     opened = _opened(runner.run(["dmsetup", "info", "--columns", "--noheadings", "--separator", ":", "-o", "name,open"]).stdout)
     mapped = {device.dm_name: device for device in devices if device.kind == "flashcache"}
     return {name: _running(name, table, mapped.get(name), opened.get(name, 0), devices, root) for name, table in tables.items()}
+
+
+def with_own_origin(spec: FlashcacheSpec, running: t.Mapping[str, Running], devices: Devices) -> FlashcacheSpec:
+    """An item that names its own cache as origin, which is what is mounted, with the disk below it; any other item as it is."""
+    cache = running.get(spec.name)
+    if spec.present or cache is None or cache.device is None or name_behind(devices, spec.origin) != cache.device.name:
+        return spec
+    return dataclasses.replace(spec, origin=cache.table.disk)
 
 
 def read_dirty(runner: Runner, name: str) -> int | None:

@@ -49,6 +49,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
@@ -114,6 +115,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         emptied = {item: left.device for item, left in remains.items()}
         paths = [path for item in self.spec for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
         devices, running, removing = self._read_settled(paths)
+        self.spec = [flashcache_host.with_own_origin(item, running, devices) for item in self.spec]
         used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
         ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
         tools = {name: self.runner.find(name) for name in TOOLS if self.runner.has(name)}
@@ -133,6 +135,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             emptied={item: path for item, path in emptied.items() if path},
             altered=frozenset(item for item, left in remains.items() if left.device and item not in running and not self._is_as_left(left)),
             fstab=read_file(self.root / FSTAB),
+            found=read_origins(devices, unresolved(self.spec), self.root),
         )
 
     def plan(self, state: FlashcacheState) -> list[Step]:

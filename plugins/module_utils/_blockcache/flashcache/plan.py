@@ -102,7 +102,10 @@ class CachePlan(Diff):
 
     def _flushed(self) -> list[Step]:
         if self.running is not None:
+            self._require_own_name(None)
             return [] if self.running.flushed else [self._flush_step(self.running.table.dirty)]
+        if self.stored_on is None and not self.unit:
+            self._require_no_cache()
         if self.stored_on is None or self.state.stored[self.stored_on].clean:
             return []
         stored = self.state.stored[self.stored_on]
@@ -117,6 +120,7 @@ class CachePlan(Diff):
         elif self.stored_on is not None:
             steps = self._empty_stored(state.stored[self.stored_on], self._path_of(self.stored_on))
         else:
+            self._require_no_cache()
             steps = self._go_on_emptying()
         steps = self._without_maker(steps)
         if self.unit:

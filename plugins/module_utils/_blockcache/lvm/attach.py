@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import settings_at_attach, steps_after_attach
@@ -87,7 +88,7 @@ class AttachPlan:
         """
         origin = self.origin
         if origin is None:
-            raise self._no_origin()
+            raise self.no_origin()
         if self.state.lost(origin) or origin.partial:
             raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
         if origin.hidden:
@@ -100,7 +101,11 @@ class AttachPlan:
             raise self.refused(lvm_health.inactive_advice(self.state, origin))
         return origin
 
-    def _no_origin(self) -> DeviceMissing:
+    def no_origin(self) -> DeviceMissing | Refused:
+        """Why there is no such volume."""
+        hidden = lvm_names.not_shown(self.spec, self.state.volumes, self.state.devices)
+        if hidden:
+            return self.refused(f"{hidden}, or run this on the host that owns it")
         groups = sorted({pv.vg for pv in self.state.physical if pv.vg})
         if self.spec.vg not in groups:
             return DeviceMissing(
@@ -295,7 +300,7 @@ class AttachPlan:
 
     def _require_block_size(self) -> None:
         """A file system whose sectors are smaller than the blocks of the writecache would not mount any more, or break."""
-        sector, block = self.state.sectors.get(self.spec.origin), self.spec.settings.get(BLOCK_SIZE)
+        sector, block = self.state.sectors.get(self.spec.full_name), self.spec.settings.get(BLOCK_SIZE)
         if sector is not None and block is not None and sector < block:
             raise self.refused(
                 f"carries a file system that writes in units of {sector} bytes, which a writecache with block_size {block} does not support:"

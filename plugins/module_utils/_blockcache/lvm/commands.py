@@ -57,9 +57,11 @@ class LvmCommands:
         """LVM leaves a volume suspended whose new table the kernel refuses: every request to it would wait for ever."""
         if isinstance(step.operation, VolumeOperation):
             cached = step.operation.cached
-            exchange = self._exchange(cached, step, cached.device_name)
-            if exchange.suspended():
-                exchange.go_on(refused=True)
+            # What lies below first, which is the cache where there is a snapshot.
+            for name in dict.fromkeys((self._cache_layer(cached), cached.device_name)):
+                exchange = self._exchange(cached, step, name)
+                if exchange.suspended():
+                    exchange.go_on(refused=True)
 
     def _report(self) -> lvm_report.Report:
         return lvm_facts.read_report(self.runner)
@@ -72,7 +74,11 @@ class LvmCommands:
         return volume if volume is not None and volume.cached else None
 
     def _kernel(self, cached: CachedVolume) -> dm.CacheStatus | None:
-        return dm.read_status(self.runner).get(cached.device_name)
+        status = dm.read_status(self.runner)
+        return status.get(dm.layer_of(status, cached.device_name))
+
+    def _cache_layer(self, cached: CachedVolume) -> str:
+        return dm.layer_of(dm.read_tables(self.runner), cached.device_name)
 
     def _physical_volume(self, path: str, report: lvm_report.Report | None = None) -> lvm_report.PhysicalVolume | None:
         real_path = self._real(path)
@@ -98,7 +104,7 @@ class LvmCommands:
         kernel = self._kernel(cached)
         if kernel is not None and kernel.target == "cache" and not kernel.failed and (kernel.dirty or kernel.mode == "writeback"):
             if kernel.policy != "cleaner" or kernel.mode == "writeback":
-                exchange = self._exchange(cached, step, cached.device_name)
+                exchange = self._exchange_of_cache(cached, step)
                 exchange.load(cleaning(exchange.table()))
             self._watch(cached, step).until_clean(self.sleep, INTERVAL)
         self._require_clean(cached, step)
@@ -129,8 +135,12 @@ class LvmCommands:
         """Whether nothing can become dirty."""
         if kernel.target == "cache":
             return kernel.mode in ("writethrough", "passthrough")
-        table = dm.read_tables(self.runner).get(cached.device_name)
+        tables = dm.read_tables(self.runner)
+        table = tables.get(dm.layer_of(tables, cached.device_name))
         return table is not None and table.cleaner
+
+    def _exchange_of_cache(self, cached: CachedVolume, step: Step) -> Exchange:
+        return self._exchange(cached, step, self._cache_layer(cached))
 
     def _exchange(self, cached: CachedVolume, step: Step, name: str) -> Exchange:
         return Exchange(self.runner, name, step.item, cached.path, patience=EXCHANGE_PATIENCE)

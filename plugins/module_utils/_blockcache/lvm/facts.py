@@ -68,14 +68,14 @@ def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
     condition, reason = lvm_health.diagnose(state, cached)
     under = state.devices_under(pool) if pool is not None else set()
     fast = [device for device in (state.devices.get(name) for name in sorted(under - {GONE})) if device is not None]
-    device, origin = _device_of(state, cached.vg, cached.name), _device_of(state, cached.vg, next(iter(cached.devices), ""))
+    device, origin = device_of(state.devices, cached.vg, cached.name), device_of(state.devices, cached.vg, next(iter(cached.devices), ""))
     figures = kernel if kernel is not None and not kernel.failed else dm.CacheStatus()
     block = cached.chunk_size or figures.block_size
     return CacheState(
         type=LAYER,
         name=cached.full_name,
         kind=kind_of(cached, pool),
-        device=f"/dev/{cached.full_name}" if device is not None else None,
+        device=(f"/dev/mapper/{device.dm_name}" if cached.hidden else f"/dev/{cached.full_name}") if device is not None else None,
         device_name=device.name if device is not None else None,
         origin=_path(origin),
         origin_name=origin.name if origin is not None else None,
@@ -154,12 +154,13 @@ def read_kernel(runner: Runner, volumes: t.Iterable[LogicalVolume]) -> tuple[dic
     if not cached:
         return {}, {}
     status = dm.read_status(runner)
-    kernel = {full_name: status[name] for full_name, name in cached.items() if name in status}
+    layers = {full_name: dm.layer_of(status, name) for full_name, name in cached.items()}
+    kernel = {full_name: status[name] for full_name, name in layers.items() if name in status}
     # A failed cache shows no mode, and a writecache not that it only writes back.
     if not any(one.failed or one.target == "writecache" for one in kernel.values()):
         return kernel, {}
     tables = dm.read_tables(runner)
-    return kernel, {full_name: tables[name] for full_name, name in cached.items() if name in tables}
+    return kernel, {full_name: tables[name] for full_name, name in layers.items() if name in tables}
 
 
 def with_block_sizes(volumes: t.Iterable[LogicalVolume], tables: t.Mapping[str, dm.CacheTable]) -> tuple[LogicalVolume, ...]:
@@ -196,9 +197,10 @@ def _of_lvm(device: BlockDevice) -> bool:
     return device.kind == "lvm" or (device.signature is not None and device.signature.type == _SIGNATURE)
 
 
-def _device_of(state: LvmState, vg: str, name: str) -> BlockDevice | None:
+def device_of(devices: Devices, vg: str, name: str) -> BlockDevice | None:
+    """The device of a volume that is active, hidden or not."""
     dm_name_of_lv = dm.device_name(vg, name)
-    return next((device for device in state.devices if device.dm_name == dm_name_of_lv), None)
+    return next((device for device in devices if device.dm_name == dm_name_of_lv), None)
 
 
 def _path(device: BlockDevice | None) -> str | None:

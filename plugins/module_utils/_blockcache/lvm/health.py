@@ -49,6 +49,11 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
         return condition, f"has cache metadata that the kernel marked as needing a check: deactivate it, then run {how}"
     if not cached.active:
         return "inactive", inactive_advice(state, cached)
+    if cached.full_name not in state.kernel and _is_running(state, cached):
+        return "unknown", (
+            "is active, and device-mapper reports no cache of it, so that what is dirty in it is not known: compare lvs -a with dmsetup status, and run"
+            f" lvchange --refresh {cached.full_name} if a command was interrupted"
+        )
     return "ok", ""
 
 
@@ -149,6 +154,12 @@ def mend_advice(state: LvmState, pool: LogicalVolume) -> str:
 def memory_of_writecache(size: int, block_size: int) -> int:
     """Bytes of memory that the kernel needs for a writecache of that size."""
     return size // block_size * WRITECACHE_BLOCK_MEMORY
+
+
+def _is_running(state: LvmState, cached: LogicalVolume) -> bool:
+    """Whether a volume was active when it was read; a plan also considers it as it will be."""
+    read = state.volume(cached.vg, cached.name)
+    return read is not None and read.active
 
 
 def _origin_of(state: LvmState, cached: LogicalVolume) -> list[LogicalVolume]:

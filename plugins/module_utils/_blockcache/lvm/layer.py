@@ -18,11 +18,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import WITHIN, Attach
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import caches_around
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
@@ -34,6 +37,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.
 
 if t.TYPE_CHECKING:
     from pathlib import Path
+
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume
 
 
 class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
@@ -60,6 +65,8 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         if self._examined is None:
             self._examined = known, self._examine(known, lvm_facts.pv_devices(report, known))
         devices, findings = self._examined
+        # What is meant stays the same once a step of this run has changed what leads to it.
+        self.spec = lvm_names.resolve(self.spec, report.volumes)
         kernel, tables = lvm_facts.read_kernel(self.runner, report.volumes)
         redundant, degraded = lvm_facts.read_arrays(devices, self.root)
         state = LvmState(
@@ -75,8 +82,9 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             sectors=self._read_sectors({volume.full_name for volume in report.volumes if not volume.suspended}),
             memory=_memory(self.root),
             cache_check=self.runner.has("cache_check"),
+            origins=self._read_origins(report.volumes, devices),
         )
-        return dataclasses.replace(state, unused=lvm_metadata.unused(state, {spec.origin for spec in self.spec}, self.root))
+        return dataclasses.replace(state, unused=lvm_metadata.unused(state, {spec.full_name for spec in self.spec}, self.root))
 
     def plan(self, state: LvmState) -> list[Step]:
         """See :func:`lvm_plan.plan`."""
@@ -91,7 +99,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         super().apply(step)
 
     def facts(self, state: LvmState) -> dict[str, t.Any]:
-        origins = {spec.origin for spec in self.spec}
+        origins = {spec.full_name for spec in self.spec}
         caches = [lvm_facts.describe(state, volume) for volume in state.volumes if volume.cached and volume.full_name in origins]
         return {"problems": lvm_health.problems(state), "caches": [cache.to_dict() for cache in caches]}
 
@@ -140,16 +148,27 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
                 found[device.name] = cache_device.examine(self.runner, path, self.root, self.sleep, around=around)
         return found
 
+    def _read_origins(self, volumes: t.Iterable[LogicalVolume], devices: Devices) -> dict[str, Origin]:
+        """Of items whose volume has no cache that LVM reports: whether it belongs to another. A volume that is not active belongs to none that runs."""
+        known = {volume.full_name: volume for volume in volumes}
+        found = {}
+        for spec in self.spec:
+            volume = known.get(spec.full_name)
+            if not spec.present and volume is not None and not volume.cached:
+                device = lvm_facts.device_of(devices, spec.vg, spec.lv)
+                found[spec.name] = Origin(caches=caches_around(devices, device, self.root) if device is not None else ())
+        return found
+
     def _read_sectors(self, known: t.AbstractSet[str]) -> dict[str, int]:
         """``BLOCK_SIZE`` of blkid(8): the smallest unit in which a file system writes."""
         found = {}
         for spec in self.spec:
-            if spec.present and spec.settings.get(BLOCK_SIZE) and spec.origin in known:
+            if spec.present and spec.settings.get(BLOCK_SIZE) and spec.full_name in known:
                 # 2: nothing on it that blkid supports.
-                command = ["blkid", "-p", "-s", "BLOCK_SIZE", "-o", "value", f"/dev/{spec.origin}"]
+                command = ["blkid", "-p", "-s", "BLOCK_SIZE", "-o", "value", f"/dev/{spec.full_name}"]
                 text = self.runner.run(command, ok=None).stdout.strip()
                 if text.isdigit():
-                    found[spec.origin] = int(text)
+                    found[spec.full_name] = int(text)
         return found
 
 

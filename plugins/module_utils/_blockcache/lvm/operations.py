@@ -184,7 +184,7 @@ class LvmOperations(LvmCommands):
             command += ["--cachemode", operation.mode]
             for setting in settings:
                 command += ["--cachesettings", setting]
-        self._run(step, [*command, cached.full_name], lambda: self._cached(cached) is not None)
+        self._run(step, [*command, cached.command_name], lambda: self._cached(cached) is not None)
 
     @carry_out.register
     def _set_mode(self, operation: SetMode, step: Step) -> None:
@@ -209,7 +209,7 @@ class LvmOperations(LvmCommands):
             raise self._not_closed_cleanly(cached, step, kernel.dirty)
 
     def _change_mode(self, cached: CachedVolume, step: Step, mode: str) -> None:
-        command = ["lvchange", "--yes", "--cachemode", mode, cached.full_name]
+        command = ["lvchange", "--yes", "--cachemode", mode, cached.command_name]
         self._run(step, command, lambda: getattr(self._cached(cached), "cache_mode", None) == mode, watch=self._watch(cached, step))
 
     def _require_closed_cleanly(self, cached: CachedVolume, step: Step) -> None:
@@ -221,16 +221,16 @@ class LvmOperations(LvmCommands):
         """
         if getattr(self._kernel(cached), "dirty", None):
             self._clean(cached, step)
-        exchange = self._exchange(cached, step, cached.device_name)
+        exchange = self._exchange_of_cache(cached, step)
         exchange.load(holding(exchange.table()))
         dirty = getattr(self._kernel(cached), "dirty", None)
-        self._run(step, ["lvchange", "--refresh", cached.full_name], None)
+        self._run(step, ["lvchange", "--refresh", cached.command_name], None)
         if dirty != 0:
             raise self._not_closed_cleanly(cached, step, dirty)
 
     @staticmethod
     def _not_closed_cleanly(cached: CachedVolume, step: Step, dirty: int | None) -> Refused:
-        volume = cached.full_name
+        volume = cached.command_name
         return Refused(
             f"{step.item}: {volume} cannot be changed to mode passthrough while it is in use: the metadata of its cache was not closed cleanly when the"
             f" host went down, so that the kernel counts {dirty or 'its'} blocks as dirty after every change; nothing is lost, it writes through now:"
@@ -246,7 +246,7 @@ class LvmOperations(LvmCommands):
         which all end with 0; only another mode takes it away.
         """
         cached, stored = operation.cached, operation.stored
-        self._run(step, ["lvchange", "--refresh", cached.full_name], None)
+        self._run(step, ["lvchange", "--refresh", cached.command_name], None)
         if getattr(self._kernel(cached), "policy", None) != "cleaner":
             return
         if stored == "writethrough":
@@ -268,7 +268,7 @@ class LvmOperations(LvmCommands):
             settings = getattr(self._cached(cached), "settings", None) or {}
             return key not in settings if value == "default" else settings.get(key) == value
 
-        self._run(step, ["lvchange", "--yes", "--cachesettings", f"{key}={value}", cached.full_name], stored)
+        self._run(step, ["lvchange", "--yes", "--cachesettings", f"{key}={value}", cached.command_name], stored)
 
     @carry_out.register
     def _set_settings(self, operation: SetSettings, step: Step) -> None:
@@ -295,7 +295,7 @@ class LvmOperations(LvmCommands):
             return all(found.get(key) == value for key, value in values.items()) if values else not found
 
         text = " ".join(f"{key}={value}" for key, value in values.items())
-        completed = self._run(step, ["lvchange", "--yes", "--cachesettings", text, cached.full_name], None)
+        completed = self._run(step, ["lvchange", "--yes", "--cachesettings", text, cached.command_name], None)
         if completed.rc and "nrecognized writecache setting" in completed.stdout + completed.stderr:
             raise NotEffective(
                 f"{step.item}: this version of LVM does not support the writecache setting {' or '.join(values if named is None else named)};"
@@ -309,7 +309,7 @@ class LvmOperations(LvmCommands):
     @carry_out.register
     def _refresh(self, operation: Refresh, step: Step) -> None:
         cached, mode = operation.cached, operation.mode
-        self._run(step, ["lvchange", "--refresh", cached.full_name], lambda: mode is not None and getattr(self._kernel(cached), "mode", None) == mode)
+        self._run(step, ["lvchange", "--refresh", cached.command_name], lambda: mode is not None and getattr(self._kernel(cached), "mode", None) == mode)
 
     @carry_out.register
     def _activate_unused(self, operation: ActivateUnused, step: Step) -> None:
@@ -320,7 +320,7 @@ class LvmOperations(LvmCommands):
                 f"{step.item}: the cache of {cached.full_name} was found unused and is not any more; refusing to activate it without a check: run again.",
                 item=step.item,
             )
-        command = ["lvchange", "--yes", "--activate", "y", "--config", 'global/cache_check_executable=""', cached.full_name]
+        command = ["lvchange", "--yes", "--activate", "y", "--config", 'global/cache_check_executable=""', cached.command_name]
         self._run(step, command, lambda: getattr(self._cached(cached), "active", False))
         self._mount_as_at_boot(cached, step)
 
@@ -377,7 +377,7 @@ class LvmOperations(LvmCommands):
         self._uncache(target, step)
 
     def _uncache(self, cached: CachedVolume, step: Step) -> None:
-        command = ["lvconvert", "--yes", "--uncache", cached.full_name]
+        command = ["lvconvert", "--yes", "--uncache", cached.command_name]
 
         def detached() -> bool:
             return self._cached(cached) is None and self._volume(cached.vg, cached.lv) is not None

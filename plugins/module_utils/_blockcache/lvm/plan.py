@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.attach import AttachPlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import setting_steps
@@ -34,8 +35,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
     SetCleaner,
     SetMode,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import round_up
 
 if t.TYPE_CHECKING:
@@ -83,14 +86,33 @@ class _CachePlan(AttachPlan):
     def steps(self) -> list[Step]:
         if self.origin is not None and self.origin.cached:
             return self._steps_of_cached(self.origin)
-        if self.spec.state == "flushed":
-            return []
-        if self.spec.state == "absent":
-            return [*self.finish_detaching(), *self.remove_leftovers(), *self.place.release()]
+        if not self.spec.present:
+            return self._steps_without_cache()
         origin = self.require_origin()
         if self.spec.mode == "writeback":
             self._require_permission(self.place.redundancy())
         return self.attach(origin)
+
+    def _steps_without_cache(self) -> list[Step]:
+        """Nothing is flushed that was not found, and a cache is absent only if it is known that the volume has none."""
+        unfinished = self.finish_detaching()
+        if not unfinished:
+            require_no_cache(self.spec, self._found_origin(), LAYER)
+        return [*unfinished, *self.remove_leftovers(), *self.place.release()]
+
+    def _found_origin(self) -> Origin:
+        if self.origin is not None:
+            return self.state.origins.get(self.spec.name, Origin())
+        missing = self.no_origin()
+        if isinstance(missing, Refused):
+            raise missing
+        unlisted = lvm_names.unlisted_devices(set(self.state.pv_devices.values()), self.state.devices)
+        if unlisted:
+            raise self.refused(
+                f"was not found, and LVM does not show {' and '.join(unlisted)} here, which has the label of a physical volume (filter, devices file or system"
+                " ID): make LVM show it, or wipe it if nothing on it is needed"
+            )
+        return Origin(missing=missing.message)
 
     # -- a cache is there
 
@@ -271,7 +293,10 @@ class _CachePlan(AttachPlan):
         pool = self.state.pool_of(cached)
         parts = [*self.state.parts(cached), *(self.state.parts(pool) if pool is not None else [])]
         # A volume stands before what it is made of.
-        names = [dm.device_name(part.vg, part.name) for part in reversed(parts) if part is not cached] + [dm.device_name(cached.vg, cached.name)]
+        names = [dm.device_name(part.vg, part.name) for part in reversed(parts) if part is not cached]
+        top = dm.device_name(cached.vg, cached.name)
+        # With a snapshot the cache is in a layer of its own below the volume.
+        names += [*(device.dm_name for device in self.state.devices if device.dm_name == f"{top}{dm.REAL}"), top]
         return self.step("suspended", True, False, action, GoOn(self.volume, tuple(names)))
 
     def _activate_step(self) -> Step:

@@ -32,10 +32,19 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
 
 @frozen
 class LvmCacheSpec(common.CacheSpec):
-    """One LVM cache of the volume ``vg/lv``. A setting of None is to be taken away, so that the kernel's own default applies."""
+    """One LVM cache of the volume ``vg/lv``. A setting of None is to be taken away, so that the kernel's own default applies.
+
+    :param public: of a hidden volume the name that LVM accepts in its place: that of the thin pool or VDO pool that it is the data of.
+    """
 
     vg: str = ""
     lv: str = ""
+    public: str = ""
+
+    @property
+    def full_name(self) -> str:
+        """The name of the volume that is or will be cached; :attr:`origin` is what the user wrote."""
+        return f"{self.vg}/{self.lv}"
 
     @property
     def volume(self) -> str:
@@ -83,8 +92,10 @@ def _read_item(item: t.Mapping[str, t.Any]) -> LvmCacheSpec:
 
 def _origin(text: str, item: str) -> tuple[str, str, str]:
     words = (text[len("/dev/") :] if text.startswith("/dev/") else text).split("/")
-    mapped = text.startswith("/dev/mapper/")
-    if mapped or len(words) != 2 or not all(_NAME.match(word) for word in words):
+    if text.startswith("/dev/mapper/"):
+        # Hyphens inside the two names are doubled there. A hidden volume has no other path.
+        words = [word.replace("--", "-") for word in re.split(r"(?<!-)-(?!-)", text[len("/dev/mapper/") :])]
+    if len(words) != 2 or not all(_NAME.match(word) for word in words):
         raise BadInput(f"{item}: origin is '{text}': use it as volume group and logical volume, for example vg0/images.", item=item)
     return f"{words[0]}/{words[1]}", words[0], words[1]
 

@@ -18,6 +18,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+
 LAYER = "lvm_cache"
 #: On every volume that this layer made: without it an unattached volume might hold other data and is not touched.
 TAG = "cachefleet.storage"
@@ -42,6 +45,7 @@ class LvmState:
     :param sectors: size in bytes of the sectors of the file system on an origin, where it was requested.
     :param memory: bytes of memory of the host, None if not known.
     :param unused: full names of cached volumes that are not active because the host went down while LVM attached their cache, which holds nothing.
+    :param origins: what the origins of items that need not have a cache belong to, by the name of the item.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
 
@@ -58,6 +62,7 @@ class LvmState:
     memory: int | None = None
     unused: frozenset[str] = frozenset()
     cache_check: bool = True
+    origins: t.Mapping[str, Origin] = field(default_factory=dict)
 
     @functools.cached_property
     def _by_name(self) -> dict[tuple[str, str], LogicalVolume]:

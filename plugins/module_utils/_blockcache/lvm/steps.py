@@ -24,27 +24,35 @@ class CachedVolume:
     """The volume that is cached, or will be.
 
     :param flush_timeout: seconds that a flush of it may take, or None.
+    :param public: see :attr:`LvmCacheSpec.public`.
     """
 
     vg: str
     lv: str
     flush_timeout: int | None = None
+    public: str = ""
 
     @classmethod
     def of(cls, spec: LvmCacheSpec) -> CachedVolume:
-        return cls(spec.vg, spec.lv, spec.flush_timeout)
+        return cls(spec.vg, spec.lv, spec.flush_timeout, spec.public)
 
     @property
     def full_name(self) -> str:
         return f"{self.vg}/{self.lv}"
 
     @property
+    def command_name(self) -> str:
+        """What commands of LVM get."""
+        return f"{self.vg}/{self.public or self.lv}"
+
+    @property
     def path(self) -> str:
-        return f"/dev/{self.full_name}"
+        """Its device. A hidden volume has none in the folder of its group."""
+        return f"/dev/mapper/{self.device_name}" if self.public else f"/dev/{self.full_name}"
 
     @property
     def device_name(self) -> str:
-        """Its name in device-mapper."""
+        """Its name in device-mapper; with a snapshot the cache is in the layer below it (:func:`dm.layer_of`)."""
         return dm.device_name(self.vg, self.lv)
 
 

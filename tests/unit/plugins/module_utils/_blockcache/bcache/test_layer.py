@@ -222,7 +222,6 @@ def test_origin_is_synced_before_cache_is_removed(host, monkeypatch):
 
 def test_flushed_keeps_cache_attached_without_dirty_data(host):
     flushed = {"name": "images", "origin": HDD, "state": "flushed"}
-    assert not run(host, flushed).changed
     run(host, {**ITEM, **WRITEBACK})
     host.make_dirty("sda", 100 * MIB)
     assert actions(run(host, flushed)) == [Flush]
@@ -526,7 +525,9 @@ def test_missing_devices_and_tools(tmp_path):
         run(bcache, {**ITEM, "origin": "/dev/disk/by-id/ata-NONE"})
     with pytest.raises(ToolMissing):
         run(bcache, ITEM)
-    assert not run(bcache, {**ABSENT, "origin": "/dev/disk/by-id/ata-NONE"}).changed
+    with pytest.raises(DeviceMissing, match=r"set expect: \[missing\]"):
+        run(bcache, {**ABSENT, "origin": "/dev/disk/by-id/ata-NONE"})
+    assert not run(bcache, {**ABSENT, "origin": "/dev/disk/by-id/ata-NONE", "expect": ["missing"]}).changed
 
 
 def test_facts_run_no_commands(host):

@@ -282,7 +282,7 @@ def test_udev_rule_stays_while_another_cache_needs_it(tmp_path):
     host = made(tmp_path, mounted=False)
     unit(host)
     other = host.root / "etc/systemd/system/cachefleet-dm_cache-other.service"
-    other.write_text(unit(host).replace("images", "other"))
+    other.write_text(unit(host).replace("images", "other").replace(HDD, f"{HDD}-other"))
     (host.root / "etc/systemd/system/sysinit.target.wants" / other.name).symlink_to(other)
     run(host, state="absent")
     assert (host.root / "etc/udev/rules.d/09-cachefleet-dm-cache.rules").exists()
@@ -373,8 +373,9 @@ def test_dirty_cache_of_another_origin_in_old_record_is_not_touched(tmp_path, re
     assert host.read("images", 1) == 1
 
 
-def test_flushed_of_missing_cache_is_no_change(tmp_path):
-    assert not run(FakeDm(tmp_path), state="flushed").changed
+def test_flushed_of_missing_cache_is_an_error(tmp_path):
+    with pytest.raises(DeviceMissing, match="so that nothing was flushed"):
+        run(FakeDm(tmp_path), state="flushed")
 
 
 def test_removal_while_in_use_keeps_linear_mapping_until_unused(tmp_path):

@@ -193,8 +193,9 @@ def test_flushed_and_back_to_present(eio):
     assert eio.caches["images"]["mode"] == 1
 
 
-def test_missing_cache_needs_no_flush(eio):
-    assert not run(eio, state="flushed").changed
+def test_missing_cache_is_absent_and_not_flushed(eio):
+    with pytest.raises(DeviceMissing, match="so that nothing was flushed"):
+        run(eio, state="flushed")
     assert not run(eio, **GONE).changed
     assert not run(eio, cache_devices=[], **GONE).changed
     assert eio.changes == 0
@@ -581,7 +582,6 @@ def test_missing_driver_error_names_alternatives(tmp_path):
         " does not build on kernels from 5.10 on. lvm_cache, dm_cache and bcache do the same on every kernel."
     )
     assert not run(eio, **GONE).changed
-    assert not run(eio, state="flushed").changed
 
 
 def test_unloaded_driver_is_loaded(tmp_path):

@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
     BadInput,
     CommandFailed,
+    DeviceMissing,
     NotEffective,
     Refused,
     TimedOut,
@@ -142,7 +143,8 @@ def test_non_writeback_cache_is_always_flushed(host):
     host.run_layer()
     host.kernel.write("fc0", 50)
     assert not host.run_layer(state="flushed").changed
-    assert not FlashcacheHost.run_layer(host, name="other", origin=DISK, state="flushed").changed
+    with pytest.raises(Refused, match="belongs to the flashcache fc0"):
+        host.run_layer(name="other", origin=DISK, state="flushed")
 
 
 def test_removal_is_verified_and_leaves_ssd_empty(host):
@@ -410,7 +412,8 @@ def test_missing_kernel_module_is_reported_in_one_sentence(tmp_path):
         " of Enterprise Linux 8; bring it to this host, or use the type lvm_cache, dm_cache or bcache."
     )
     assert not host.run_layer(state="absent").changed
-    assert not host.run_layer(state="flushed").changed
+    with pytest.raises(DeviceMissing, match="so that nothing was flushed"):
+        host.run_layer(state="flushed")
 
 
 def test_unloaded_module_is_loaded(tmp_path):
@@ -478,7 +481,8 @@ def test_foreign_cache_on_ssd_is_not_touched(host):
     items = [{**ITEM, "name": "other"}]
     with pytest.raises(Refused, match="carries flashcache metadata, and may hold blocks that its origin does not have"):
         converge(host.layer(items), check_mode=False)
-    assert not converge(host.layer([{**items[0], "state": "absent"}]), check_mode=False).changed
+    with pytest.raises(Refused, match="belongs to the flashcache fc0, which does not run"):
+        converge(host.layer([{**items[0], "state": "absent"}]), check_mode=False)
     assert host.machine["lost"] == 0
 
 

@@ -470,9 +470,14 @@ class TestDetach:
             assert operations(FakeLvm(fast="cachevol", mode=mode, dirty=7), state="absent") == [ProveClean, Detach]
         assert operations(FakeLvm(fast="cachepool"), state="absent", cache_devices=["/dev/disk/by-id/ata-GONE"]) == [ProveClean, Detach]
 
-    @pytest.mark.parametrize("origin", ["vg/data", "vg/none", "vg9/data"])
-    def test_absent_without_cache_plans_nothing(self, origin):
-        assert steps(FakeLvm(), state="absent", origin=origin) == []
+    def test_absent_without_cache_plans_nothing(self):
+        assert steps(FakeLvm(), state="absent", origin="vg/data") == []
+
+    @pytest.mark.parametrize("origin", ["vg/none", "vg9/data"])
+    def test_absent_of_missing_volume_must_be_expected(self, origin):
+        with pytest.raises(DeviceMissing, match=f"no lvm_cache of {origin} was found"):
+            steps(FakeLvm(), state="absent", origin=origin)
+        assert steps(FakeLvm(), state="absent", origin=origin, expect=["missing"]) == []
 
     @pytest.mark.parametrize(("tags", "expected"), [("cachefleet.storage", [RemoveVolume]), ("", [])])
     def test_only_own_remains_of_interrupted_detach_are_removed(self, tags, expected):

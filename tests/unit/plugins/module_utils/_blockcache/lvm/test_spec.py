@@ -27,7 +27,9 @@ def test_origin_may_be_given_as_device_path():
     assert read(origin="/dev/vg/data").origin == "vg/data"
 
 
-@pytest.mark.parametrize("origin", ["data", "vg/", "/dev/mapper/vg-data", "vg/data/more", "vg/-data", "vg/da ta", "", "vg/data;reboot"])
+@pytest.mark.parametrize(
+    "origin", ["data", "vg/", "/dev/mapper/vgdata", "/dev/mapper/vg-data-real", "vg/data/more", "vg/-data", "vg/da ta", "", "vg/data;reboot"]
+)
 def test_invalid_origins_are_rejected(origin):
     with pytest.raises(BadInput, match="use it as volume group and logical volume"):
         read(origin=origin)

@@ -1,0 +1,89 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The LVM in memory in the shapes in which the cached volume has another name than what is used: pools, volumes of them, snapshots."""
+
+from __future__ import annotations
+
+import re
+import typing as t
+
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, FakeLvm, lv_row
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
+
+_NAME = re.compile(r"\bdata(?=$|[(\]]|_corig|_wcorig)")
+
+
+class CachedPool(FakeLvm):
+    """A thin pool ``vg/pool`` or VDO pool ``vg/pool`` whose data is cached, and a volume ``vg/thin`` on it. Commands only take its public name.
+
+    :param pool: ``thin-pool`` or ``vdo-pool``.
+    """
+
+    def __init__(self, pool: str = "thin-pool", **fields: t.Any) -> None:
+        super().__init__(**fields)
+        self.pool = pool
+        self.inner = "pool_tdata" if pool == "thin-pool" else "pool_vdata"
+
+    def run(self, argv: t.Sequence[str], **how: t.Any) -> Completed:
+        words = [str(word) for word in argv]
+        if words[0] in ("lvchange", "lvconvert"):
+            assert f"vg/{self.inner}" not in words, "Operation not permitted on a hidden volume"
+        assert f"/dev/vg/{self.inner}" not in words, "a hidden volume has no device in the folder of its group"
+        words = ["vg/data" if word == "vg/pool" else "vg-data" if word == f"vg-{self.inner}" else word for word in words]
+        return super().run(words, **how)
+
+    def _dmsetup(self, words: list[str]) -> str:
+        return super()._dmsetup(words).replace("vg-data:", f"vg-{self.inner}:")
+
+    def _lv_rows(self) -> list[dict[str, str]]:
+        rows = []
+        for row in super()._lv_rows():
+            named = {key: _NAME.sub(self.inner, row[key]) for key in ("lv_full_name", "lv_name", "devices")}
+            rows.append({**row, **named, "lv_name": f"[{self.inner}]" if named["lv_name"] == self.inner else named["lv_name"]})
+        rows.append(lv_row("vg/pool", "twi-aotz--", self.pool, 400 * MIB, f"{self.inner}(0)"))
+        rows.append(lv_row("vg/thin", "Vwi-aotz--", "thin" if self.pool == "thin-pool" else "vdo", 800 * MIB, "", pool_lv="pool"))
+        if self.pool == "thin-pool":
+            rows.append(lv_row("vg/pool_tmeta", "ewi-ao----", "linear", 4 * MIB, "/dev/sda(200)", hidden=True))
+            rows.append(lv_row("vg/later", "Vwi-aotz-k", "thin", 800 * MIB, "", pool_lv="pool", origin="thin"))
+        return rows
+
+
+class Snapshotted(FakeLvm):
+    """A cached volume ``vg/data`` with the thick snapshot ``vg/snap``: ``vg-data`` is a snapshot-origin target, and the cache is ``vg-data-real``."""
+
+    def run(self, argv: t.Sequence[str], **how: t.Any) -> Completed:
+        words = [str(word) for word in argv]
+        if words[:2] in (["dmsetup", "reload"], ["dmsetup", "resume"], ["dmsetup", "clear"]):
+            assert "vg-data" not in words, "this is the layer of the snapshot"
+        if words[:2] == ["dmsetup", "table"] and words[-1] == "vg-data":
+            raise AssertionError("this is the layer of the snapshot")
+        return super().run(["vg-data" if word == "vg-data-real" else word for word in words], **how)
+
+    def _dmsetup(self, words: list[str]) -> str:
+        text = super()._dmsetup(words)
+        if not text.startswith("vg-data:"):
+            return text
+        top = "vg-data: 0 819200 snapshot-origin 253:9\nvg-snap: 0 819200 snapshot 253:9 253:10 P 8\n"
+        return f"{top}{text.replace('vg-data:', 'vg-data-real:')}"
+
+    def _lv_rows(self) -> list[dict[str, str]]:
+        snapshot = lv_row("vg/snap", "swi-a-s---", "linear", 400 * MIB, "/dev/sda(300)", origin="data", lv_role="public,snapshot,thicksnapshot")
+        return [*super()._lv_rows(), snapshot]
+
+
+class WithoutStatus(FakeLvm):
+    """A cached volume that is active, and of which device-mapper shows no cache."""
+
+    def _dmsetup(self, words: list[str]) -> str:
+        return "vg-data: 0 819200 linear \n" if words[:1] in ([], ["status"], ["table"]) else super()._dmsetup(words)
+
+
+class Hidden(FakeLvm):
+    """LVM that shows no volume and no physical volume, whatever runs: a filter, a devices file, or the system ID of another host."""
+
+    def _lvm(self, words: list[str]) -> str:
+        return '{"report": [{"vg": [], "pv": [], "lv": [], "pvseg": [], "seg": []}]}'

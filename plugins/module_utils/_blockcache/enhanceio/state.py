@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.starters import Starter
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
@@ -35,6 +36,7 @@ class EnhanceIOState:
     :param module: the kernel module, ``module_there`` whether it is loaded or can be.
     :param kernel: the release of the kernel.
     :param volatile: what may lose acknowledged writes under a path in a power cut, sentences; only paths that it matters for.
+    :param starters: what a boot starts from the origins of items although a rule hides them.
     """
 
     caches: t.Mapping[str, Cache]
@@ -47,6 +49,7 @@ class EnhanceIOState:
     module_there: bool = True
     kernel: str = ""
     volatile: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
+    starters: tuple[Starter, ...] = ()
 
     def users(self) -> dict[str, str]:
         """The name of the cache by the kernel name of the device that it lies on or caches."""

@@ -32,6 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs i
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.starters import Starter
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
@@ -89,7 +90,7 @@ class FlashcacheState:
     :param units: texts of the units of wanted caches, by item; ``started`` are the items whose unit systemd has started.
     :param emptied: SSDs of caches that an earlier run has removed and did not come to empty, by item.
     :param altered: those items whose SSD is not known to be as that run left it.
-    :param fstab: the text of /etc/fstab.
+    :param starters: what a boot starts from the origins of wanted caches.
     """
 
     ground: HostDevices
@@ -105,7 +106,7 @@ class FlashcacheState:
     started: frozenset[str] = frozenset()
     emptied: t.Mapping[str, str] = field(default_factory=dict)
     altered: frozenset[str] = frozenset()
-    fstab: str = ""
+    starters: tuple[Starter, ...] = ()
 
 
 def read_running(devices: Devices, runner: Runner, root: Path = Path("/")) -> dict[str, Running]:

@@ -1,0 +1,276 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a boot starts by itself from the bare origin of a cache, and what uses an origin past its cache: one table for all types.
+
+A cache that leaves its origin visible does not hide what is on it. What is started from the origin before the cache is there reads
+old blocks and writes new ones below the cache; what the cache flushes later overwrites them. The unit of a cache is ordered before
+file systems are mounted, so that a line of fstab only matters if the cache does not start. Everything else in the table waits for
+nothing but the device.
+
+bcache and LVM need none of this: the superblock of bcache is before the data of its origin, and LVM hides the origin itself.
+
+Sources: lvm.conf(5) (``global_filter``, ``filter``), lvmdevices(8), 69-dm-lvm.rules, 64-md-raid-assembly.rules, 64-btrfs.rules, crypttab(5),
+systemd-cryptsetup-generator(8), systemd.mount(5), initramfs-tools(7) (``RESUME``), dracut.cmdline(7) (``root``, ``resume``), zpool-import(8).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import contextlib
+import re
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fstab
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+
+@frozen
+class Kind:
+    """One kind of content that something starts by itself.
+
+    :param types: as libblkid names it, the whole word.
+    :param does: what starts it and how, as the rest of a sentence about "at boot".
+    :param way: what keeps it away, as the rest of a sentence; ``{origin}`` and ``{cached}`` are paths.
+    :param by_udev: whether nothing but an event of udev starts it, so that a rule that hides the content keeps it away.
+    """
+
+    types: str
+    does: str
+    way: str
+    by_udev: bool = True
+
+
+_NO_BELOW = "use mode writethrough, or put {what} below the cache and not on it"
+#: What starts without waiting for anything but the device.
+KINDS = (
+    Kind(
+        r"LVM[12]_member",
+        "LVM activates the volume group on it",
+        'keep LVM from {origin}: global_filter = [ "r|^{origin}$|" ] with every other path of it in lvm.conf, or a devices file (lvmdevices) that has {cached}'
+        " and not {origin}, then update-initramfs -u or dracut -f",
+    ),
+    Kind(r".*_raid_member", "mdadm assembles the array of which it is a member", _NO_BELOW.replace("{what}", "the array")),
+    Kind(r"mpath_member", "multipathd takes it", "blacklist it in multipath.conf, or use the multipath device as the origin", by_udev=False),
+    Kind(r"zfs_member", "ZFS imports the pool on it", _NO_BELOW.replace("{what}", "the pool"), by_udev=False),
+    Kind(r"bcache", "udev registers it with bcache", _NO_BELOW.replace("{what}", "bcache")),
+    Kind(r"drbd", "DRBD attaches it", _NO_BELOW.replace("{what}", "DRBD"), by_udev=False),
+    Kind(r"stratis", "stratisd starts the pool on it", _NO_BELOW.replace("{what}", "the pool")),
+    Kind(r"ceph_bluestore", "a Ceph OSD is started from it", "use mode writethrough, or give the OSD {cached} as its device", by_udev=False),
+    Kind(r"swsuspend", "the initramfs resumes the host from it", "use mode writethrough, or hibernate to another swap space", by_udev=False),
+)
+
+#: Mounted by the initramfs, before any unit.
+_BY_INITRAMFS = frozenset({"/", "/usr"})
+_CMDLINES = ("proc/cmdline", "etc/kernel/cmdline")
+_RESUME = "etc/initramfs-tools/conf.d/resume"
+_BOOT_WORD = re.compile(r"(?:^|\s)(root|resume|RESUME)=(?:block:)?(\S+)")
+_UNIT_WHAT = re.compile(r"^\s*What\s*=\s*(\S.*?)\s*$", re.MULTILINE)
+#: What LVM 2.03 prints of a device that its configuration rejects; it does so too of one that is not there, or of another kind.
+_REJECTED = re.compile(r"Failed to find (?:device|physical volume)|rejected by filter config|not in devices (?:file|list)")
+_UNFILTERED = frozenset({'global_filter=["a|.*|"]', 'filter=["a|.*|"]', "use_devicesfile=0"})
+_TOO_OLD = "use_devicesfile"
+
+
+@frozen
+class Starter:
+    """One thing that a boot starts from a bare origin.
+
+    :param item: the cache.
+    :param text: one sentence with what to do.
+    :param early: whether it does not wait for the cache.
+    """
+
+    item: str
+    text: str
+    early: bool
+
+
+def read_starters(
+    runner: Runner, devices: Devices, specs: t.Iterable[CacheSpec], root: Path = Path("/"), *, running: t.Container[str] = (), hides: bool = False
+) -> tuple[Starter, ...]:
+    """What starts from the origins of the items that should be cached; an origin that is not there is passed over.
+
+    Costs a wipefs for each item without a cache, and two commands of LVM for each origin that it finds a physical volume on.
+
+    :param running: items whose cache runs: what the origin carries may be in the cache only, and udev knows it of the cached device.
+    :param hides: whether the cached device is the origin itself, which a udev rule hides until the cache is there (EnhanceIO).
+    """
+    specs = [item for item in specs if item.present]
+    if not specs:
+        return ()
+    places = _places(root, by_unit=not hides)
+    found: list[Starter] = []
+    for item in specs:
+        with contextlib.suppress(DeviceMissing):
+            origin = devices.resolve(item.origin)
+            cached = item.origin if hides else f"/dev/mapper/{item.name}"
+            top = None if hides else next((device for device in devices if device.dm_name == item.name), None)
+            found += _by_content(runner, devices, item, origin, top, cached, direct=item.name not in running, hides=hides)
+            found += _by_name(item, devices, origin, top, cached, places)
+    return tuple(found)
+
+
+def _by_content(
+    runner: Runner, devices: Devices, item: CacheSpec, origin: BlockDevice, top: BlockDevice | None, cached: str, *, direct: bool, hides: bool
+) -> t.Iterator[Starter]:
+    ones = [one for device in (origin, *((top,) if top is not None else ())) for one in (device, *_partitions(devices, device))]
+    types = {one.signature.type: None for one in ones if one.signature is not None and one.signature.type}
+    if direct and item.mode == "writeback":
+        # udev may have missed the event of what was written just before.
+        types.update({text.split(" ", 1)[0]: None for text in _direct(runner, item.origin)})
+    for word in types:
+        kind = next((one for one in KINDS if re.fullmatch(one.types, word)), None)
+        if kind is None or (hides and kind.by_udev) or (word.startswith("LVM") and _lvm_is_kept_away(runner, origin)):
+            continue
+        path = origin.stable_path or origin.path
+        text = (
+            f"{item.name}: {item.origin}, the origin of {cached}, carries {word}: at boot {kind.does} without waiting for the cache, and would write below it:"
+            f" {kind.way.format(origin=path, cached=cached)}."
+        )
+        yield Starter(item.name, text, early=True)
+
+
+def _direct(runner: Runner, path: str) -> tuple[str, ...]:
+    # Without wipefs and blkid the layer refuses the cache device, with its own words.
+    with contextlib.suppress(ToolMissing):
+        return read_signatures(runner, path)
+    return ()
+
+
+def _partitions(devices: Devices, device: BlockDevice) -> list[BlockDevice]:
+    return [one for one in map(devices.get, device.partitions) if one is not None]
+
+
+def _lvm_is_kept_away(runner: Runner, origin: BlockDevice) -> bool:
+    """Whether LVM itself, as it is configured, does not find the device. What it answers in any other way is no proof.
+
+    A device that LVM does not find is rejected by its configuration only if that rejects anything at all.
+    """
+    if not runner.has("pvs"):
+        return True
+    asked = runner.run(["pvs", "--all", "--noheadings", "--options", "pv_name", origin.path], ok=None, item=origin.path)
+    if asked.rc == 0 or not _REJECTED.search(asked.stderr):
+        return False
+    keys = ["devices/global_filter", "devices/filter", "devices/use_devicesfile"]
+    shown = runner.run(["lvmconfig", "--typeconfig", "full", *keys], ok=None, item=origin.path)
+    lines = {line.strip() for line in shown.stdout.splitlines() if "=" in line}
+    # LVM before 2.03.12 knows no devices file, and still prints the others.
+    return bool(lines - _UNFILTERED) and (shown.rc == 0 or _TOO_OLD in shown.stderr)
+
+
+# -- what names a device
+
+
+@frozen
+class _Place:
+    """One place that names a device to start at boot.
+
+    :param title: where, as the beginning of a sentence.
+    :param source: what it names.
+    :param early: whether it does not wait for units that are ordered before file systems.
+    """
+
+    title: str
+    source: str
+    early: bool
+
+
+def _places(root: Path, *, by_unit: bool) -> list[_Place]:
+    """Every place; a line for the origin of an EnhanceIO cache is one for the cached device, and is only read if it is early."""
+    found = []
+    for line in fstab.parse_fstab(read_file(root / fstab.FSTAB)):
+        early = line.target in _BY_INITRAMFS or "x-initrd.mount" in line.options
+        found.append(_Place(f"Line {line.number} of /etc/fstab ({line.source} on {line.target})", line.source, early))
+    for number, text in enumerate(read_file(root / "etc/crypttab").splitlines(), 1):
+        words = text.split()
+        if by_unit and len(words) >= 2 and not words[0].startswith("#") and "noauto" not in ",".join(words[3:4]).split(","):
+            found.append(_Place(f"Line {number} of /etc/crypttab ({words[0]})", words[1], True))
+    for name in (*_CMDLINES, _RESUME):
+        found += [_Place(f"{match.group(1)}= in /{name} ({match.group(2)})", match.group(2), True) for match in _BOOT_WORD.finditer(read_file(root / name))]
+    for kind in ("mount", "swap"):
+        for place in sorted((root / "etc/systemd/system").glob(f"*.{kind}")):
+            found += [_Place(f"The unit {place.name} ({one})", one, False) for one in _UNIT_WHAT.findall(read_file(place))]
+    return [one for one in found if by_unit or one.early]
+
+
+def _by_name(item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockDevice | None, cached: str, places: t.Sequence[_Place]) -> t.Iterator[Starter]:
+    ones = [origin, *_partitions(devices, origin)]
+    # What stands on the cached device stands on the origin once it is written back, whatever udev has of the origin.
+    tags = [one for one in (top,) if one is not None]
+    for place in places:
+        if not (any(fstab.names(place.source, one, without=cached) for one in ones) or any(fstab.names_content(place.source, one) for one in tags)):
+            continue
+        path = origin.stable_path or origin.path
+        effect = (
+            "it is used before the cache is there, and what is written then is below the cache"
+            if place.early
+            else "at a boot without the cache it would use the bare origin, and the cache, when it comes back, would serve old data"
+        )
+        way = (
+            "use mode writethrough, as the cache cannot be there in time"
+            if place.early and cached in (item.origin, place.source)
+            else f"write {cached} instead"
+        )
+        yield Starter(item.name, f"{place.title} means {path}, the origin of {cached}: {effect}: {way}.", place.early)
+
+
+# -- what becomes of them
+
+
+def sentences(starters: t.Iterable[Starter]) -> list[str]:
+    """One warning for each."""
+    return [one.text for one in starters]
+
+
+def require_kept_away(starters: t.Iterable[Starter], item: str) -> None:
+    """A cache enters write-back only if nothing starts from its bare origin without waiting for it.
+
+    :raises Refused: with what to do.
+    """
+    early = [one.text for one in starters if one.item == item and one.early]
+    if early:
+        raise Refused(early[0] if early[0].startswith(f"{item}: ") else f"{item}: {early[0]}", item=item)
+
+
+def users_past(devices: Devices, origin_name: str | None, own: t.Container[str]) -> tuple[str, ...]:
+    """What uses an origin, or a partition of it, past its cache; each as the rest of a sentence about it.
+
+    :param own: kernel names of the devices of the cache.
+    """
+    origin = devices.get(origin_name) if origin_name else None
+    if origin is None:
+        return ()
+    found = []
+    for one in (origin, *_partitions(devices, origin)):
+        where = "" if one is origin else f"has the partition {one.name}, which "
+        holders = [_spelled(devices, name) for name in one.holders if name not in own]
+        found += [f"{where}is used by {', '.join(holders)}"] if holders else []
+        found += [f"{where}is mounted on {one.mountpoints[0]}"] if one.mountpoints else []
+        found += [f"{where}is swap space"] if one.swap else []
+    return tuple(found)
+
+
+def past_sentence(item: str, cached: str, origin: str, users: t.Sequence[str]) -> str:
+    """What it means that an origin is used past its cache."""
+    return (
+        f"The origin {origin} of {cached} {' and '.join(users)}, past its cache {item}: one of the two sees and writes old data. Nothing is flushed while it is"
+        f" so, as that would overwrite what was written past the cache: stop using both at once, keep a copy of {origin}, and decide which of them is right"
+    )
+
+
+def _spelled(devices: Devices, name: str) -> str:
+    device = devices.get(name)
+    return f"{name} ({device.dm_name})" if device is not None and device.dm_name else name

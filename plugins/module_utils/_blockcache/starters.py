@@ -227,6 +227,11 @@ def _by_name(item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockD
         yield Starter(item.name, f"{place.title} means {path}, the origin of {cached}: {effect}: {way}.", place.early)
 
 
+def early_titles(device: BlockDevice, root: Path) -> list[str]:
+    """The places that have a device used before units of systemd are, as words for a sentence."""
+    return [place.title for place in _places(root, by_unit=False) if fstab.names(place.source, device)]
+
+
 # -- what becomes of them
 
 

@@ -28,7 +28,7 @@ SSD_PATH = "/dev/disk/by-id/ata-SSD0"
 SSD1_PATH = "/dev/disk/by-id/ata-SSD1"
 PV_SIZES = {"/dev/sda": 2044 * MIB, "/dev/sdb": 512 * MIB, "/dev/sdc": 512 * MIB}
 #: What no report can change.
-READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")
+READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm", "lsinitramfs", "lsinitrd")
 
 
 class Killed(BaseException):
@@ -150,12 +150,16 @@ class FakeLvm:
         #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
         self.kill: tuple[int, str] | None = None
         self.stuck = False
+        #: What the tool that shows initramfs images prints of each, by path; ``inside`` is their devices file.
+        self.images: dict[str, str] = {}
+        self.inside = ""
+        self.missing_initramfs: set[str] = {"lsinitramfs", "lsinitrd"}
         self.calls: list[tuple[str, ...]] = []
 
     # -- as Runner
 
     def has(self, name: str) -> bool:
-        return name not in self.missing
+        return name not in self.missing and name not in self.missing_initramfs
 
     def run(self, argv: t.Sequence[str], *, ok: t.Container[int] | None = (0,), item: str | None = None, **how: t.Any) -> Completed:
         words = tuple(str(word) for word in argv)
@@ -339,6 +343,12 @@ class FakeLvm:
             return self.sector
         found = self.signatures.get(words[-1])
         return f"DEVNAME={words[-1]}\nTYPE={found}\n" if found else ""
+
+    def _lsinitramfs(self, words: list[str]) -> str:
+        return self.images[words[-1]]
+
+    def _lsinitrd(self, words: list[str]) -> str:
+        return self.inside if words[0] == "--file" else self.images[words[-1]]
 
     def _sync(self, words: list[str]) -> str:
         assert not self.suspended, "nothing comes back from a device that is suspended"

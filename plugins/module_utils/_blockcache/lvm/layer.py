@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.boot_volume import read_boot_volumes
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
@@ -74,6 +75,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             degraded=degraded,
             sectors=self._read_sectors({volume.full_name for volume in report.volumes if not volume.suspended}),
             memory=_memory(self.root),
+            boot=read_boot_volumes(self.runner, devices, self.spec, self.root),
             cache_check=self.runner.has("cache_check"),
         )
         return dataclasses.replace(state, unused=lvm_metadata.unused(state, {spec.origin for spec in self.spec}, self.root))
@@ -103,6 +105,9 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             volume = state.volume(spec.vg, spec.lv)
             if not spec.present or volume is None or not volume.cached:
                 continue
+            booted = state.boot.get(spec.origin)
+            if booted is not None and booted.lacking:
+                self.warn(booted.sentence(spec))
             if not volume.active:
                 self.warn(f"{spec.name}: {spec.origin} {lvm_health.inactive_advice(state, volume)}. Its settings are those that LVM has stored.")
             counted = lvm_health.counted_dirty(state, volume)

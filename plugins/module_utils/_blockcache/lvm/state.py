@@ -14,6 +14,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus, CacheTable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.boot_volume import BootVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume, PhysicalVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -42,6 +43,7 @@ class LvmState:
     :param sectors: size in bytes of the sectors of the file system on an origin, where it was requested.
     :param memory: bytes of memory of the host, None if not known.
     :param unused: full names of cached volumes that are not active because the host went down while LVM attached their cache, which holds nothing.
+    :param boot: the origins that the host boots from, by full name.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
 
@@ -57,6 +59,7 @@ class LvmState:
     sectors: t.Mapping[str, int] = field(default_factory=dict)
     memory: int | None = None
     unused: frozenset[str] = frozenset()
+    boot: t.Mapping[str, BootVolume] = field(default_factory=dict)
     cache_check: bool = True
 
     @functools.cached_property

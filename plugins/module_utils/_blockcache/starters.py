@@ -10,7 +10,8 @@ old blocks and writes new ones below the cache; what the cache flushes later ove
 file systems are mounted, so that a line of fstab only matters if the cache does not start. Everything else in the table waits for
 nothing but the device.
 
-bcache and LVM need none of this: the superblock of bcache is before the data of its origin, and LVM hides the origin itself.
+bcache and LVM need none of this: the superblock of bcache is before the data of its origin, which it claims for itself alone, and LVM hides the
+origin. Mappings of device-mapper share their claim with each other, so that LVM can run a group on the origin of a cache that is loaded.
 
 Sources: lvm.conf(5) (``global_filter``, ``filter``), lvmdevices(8), 69-dm-lvm.rules, 64-md-raid-assembly.rules, 64-btrfs.rules, crypttab(5),
 systemd-cryptsetup-generator(8), systemd.mount(5), initramfs-tools(7) (``RESUME``), dracut.cmdline(7) (``root``, ``resume``), zpool-import(8).

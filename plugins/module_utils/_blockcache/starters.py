@@ -60,7 +60,7 @@ KINDS = (
     Kind(
         r"LVM[12]_member",
         "LVM activates the volume group on it",
-        'keep LVM from {origin}: global_filter = [ "r|^{origin}$|" ] with every other path of it in lvm.conf, or a devices file (lvmdevices) that has {cached}'
+        'keep LVM from {origin}: global_filter = [ "r|^{origin}$|" ] in lvm.conf, or a devices file (lvmdevices) that has {cached}'
         " and not {origin}, then update-initramfs -u or dracut -f",
     ),
     Kind(r".*_raid_member", "mdadm assembles the array of which it is a member", _NO_BELOW.replace("{what}", "the array")),
@@ -152,7 +152,8 @@ def _direct(runner: Runner, path: str) -> tuple[str, ...]:
 
 
 def _partitions(devices: Devices, device: BlockDevice) -> list[BlockDevice]:
-    return [one for one in map(devices.get, device.partitions) if one is not None]
+    """Those of the kernel, and those that kpartx has mapped: neither uses the device by being there."""
+    return [one for one in map(devices.get, (*device.partitions, *device.holders)) if one is not None and one.is_part]
 
 
 def _lvm_is_kept_away(runner: Runner, origin: BlockDevice) -> bool:
@@ -262,7 +263,8 @@ def users_past(devices: Devices, origin_name: str | None, own: t.Container[str])
     found = []
     for one in (origin, *_partitions(devices, origin)):
         where = "" if one is origin else f"has the partition {one.name}, which "
-        holders = [_spelled(devices, name) for name in one.holders if name not in own]
+        parts = {part.name for part in _partitions(devices, one)}
+        holders = [_spelled(devices, name) for name in one.holders if name not in own and name not in parts]
         found += [f"{where}is used by {', '.join(holders)}"] if holders else []
         found += [f"{where}is mounted on {one.mountpoints[0]}"] if one.mountpoints else []
         found += [f"{where}is swap space"] if one.swap else []

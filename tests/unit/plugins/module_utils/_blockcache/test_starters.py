@@ -195,3 +195,11 @@ def test_users_past_a_cache():
     assert found == ("is used by dm-5 (vg-data)", "has the partition sda1, which is mounted on /mnt")
     assert starters.users_past(Devices([dataclasses.replace(ORIGIN, holders=("dm-3",)), CACHED]), "sda", {"dm-3"}) == ()
     assert starters.users_past(Devices([CACHED]), "sda", {"dm-3"}) == ()
+
+
+def test_partitions_that_kpartx_has_mapped_are_users_only_if_they_are_used():
+    origin = dataclasses.replace(ORIGIN, holders=("dm-3", "dm-6"))
+    part = BlockDevice("dm-6", "/dev/dm-6", "253:6", kind="dm", dm_name="mpatha-part1", dm_uuid="part1-mpath-3600", slaves=("sda",))
+    assert starters.users_past(Devices([origin, CACHED, part]), "sda", {"dm-3"}) == ()
+    used = dataclasses.replace(part, mountpoints=("/mnt",))
+    assert starters.users_past(Devices([origin, CACHED, used]), "sda", {"dm-3"}) == ("has the partition dm-6, which is mounted on /mnt",)

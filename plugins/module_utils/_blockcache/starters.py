@@ -46,16 +46,18 @@ class Kind:
     :param does: what starts it and how, as the rest of a sentence about "at boot".
     :param way: what keeps it away, as the rest of a sentence; ``{origin}`` and ``{cached}`` are paths.
     :param by_udev: whether nothing but an event of udev starts it, so that a rule that hides the content keeps it away.
+    :param early: whether it does not wait for units that are ordered before file systems.
     """
 
     types: str
     does: str
     way: str
     by_udev: bool = True
+    early: bool = True
 
 
 _NO_BELOW = "use mode writethrough, or put {what} below the cache and not on it"
-#: What starts without waiting for anything but the device.
+#: A btrfs is registered device by device: only one of several devices (:func:`_is_alone`) is used by another name than that which is mounted.
 KINDS = (
     Kind(
         r"LVM[12]_member",
@@ -67,9 +69,9 @@ KINDS = (
     Kind(r"mpath_member", "multipathd takes it", "blacklist it in multipath.conf, or use the multipath device as the origin", by_udev=False),
     Kind(r"zfs_member", "ZFS imports the pool on it", _NO_BELOW.replace("{what}", "the pool"), by_udev=False),
     Kind(r"bcache", "udev registers it with bcache", _NO_BELOW.replace("{what}", "bcache")),
-    Kind(r"drbd", "DRBD attaches it", _NO_BELOW.replace("{what}", "DRBD"), by_udev=False),
     Kind(r"stratis", "stratisd starts the pool on it", _NO_BELOW.replace("{what}", "the pool")),
-    Kind(r"ceph_bluestore", "a Ceph OSD is started from it", "use mode writethrough, or give the OSD {cached} as its device", by_udev=False),
+    Kind(r"ceph_bluestore", "a Ceph OSD is started from it", "use mode writethrough, or give the OSD {cached} as its device", by_udev=False, early=False),
+    Kind(r"btrfs", "udev registers it as one of the devices of its file system", "mount it with device={cached} for this device", early=False),
     Kind(r"swsuspend", "the initramfs resumes the host from it", "use mode writethrough, or hibernate to another swap space", by_udev=False),
 )
 
@@ -78,6 +80,8 @@ _BY_INITRAMFS = frozenset({"/", "/usr"})
 _CMDLINES = ("proc/cmdline", "etc/kernel/cmdline")
 _RESUME = "etc/initramfs-tools/conf.d/resume"
 _BOOT_WORD = re.compile(r"(?:^|\s)(root|resume|RESUME)=(?:block:)?(\S+)")
+#: What DRBD attaches at boot (drbd.conf(5), ``disk``).
+_DRBD_DISK = re.compile(r"^\s*disk\s+\"?(/dev/[^\s\";]+)", re.MULTILINE)
 _UNIT_WHAT = re.compile(r"^\s*What\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 #: What LVM 2.03 prints of a device that its configuration rejects; it does so too of one that is not there, or of another kind.
 _REJECTED = re.compile(r"Failed to find (?:device|physical volume)|rejected by filter config|not in devices (?:file|list)")
@@ -128,20 +132,44 @@ def _by_content(
     runner: Runner, devices: Devices, item: CacheSpec, origin: BlockDevice, top: BlockDevice | None, cached: str, *, direct: bool, hides: bool
 ) -> t.Iterator[Starter]:
     ones = [one for device in (origin, *((top,) if top is not None else ())) for one in (device, *_partitions(devices, device))]
-    types = {one.signature.type: None for one in ones if one.signature is not None and one.signature.type}
+    carriers: dict[str, list[BlockDevice]] = {}
+    for one in ones:
+        if one.signature is not None and one.signature.type:
+            carriers.setdefault(one.signature.type, []).append(one)
     if direct and item.mode == "writeback":
         # udev may have missed the event of what was written just before.
-        types.update({text.split(" ", 1)[0]: None for text in _direct(runner, item.origin)})
-    for word in types:
+        for text in _direct(runner, item.origin):
+            carriers.setdefault(text.split(" ", 1)[0], []).append(origin)
+    for word, found in carriers.items():
         kind = next((one for one in KINDS if re.fullmatch(one.types, word)), None)
-        if kind is None or (hides and kind.by_udev) or (word.startswith("LVM") and _lvm_is_kept_away(runner, origin)):
+        if kind is None or (hides and kind.by_udev) or (word == "btrfs" and _is_alone(devices, ones, found)):
+            continue
+        if word.startswith("LVM") and _lvm_is_kept_away(runner, _on_origin(devices, origin, found)):
             continue
         path = origin.stable_path or origin.path
-        text = (
-            f"{item.name}: {item.origin}, the origin of {cached}, carries {word}: at boot {kind.does} without waiting for the cache, and would write below it:"
-            f" {kind.way.format(origin=path, cached=cached)}."
+        when = "without waiting for the cache, and would write below it" if kind.early else "if the cache is not there, and would write below it"
+        sentence = (
+            f"{item.name}: {item.origin}, the origin of {cached}, carries {word}: at boot {kind.does} {when}: {kind.way.format(origin=path, cached=cached)}."
         )
-        yield Starter(item.name, text, early=True)
+        yield Starter(item.name, sentence, kind.early)
+
+
+def _is_alone(devices: Devices, own: t.Sequence[BlockDevice], carriers: t.Sequence[BlockDevice]) -> bool:
+    """Whether no other device carries the same file system."""
+    uuids = {one.signature.uuid for one in carriers if one.signature is not None and one.signature.uuid}
+    names = {one.name for one in own}
+    return not any(one.signature is not None and one.signature.uuid in uuids and one.name not in names for one in devices)
+
+
+def _on_origin(devices: Devices, origin: BlockDevice, carriers: t.Sequence[BlockDevice]) -> list[BlockDevice]:
+    """Where a start from the bare origin would find what is on some devices: what is on the cached device is on the origin, at the same place."""
+    parts = _partitions(devices, origin)
+    found: list[BlockDevice] = []
+    for one in carriers:
+        found += [one] if one is origin or one in parts else [] if one.is_part else [origin]
+        # A partition of the cached device: any of the origin, which has to be there to be asked for.
+        found += parts if one.is_part and one not in parts else []
+    return list({one.name: one for one in found}.values())
 
 
 def _direct(runner: Runner, path: str) -> tuple[str, ...]:
@@ -156,13 +184,17 @@ def _partitions(devices: Devices, device: BlockDevice) -> list[BlockDevice]:
     return [one for one in map(devices.get, (*device.partitions, *device.holders)) if one is not None and one.is_part]
 
 
-def _lvm_is_kept_away(runner: Runner, origin: BlockDevice) -> bool:
-    """Whether LVM itself, as it is configured, does not find the device. What it answers in any other way is no proof.
+def _lvm_is_kept_away(runner: Runner, places: t.Sequence[BlockDevice]) -> bool:
+    """Whether LVM itself, as it is configured, does not find any of the devices. What it answers in any other way is no proof.
 
     A device that LVM does not find is rejected by its configuration only if that rejects anything at all.
     """
     if not runner.has("pvs"):
         return True
+    return bool(places) and all(_lvm_rejects(runner, one) for one in places)
+
+
+def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:
     asked = runner.run(["pvs", "--all", "--noheadings", "--options", "pv_name", origin.path], ok=None, item=origin.path)
     if asked.rc == 0 or not _REJECTED.search(asked.stderr):
         return False
@@ -202,6 +234,8 @@ def _places(root: Path, *, by_unit: bool) -> list[_Place]:
             found.append(_Place(f"Line {number} of /etc/crypttab ({words[0]})", words[1], True))
     for name in (*_CMDLINES, _RESUME):
         found += [_Place(f"{match.group(1)}= in /{name} ({match.group(2)})", match.group(2), True) for match in _BOOT_WORD.finditer(read_file(root / name))]
+    for place in (root / "etc/drbd.conf", *sorted((root / "etc/drbd.d").glob("*.res"))):
+        found += [_Place(f"disk in /{place.relative_to(root)} ({one})", one, False) for one in _DRBD_DISK.findall(read_file(place))]
     for kind in ("mount", "swap"):
         for place in sorted((root / "etc/systemd/system").glob(f"*.{kind}")):
             found += [_Place(f"The unit {place.name} ({one})", one, False) for one in _UNIT_WHAT.findall(read_file(place))]

@@ -65,9 +65,7 @@ def typed(kind):
         "mpath_member",
         "zfs_member",
         "bcache",
-        "drbd",
         "stratis",
-        "ceph_bluestore",
         "swsuspend",
     ],
 )
@@ -122,6 +120,30 @@ def test_lvm_is_kept_away_only_if_its_configuration_rejects_the_origin(tmp_path,
     assert (read(tmp_path, runner, devices) == ()) is kept
 
 
+def test_lvm_is_asked_for_the_place_that_a_boot_would_use(tmp_path):
+    """A physical volume in a partition of the cached device is one in a partition of the origin, and rejecting the whole disk does not reject it."""
+    top = dataclasses.replace(CACHED, partitions=("dm-4",))
+    part = BlockDevice("dm-4", "/dev/dm-4", "253:4", kind="dm", dm_uuid="part1-CACHEFLEET-TOP-images", signature=Signature("raid", "LVM2_member"))
+    runner, devices = host(tmp_path, ORIGIN, top, part, lvm=NOT_FOUND, config=FILTERED)
+    assert len(read(tmp_path, runner, devices, running={"images"})) == 1, "no partition of the origin is there that LVM could be asked for"
+    origin = dataclasses.replace(ORIGIN, partitions=("sda1",))
+    below = BlockDevice("sda1", "/dev/sda1", "8:1", kind="partition")
+    for answer, count in ((NOT_FOUND, 0), (SEEN, 1)):
+        runner, devices = host(tmp_path, origin, below, top, part, lvm=answer, config=FILTERED)
+        assert len(read(tmp_path, runner, devices, running={"images"})) == count
+        assert [words[-1] for words in runner.calls if words[0] == "pvs"] == ["/dev/sda1"]
+
+
+@pytest.mark.parametrize(("kind", "early"), [("ceph_bluestore", False), ("btrfs", False), ("zfs_member", True)])
+def test_what_waits_for_units_is_a_warning(tmp_path, kind, early):
+    other = BlockDevice("sdb", "/dev/sdb", "8:16", signature=Signature("filesystem", kind, "7d6f-11"))
+    runner, devices = host(tmp_path, typed(kind), other)
+    (found,) = read(tmp_path, runner, devices)
+    assert found.early is early
+    if not early:
+        starters.require_kept_away([found], "images")
+
+
 def test_refusal_names_what_keeps_lvm_away(tmp_path):
     runner, devices = host(tmp_path, typed("LVM2_member"))
     (found,) = read(tmp_path, runner, devices)
@@ -146,6 +168,7 @@ def test_host_without_lvm_activates_nothing(tmp_path):
         ("proc/cmdline", "ro resume=UUID=7d6f-11 quiet", True, "resume= in /proc/cmdline (UUID=7d6f-11)"),
         ("proc/cmdline", "root=/dev/sda ro", True, "root= in /proc/cmdline (/dev/sda)"),
         ("etc/initramfs-tools/conf.d/resume", "RESUME=UUID=7d6f-11\n", True, "RESUME= in /etc/initramfs-tools/conf.d/resume"),
+        ("etc/drbd.d/r0.res", f'resource r0 {{\n  on a {{\n    disk "{HDD}";\n  }}\n}}\n', False, f"disk in /etc/drbd.d/r0.res ({HDD})"),
         ("etc/systemd/system/srv.mount", f"[Mount]\nWhat={HDD}\nWhere=/srv\n", False, f"The unit srv.mount ({HDD})"),
         ("etc/systemd/system/srv.swap", "[Swap]\nWhat=/dev/disk/by-path/pci-0-ata-1\n", False, "The unit srv.swap"),
     ],

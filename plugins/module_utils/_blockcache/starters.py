@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a boot starts by itself from the bare origin of a cache, and what uses an origin past its cache: one table for all types.
+"""What a boot starts by itself from the bare origin of a cache: one table for all types.
 
 A cache that leaves its origin visible does not hide what is on it. What is started from the origin before the cache is there reads
 old blocks and writes new ones below the cache; what the cache flushes later overwrites them. The unit of a cache is ordered before
@@ -27,6 +27,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fstab
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter, partitions_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -89,20 +90,6 @@ _UNFILTERED = frozenset({'global_filter=["a|.*|"]', 'filter=["a|.*|"]', "use_dev
 _TOO_OLD = "use_devicesfile"
 
 
-@frozen
-class Starter:
-    """One thing that a boot starts from a bare origin.
-
-    :param item: the cache.
-    :param text: one sentence with what to do.
-    :param early: whether it does not wait for the cache.
-    """
-
-    item: str
-    text: str
-    early: bool
-
-
 def read_starters(
     runner: Runner, devices: Devices, specs: t.Iterable[CacheSpec], root: Path = Path("/"), *, running: t.Container[str] = (), hides: bool = False
 ) -> tuple[Starter, ...]:
@@ -131,7 +118,7 @@ def read_starters(
 def _by_content(
     runner: Runner, devices: Devices, item: CacheSpec, origin: BlockDevice, top: BlockDevice | None, cached: str, *, direct: bool, hides: bool
 ) -> t.Iterator[Starter]:
-    ones = [one for device in (origin, *((top,) if top is not None else ())) for one in (device, *_partitions(devices, device))]
+    ones = [one for device in (origin, *((top,) if top is not None else ())) for one in (device, *partitions_of(devices, device))]
     carriers: dict[str, list[BlockDevice]] = {}
     for one in ones:
         if one.signature is not None and one.signature.type:
@@ -163,7 +150,7 @@ def _is_alone(devices: Devices, own: t.Sequence[BlockDevice], carriers: t.Sequen
 
 def _on_origin(devices: Devices, origin: BlockDevice, carriers: t.Sequence[BlockDevice]) -> list[BlockDevice]:
     """Where a start from the bare origin would find what is on some devices: what is on the cached device is on the origin, at the same place."""
-    parts = _partitions(devices, origin)
+    parts = partitions_of(devices, origin)
     found: list[BlockDevice] = []
     for one in carriers:
         found += [one] if one is origin or one in parts else [] if one.is_part else [origin]
@@ -177,11 +164,6 @@ def _direct(runner: Runner, path: str) -> tuple[str, ...]:
     with contextlib.suppress(ToolMissing):
         return read_signatures(runner, path)
     return ()
-
-
-def _partitions(devices: Devices, device: BlockDevice) -> list[BlockDevice]:
-    """Those of the kernel, and those that kpartx has mapped: neither uses the device by being there."""
-    return [one for one in map(devices.get, (*device.partitions, *device.holders)) if one is not None and one.is_part]
 
 
 def _lvm_is_kept_away(runner: Runner, places: t.Sequence[BlockDevice]) -> bool:
@@ -243,7 +225,7 @@ def _places(root: Path, *, by_unit: bool) -> list[_Place]:
 
 
 def _by_name(item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockDevice | None, cached: str, places: t.Sequence[_Place]) -> t.Iterator[Starter]:
-    ones = [origin, *_partitions(devices, origin)]
+    ones = [origin, *partitions_of(devices, origin)]
     # What stands on the cached device stands on the origin once it is written back, whatever udev has of the origin.
     tags = [one for one in (top,) if one is not None]
     for place in places:
@@ -284,35 +266,3 @@ def require_kept_away(starters: t.Iterable[Starter], item: str) -> None:
     early = [one.text for one in starters if one.item == item and one.early]
     if early:
         raise Refused(early[0] if early[0].startswith(f"{item}: ") else f"{item}: {early[0]}", item=item)
-
-
-def users_past(devices: Devices, origin_name: str | None, own: t.Container[str]) -> tuple[str, ...]:
-    """What uses an origin, or a partition of it, past its cache; each as the rest of a sentence about it.
-
-    :param own: kernel names of the devices of the cache.
-    """
-    origin = devices.get(origin_name) if origin_name else None
-    if origin is None:
-        return ()
-    found = []
-    for one in (origin, *_partitions(devices, origin)):
-        where = "" if one is origin else f"has the partition {one.name}, which "
-        parts = {part.name for part in _partitions(devices, one)}
-        holders = [_spelled(devices, name) for name in one.holders if name not in own and name not in parts]
-        found += [f"{where}is used by {', '.join(holders)}"] if holders else []
-        found += [f"{where}is mounted on {one.mountpoints[0]}"] if one.mountpoints else []
-        found += [f"{where}is swap space"] if one.swap else []
-    return tuple(found)
-
-
-def past_sentence(item: str, cached: str, origin: str, users: t.Sequence[str]) -> str:
-    """What it means that an origin is used past its cache."""
-    return (
-        f"The origin {origin} of {cached} {' and '.join(users)}, past its cache {item}: one of the two sees and writes old data. Nothing is flushed while it is"
-        f" so, as that would overwrite what was written past the cache: stop using both at once, keep a copy of {origin}, and decide which of them is right"
-    )
-
-
-def _spelled(devices: Devices, name: str) -> str:
-    device = devices.get(name)
-    return f"{name} ({device.dm_name})" if device is not None and device.dm_name else name

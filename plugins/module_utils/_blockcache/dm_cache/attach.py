@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, origin_users, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, require_mirrored, resolve_stable, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
@@ -181,7 +181,7 @@ class AttachPlan:
 
     def _require_not_used_past(self, origin: BlockDevice) -> None:
         """Of an origin that serves alone under the mapping of the cache: nothing else may use it."""
-        users = starters.users_past(self.state.devices, origin.name, self._ours())
+        users = origin_users.users_past(self.state.devices, origin.name, self._ours())
         if users:
             raise self._refused(f"{' and '.join(users)}, past {self.spec.path}: stop that before it gets a cache")
 

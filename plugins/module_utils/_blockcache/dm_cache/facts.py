@@ -15,7 +15,7 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, origin_users
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
@@ -126,7 +126,7 @@ def attached_of(mapping: Mapping, kernel: Kernel, devices: Devices) -> Attached 
         return None
     origin = _name(_by_number(devices, table.origin))
     top = _name(_by_number(devices, mapping.number))
-    past = starters.users_past(devices, origin, {top or ""}) if top is not None else ()
+    past = origin_users.users_past(devices, origin, {top or ""}) if top is not None else ()
     parts = {role: kernel.by_number(number) for role, number in (("meta", table.metadata), ("data", table.data)) if number}
     linear = {role: part.table for role, part in parts.items() if part is not None and isinstance(part.table, LinearTable)}
     data = linear.get("data")
@@ -207,7 +207,7 @@ def judge(name: str, found: Attached, status: dm.CacheStatus) -> tuple[str, str]
     origin = f"/dev/mapper/{name}"
     lost = "what it had not written back is only there" if not found.table.settled else "the origin has everything"
     if found.past:
-        return "inconsistent", starters.past_sentence(name, origin, node_of(found.origin_name or ""), found.past) + "."
+        return "inconsistent", origin_users.past_sentence(name, origin, node_of(found.origin_name or ""), found.past) + "."
     if found.cache_name is None:
         return "cache_missing", f"The cache device of {origin} is gone, and {lost}: reconnect it."
     if status.failed:

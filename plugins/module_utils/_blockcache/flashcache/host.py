@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs i
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.starters import Starter
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 

@@ -21,6 +21,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import BootVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
@@ -56,24 +57,6 @@ TOOLS = (
     Tool("lsinitrd", "boot/initrd-{kernel}", _DRACUT),
     Tool("lsinitrd", "boot/initrd.img-{kernel}", _DRACUT),
 )
-
-
-@frozen
-class BootVolume:
-    """A volume that the host boots from.
-
-    :param roles: what it is for, each as the rest of a sentence about it.
-    :param lacking: what images lack, or why that is not known; empty if they can activate its cache.
-    :param way: what to do about it.
-    """
-
-    roles: tuple[str, ...]
-    lacking: str = ""
-    way: str = ""
-
-    def sentence(self, spec: LvmCacheSpec) -> str:
-        """Why it must not be left so."""
-        return f"{spec.name}: {spec.origin} {' and '.join(self.roles)}, and {self.lacking}: {self.way}, or the host may not boot."
 
 
 def read_boot_volumes(runner: Runner, devices: Devices, specs: t.Iterable[LvmCacheSpec], root: Path = Path("/")) -> dict[str, BootVolume]:

@@ -14,10 +14,12 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, UNMIRRORED, DeviceUse
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus, CacheTable
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.boot_volume import BootVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.report import LogicalVolume, PhysicalVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 
 LAYER = "lvm_cache"
 #: On every volume that this layer made: without it an unattached volume might hold other data and is not touched.
@@ -26,6 +28,24 @@ TAG = "cachefleet.storage"
 GONE = "[unknown]"
 #: How many of its images a RAID volume can do without; of raid10 more, if they are the right ones.
 _SPARED = {"raid1": None, "raid10": 1, "raid4": 1, "raid5": 1, "raid6": 2}
+
+
+@frozen
+class BootVolume:
+    """A volume that the host boots from.
+
+    :param roles: what it is for, each as the rest of a sentence about it.
+    :param lacking: what images lack, or why that is not known; empty if they can activate its cache.
+    :param way: what to do about it.
+    """
+
+    roles: tuple[str, ...]
+    lacking: str = ""
+    way: str = ""
+
+    def sentence(self, spec: LvmCacheSpec) -> str:
+        """Why it must not be left so."""
+        return f"{spec.name}: {spec.origin} {' and '.join(self.roles)}, and {self.lacking}: {self.way}, or the host may not boot."
 
 
 @frozen

@@ -13,6 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import users_past
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -214,15 +215,15 @@ def test_users_past_a_cache():
     volume = BlockDevice("dm-5", "/dev/dm-5", "253:5", kind="lvm", dm_name="vg-data")
     origin = dataclasses.replace(ORIGIN, holders=("dm-3", "dm-5"), partitions=("sda1",))
     part = BlockDevice("sda1", "/dev/sda1", "8:1", kind="partition", mountpoints=("/mnt",))
-    found = starters.users_past(Devices([origin, CACHED, volume, part]), "sda", {"dm-3"})
+    found = users_past(Devices([origin, CACHED, volume, part]), "sda", {"dm-3"})
     assert found == ("is used by dm-5 (vg-data)", "has the partition sda1, which is mounted on /mnt")
-    assert starters.users_past(Devices([dataclasses.replace(ORIGIN, holders=("dm-3",)), CACHED]), "sda", {"dm-3"}) == ()
-    assert starters.users_past(Devices([CACHED]), "sda", {"dm-3"}) == ()
+    assert users_past(Devices([dataclasses.replace(ORIGIN, holders=("dm-3",)), CACHED]), "sda", {"dm-3"}) == ()
+    assert users_past(Devices([CACHED]), "sda", {"dm-3"}) == ()
 
 
 def test_partitions_that_kpartx_has_mapped_are_users_only_if_they_are_used():
     origin = dataclasses.replace(ORIGIN, holders=("dm-3", "dm-6"))
     part = BlockDevice("dm-6", "/dev/dm-6", "253:6", kind="dm", dm_name="mpatha-part1", dm_uuid="part1-mpath-3600", slaves=("sda",))
-    assert starters.users_past(Devices([origin, CACHED, part]), "sda", {"dm-3"}) == ()
+    assert users_past(Devices([origin, CACHED, part]), "sda", {"dm-3"}) == ()
     used = dataclasses.replace(part, mountpoints=("/mnt",))
-    assert starters.users_past(Devices([origin, CACHED, used]), "sda", {"dm-3"}) == ("has the partition dm-6, which is mounted on /mnt",)
+    assert users_past(Devices([origin, CACHED, used]), "sda", {"dm-3"}) == ("has the partition dm-6, which is mounted on /mnt",)

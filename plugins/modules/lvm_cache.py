@@ -167,6 +167,15 @@ options:
             A cache that is already in V(writeback) is not changed, see RV(problems).
         type: bool
         default: false
+      allow_boot_volume:
+        description:
+          - Allow a cache of a volume that the host boots from, which is C(/), C(/usr), C(/boot), the swap space that it resumes from, or what its kernel
+            command line names.
+          - The cache is only attached if every initramfs has the drivers of the cache and C(cache_check), and the devices file of LVM if it has one.
+            The message contains the command for this host.
+        type: bool
+        default: false
+        version_added: 0.3.0
       flush_timeout:
         description:
           - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.

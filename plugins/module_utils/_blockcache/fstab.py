@@ -3,10 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Lines of /etc/fstab that name a cached device, and those that mean the origin of a cache and not what is cached.
-
-The latter two carry the same content. Where the cache does not come up at boot, such a line mounts the origin alone, and a cache
-that is loaded later lacks what was written there meanwhile.
+"""Lines of /etc/fstab, and whether what they name is a device.
 
 Sources: fstab(5), getmntent(3) (octal escapes), mount(8) (tags, quotes); udev names the links of tags as ``/dev/disk/by-…``
 with ``\\x20`` and the like for what does not belong into a path.
@@ -16,17 +13,14 @@ with ``\\x20`` and the like for what does not belong into a path.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
 FSTAB = "etc/fstab"
 
@@ -70,30 +64,19 @@ def mounts_at_boot(fstab_text: str, device: BlockDevice) -> list[Line]:
     return [line for line in parse_fstab(fstab_text) if line.target.startswith("/") and "noauto" not in line.options and _names(line.source, device, paths)]
 
 
-def bare_mounts(fstab_text: str, device: BlockDevice, cached_path: str) -> list[str]:
-    """One sentence for each line that names an origin.
+def names(source: str, device: BlockDevice, *, without: str = "") -> bool:
+    """Whether the first field of a line names a device, by a path or by a tag.
 
-    :param fstab_text: the content of /etc/fstab.
-    :param device: the origin.
-    :param cached_path: what is to be mounted instead.
+    :param without: a path that names something else.
     """
-    return [
-        f"Line {line.number} of /etc/fstab ({line.source} on {line.target}) means {device.stable_path or device.path}, the origin of {cached_path}:"
-        " at a boot without the cache it would use the bare origin, and the cache, when it comes back, would serve old data:"
-        f" write {cached_path} instead."
-        for line in parse_fstab(fstab_text)
-        if _names(line.source, device, _paths_of(device) - {cached_path})
-    ]
+    return _names(source, device, _paths_of(device) - {without})
 
 
-def bare_mounts_of(fstab_text: str, devices: Devices, specs: t.Iterable[CacheSpec]) -> list[str]:
-    """The same for the origins of items that should be cached as ``/dev/mapper/NAME``; one that is not there is passed over."""
-    sentences = []
-    for item in specs:
-        if item.present:
-            with contextlib.suppress(DeviceMissing):
-                sentences += bare_mounts(fstab_text, devices.resolve(item.origin), f"/dev/mapper/{item.name}")
-    return sentences
+def names_content(source: str, device: BlockDevice) -> bool:
+    """Whether it is a tag of what stands on a device, which every device with the same content has too."""
+    tag = _TAG.match(source)
+    by_link = source.startswith(("/dev/disk/by-uuid/", "/dev/disk/by-label/"))
+    return (by_link or (tag is not None and tag.group(1) in ("UUID", "LABEL"))) and _names(source, device, _paths_of(device))
 
 
 def _paths_of(device: BlockDevice) -> set[str]:

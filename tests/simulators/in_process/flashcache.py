@@ -34,7 +34,18 @@ class Killed(BaseException):
 
 def changes(words: tuple[str, ...]) -> bool:
     """Whether a command is no mere question."""
-    asking = ("udevadm", "dmsetup table", "dmsetup info", "wipefs --no-act", "systemctl show", "systemctl daemon-reload", "blockdev", "modprobe --dry-run")
+    asking = (
+        "udevadm",
+        "dmsetup table",
+        "dmsetup info",
+        "wipefs --no-act",
+        "systemctl show",
+        "systemctl daemon-reload",
+        "blockdev",
+        "modprobe --dry-run",
+        "pvs",
+        "lvmconfig",
+    )
     return not " ".join(words).startswith(asking)
 
 
@@ -62,6 +73,8 @@ class FlashcacheHost:
         self.signatures: dict[str, list[dict[str, str]]] = {}
         self.active: set[str] = set()
         self.volatile: dict[str, list[str]] = {}
+        #: Whether the configuration of LVM rejects every disk.
+        self.lvm_rejects = False
         self.calls: list[tuple[str, ...]] = []
         #: Called with the words of every command before and after it does its work.
         self.before: t.Callable[[tuple[str, ...]], None] = lambda words: None
@@ -191,6 +204,14 @@ class FlashcacheHost:
         if self.kernel.head(words[-1]).startswith(b"XFSB"):
             found.append({"type": "xfs", "uuid": "1-2-3"})
         return simulator.Answer(json.dumps({"signatures": found}) if found else "")
+
+    def _pvs(self, words: list[str]) -> simulator.Answer:
+        if self.lvm_rejects:
+            return simulator.Answer("", 5, f'  Failed to find device "{words[-1]}".\n')
+        return simulator.Answer(f"  {words[-1]}\n")
+
+    def _lvmconfig(self, _words: list[str]) -> simulator.Answer:
+        return simulator.Answer('global_filter=["r|/dev/sda|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
 
     def _systemctl(self, words: list[str]) -> simulator.Answer:
         wants = self.root / _UNITS / "sysinit.target.wants"

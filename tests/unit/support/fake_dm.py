@@ -28,7 +28,7 @@ _DISKS = {
 _MAGIC = {"cache": (32, struct.pack("<Q", 0o6142003)), "writecache": (0, struct.pack("<I", 0x23489321))}
 #: Commands that change nothing.
 READING = {("dmsetup", "info"), ("dmsetup", "table"), ("dmsetup", "status")}
-_READING_TOOLS = ("wipefs", "blkid", "udevadm")
+_READING_TOOLS = ("wipefs", "blkid", "udevadm", "pvs", "lvmconfig")
 
 
 class Killed(BaseException):
@@ -67,6 +67,8 @@ class FakeDm:
         self.expected: dict[int, int] = {}
         self.signatures: dict[str, str] = {}
         self.content_block: str = ""
+        #: Whether the configuration of LVM rejects every disk.
+        self.lvm_rejects = False
         self.mounted: set[str] = set()
         self.gone: set[str] = set()
         self.failed: set[str] = set()
@@ -363,6 +365,14 @@ class FakeDm:
     def _blkid(self, words: list[str]) -> str:
         name = self._disk_at(words[-1])
         return f"DEVNAME={words[-1]}\nTYPE={self.signatures[name]}\nBLOCK_SIZE={self.content_block}\n"
+
+    def _pvs(self, words: list[str]) -> str:
+        if self.lvm_rejects:
+            raise OSError(f'  Failed to find device "{words[-1]}".')
+        return f"  {words[-1]}\n"
+
+    def _lvmconfig(self, words: list[str]) -> str:
+        return 'global_filter=["r|/dev/sda|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'
 
     def _sync(self, words: list[str]) -> None:
         assert not self.mapped[words[0].rsplit("/", 1)[-1]].suspended, "nothing comes back from a device that is suspended"

@@ -28,7 +28,7 @@ SSD_PATH = "/dev/disk/by-id/ata-SSD0"
 SSD1_PATH = "/dev/disk/by-id/ata-SSD1"
 PV_SIZES = {"/dev/sda": 2044 * MIB, "/dev/sdb": 512 * MIB, "/dev/sdc": 512 * MIB}
 #: What no report can change.
-READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm")
+READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm", "lsinitramfs", "lsinitrd")
 
 
 class Killed(BaseException):
@@ -141,8 +141,8 @@ class FakeLvm:
         #: Paths of drives that were pulled.
         self.gone: set[str] = set()
         self.signatures: dict[str, str] = {}
-        #: Size of the sectors of the file system on the origin, as blkid says it.
-        self.sector = ""
+        #: What blkid prints of the origin.
+        self.content = ""
         #: First words of commands that end with a status of their own choosing, and whether they do their work all the same.
         self.lies: dict[str, tuple[int, bool]] = {}
         #: Fields that this LVM does not have. It names the first one that is requested, after all that it has.
@@ -150,12 +150,16 @@ class FakeLvm:
         #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
         self.kill: tuple[int, str] | None = None
         self.stuck = False
+        #: What the tool that shows initramfs images prints of each, by path; ``inside`` is their devices file.
+        self.images: dict[str, str] = {}
+        self.inside = ""
+        self.missing_initramfs: set[str] = {"lsinitramfs", "lsinitrd"}
         self.calls: list[tuple[str, ...]] = []
 
     # -- as Runner
 
     def has(self, name: str) -> bool:
-        return name not in self.missing
+        return name not in self.missing and name not in self.missing_initramfs
 
     def run(self, argv: t.Sequence[str], *, ok: t.Container[int] | None = (0,), item: str | None = None, **how: t.Any) -> Completed:
         words = tuple(str(word) for word in argv)
@@ -171,8 +175,8 @@ class FakeLvm:
             out = getattr(self, f"_{words[0]}")(list(words[1:])) or ""
         if not _reads(words) and self.kill == (len(self.changes), "after"):
             raise Killed
-        if out.startswith("! "):
-            rc, out = 5, out[2:]
+        if out.startswith(("! ", "? ")):
+            rc, out = {"!": 5, "?": 2}[out[0]], out[2:]
         watch = how.get("watch")
         while watch is not None and self.stuck:
             watch()
@@ -335,10 +339,16 @@ class FakeLvm:
         return json.dumps({"signatures": [{"device": "sdb", "offset": "0x438", "type": found}]}) if found else ""
 
     def _blkid(self, words: list[str]) -> str:
-        if "BLOCK_SIZE" in words:
-            return self.sector
+        if "-p" in words:
+            return self.content or "? "
         found = self.signatures.get(words[-1])
         return f"DEVNAME={words[-1]}\nTYPE={found}\n" if found else ""
+
+    def _lsinitramfs(self, words: list[str]) -> str:
+        return self.images[words[-1]]
+
+    def _lsinitrd(self, words: list[str]) -> str:
+        return self.inside if words[0] == "--file" else self.images[words[-1]]
 
     def _sync(self, words: list[str]) -> str:
         assert not self.suspended, "nothing comes back from a device that is suspended"

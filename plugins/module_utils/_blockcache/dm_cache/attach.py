@@ -13,7 +13,7 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, origin_users, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, require_mirrored, resolve_stable, uses_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
@@ -64,6 +64,8 @@ class AttachPlan:
             raise BadInput(f"{self.name}: {spec.origin} is used by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
         if self.top is None:
             self._require_unused(origin)
+        else:
+            self._require_not_used_past(origin)
         fast = self._choose(before)
         if fast.device is not None and fast.device.name in {origin.name, *(device.name for device in state.devices.parents(origin))}:
             raise BadInput(f"{self.name}: {spec.origin} is already on {spec.cache_devices[0]}: name another cache device.", item=self.name)
@@ -74,6 +76,7 @@ class AttachPlan:
                 item=self.name,
             )
         if spec.mode == tables.WRITEBACK:
+            starters.require_kept_away(state.starters, self.name)
             require_mirrored(fast.redundancy, spec.cache_devices, self.name, spec.origin, allowed=spec.allow_unmirrored_writeback)
         layout = self._lay_out(fast, origin)
         target = self._table(layout, origin.size, self._merged({}))
@@ -116,7 +119,7 @@ class AttachPlan:
         theirs = self._known_on(fast.path)
         if theirs:
             raise self._refused(f"cannot get its cache on {fast.path}, which the cache {' and '.join(theirs)} of this host is on: name another device")
-        ours = {device.name for device in state.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
+        ours = self._ours()
         others = dataclasses.replace(fast.device, holders=tuple(name for name in fast.device.holders if name not in ours))
         held = bool(set(fast.device.holders) & ours)
         finding = state.ground.findings.get(fast.device.name, DeviceUse())
@@ -173,8 +176,17 @@ class AttachPlan:
             )
         return block
 
+    def _ours(self) -> set[str]:
+        return {device.name for device in self.state.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
+
+    def _require_not_used_past(self, origin: BlockDevice) -> None:
+        """Of an origin that serves alone under the mapping of the cache: nothing else may use it."""
+        users = origin_users.users_past(self.state.devices, origin.name, self._ours())
+        if users:
+            raise self._refused(f"{' and '.join(users)}, past {self.spec.path}: stop that before it gets a cache")
+
     def _require_unused(self, origin: BlockDevice) -> None:
-        ours = {device.name for device in self.state.devices if (tables.parse_uuid(device.dm_uuid) or ("", ""))[1] == self.name}
+        ours = self._ours()
         rest = dataclasses.replace(origin, holders=tuple(name for name in origin.holders if name not in ours))
         content = self.state.origins.get(self.spec.origin, OriginContent())
         users = list(dict.fromkeys([*uses_of(rest), *(() if set(origin.holders) & ours else content.users)]))

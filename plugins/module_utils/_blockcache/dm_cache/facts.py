@@ -16,7 +16,7 @@ import typing as t
 from dataclasses import replace
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, origin_users
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
 
 if t.TYPE_CHECKING:
@@ -110,12 +111,14 @@ class Attached:
 
     :param cache_name: what the cache lies on.
     :param layout: where on it; None if it is not one of ours.
+    :param past: what uses the origin past the cache, each as the rest of a sentence about it.
     """
 
     table: CacheTable
     origin_name: str | None
     cache_name: str | None
     layout: tables.Layout | None
+    past: tuple[str, ...] = ()
 
 
 def attached_of(mapping: Mapping, kernel: Kernel, devices: Devices) -> Attached | None:
@@ -123,6 +126,9 @@ def attached_of(mapping: Mapping, kernel: Kernel, devices: Devices) -> Attached 
     table = mapping.table
     if not isinstance(table, CacheTable):
         return None
+    origin = _name(_by_number(devices, table.origin))
+    top = _name(_by_number(devices, mapping.number))
+    past = origin_users.users_past(devices, origin, {top or ""}) if top is not None else ()
     parts = {role: kernel.by_number(number) for role, number in (("meta", table.metadata), ("data", table.data)) if number}
     linear = {role: part.table for role, part in parts.items() if part is not None and isinstance(part.table, LinearTable)}
     data = linear.get("data")
@@ -130,10 +136,10 @@ def attached_of(mapping: Mapping, kernel: Kernel, devices: Devices) -> Attached 
     if not isinstance(data, LinearTable):
         # Made by hand, straight on a device.
         direct = _by_number(devices, table.data)
-        return Attached(table, _name(_by_number(devices, table.origin)), _name(direct), None)
+        return Attached(table, origin, _name(direct), None, past)
     metadata = linear.get("meta")
     layout = tables.Layout(metadata.length if isinstance(metadata, LinearTable) else 0, data.length, table.block_size)
-    return Attached(table, _name(_by_number(devices, table.origin)), _name(below), layout)
+    return Attached(table, origin, _name(below), layout, past)
 
 
 def with_own_origin(spec: DmCacheSpec, kernel: Kernel, devices: Devices) -> DmCacheSpec:
@@ -214,6 +220,8 @@ def judge(name: str, found: Attached, status: dm.CacheStatus) -> tuple[str, str]
     """The state of a loaded cache in the words of the model, and what is wrong as a sentence."""
     origin = f"/dev/mapper/{name}"
     lost = "what it had not written back is only there" if not found.table.settled else "the origin has everything"
+    if found.past:
+        return "inconsistent", origin_users.past_sentence(name, origin, node_of(found.origin_name or ""), found.past) + "."
     if found.cache_name is None:
         return "cache_missing", f"The cache device of {origin} is gone, and {lost}: reconnect it."
     if status.failed:

@@ -20,7 +20,7 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import start_again, unit_name
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import facts as dm_cache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import plan as dm_cache_plan
@@ -52,7 +52,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import WRITECACHE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
@@ -124,8 +123,8 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             origins=self._origins(devices, kernel),
             caches=dm_cache_facts.describe(kernel, records, devices, self.root),
             tools=self._tools(),
-            fstab=read_file(self.root / FSTAB),
             found=read_origins(devices, unresolved(self.spec), self.root),
+            starters=starters.read_starters(self.runner, devices, self.spec, self.root, running=_running(kernel)),
             root=self.root,
         )
 
@@ -139,11 +138,13 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     def facts(self, state: DmCacheState) -> dict[str, t.Any]:
         names = {item.name for item in self.spec}
-        bare = bare_mounts_of(state.fstab, state.devices, self.spec)
-        return {"problems": [*problems(state), *bare], "caches": [cache.to_dict() for cache in state.caches if cache.name in names]}
+        return {
+            "problems": [*problems(state), *starters.sentences(state.starters)],
+            "caches": [cache.to_dict() for cache in state.caches if cache.name in names],
+        }
 
     def check_settled(self, state: DmCacheState) -> None:
-        """Blocks that count as dirty although nothing depends on them, and lines of fstab that name an origin."""
+        """Blocks that count as dirty although nothing depends on them, and what a boot starts from an origin."""
         for item in self.spec:
             counted = counted_dirty(state, item.name) if item.present else ""
             if counted:
@@ -151,8 +152,8 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         self.check_planned(state)
 
     def check_planned(self, state: DmCacheState) -> None:
-        """Lines of fstab that name an origin."""
-        for warning in bare_mounts_of(state.fstab, state.devices, self.spec):
+        """What a boot starts from an origin."""
+        for warning in starters.sentences(state.starters):
             self.warn(warning)
 
     def _tools(self) -> Tools:
@@ -396,6 +397,10 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     def _node(self, path: str) -> Path:
         return self.root / path.lstrip("/")
+
+
+def _running(kernel: Kernel) -> set[str]:
+    return {name for name, mapping in kernel.mappings.items() if isinstance(mapping.table, CacheTable)}
 
 
 def cache_device_is_ours(node: Path) -> bool:

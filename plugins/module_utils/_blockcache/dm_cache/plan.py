@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm, fast_device, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import require_mirrored
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import facts as dm_cache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
@@ -114,7 +114,9 @@ class _CachePlan(AttachPlan):
         harmless = found.table.settled and not (self.record is not None and self.record.may_be_dirty)
         if self.spec.state == "absent" and harmless:
             return self._detach(found, broken=True)
-        if harmless:
+        if state == "inconsistent":
+            way = "a cache that writes through may then be removed with state: absent" if harmless else "nothing was changed"
+        elif harmless:
             way = "it wrote through, so nothing is lost: run with state: absent, after which the origin serves alone, then again with a good device"
         else:
             way = "decide manually what becomes of blocks that were not written back; nothing was changed"
@@ -136,6 +138,8 @@ class _CachePlan(AttachPlan):
             steps = self._flush_steps(found, status) if flush else []
             reached = found.table.clean() if steps else found.table
             return [*steps, *([] if _same(reached, target) else self._load_steps(reached, target)), *waiting]
+        if found.table.settled:
+            starters.require_kept_away(self.state.starters, spec.name)
         if waiting or not loaded:
             require_mirrored(fast.redundancy, spec.cache_devices, spec.name, spec.origin, allowed=spec.allow_unmirrored_writeback)
         return [*waiting, *([] if loaded else self._load_steps(found.table, target))]

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
@@ -39,8 +40,8 @@ class DmCacheState:
     :param heads: what is on the cache devices of the records, by path, in the words of ``signatures.py``; None if the device is not there.
     :param origins: what wanted origins without a cache are used by, and the block size of what they carry (None: nothing), by path.
     :param caches: every raw cache, as a result of the module.
-    :param fstab: the text of /etc/fstab.
     :param found: what the origins of items that need not have a cache belong to, by the name of the item.
+    :param starters: what a boot starts from the origins of the items.
     """
 
     kernel: Kernel
@@ -52,8 +53,8 @@ class DmCacheState:
     heads: t.Mapping[str, tuple[str, ...] | None] = field(default_factory=dict)
     origins: t.Mapping[str, OriginContent] = field(default_factory=dict)
     caches: tuple[CacheState, ...] = ()
-    fstab: str = ""
     found: t.Mapping[str, Origin] = field(default_factory=dict)
+    starters: tuple[Starter, ...] = ()
     root: Path = Path("/")
 
 

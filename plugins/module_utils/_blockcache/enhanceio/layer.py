@@ -26,7 +26,7 @@ import typing as t
 from dataclasses import replace
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, output
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
@@ -120,6 +120,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             kernel=read_file(self.root / "proc/sys/kernel/osrelease").strip(),
             volatile=self._read_volatile(caches),
             found=read_origins(devices, unresolved(self.spec), self.root),
+            starters=starters.read_starters(self.runner, devices, self.spec, self.root, running=caches, hides=True),
         )
 
     def plan(self, state: EnhanceIOState) -> list[Step]:
@@ -127,11 +128,20 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
     def facts(self, state: EnhanceIOState) -> dict[str, t.Any]:
         named = [state.caches[item.name] for item in self.spec if item.name in state.caches]
-        return {"problems": problems(state), "caches": [proc.describe(cache, state.devices, self.root).to_dict() for cache in named]}
+        return {
+            "problems": [*problems(state), *starters.sentences(state.starters)],
+            "caches": [proc.describe(cache, state.devices, self.root).to_dict() for cache in named],
+        }
 
     def check_settled(self, state: EnhanceIOState) -> None:
-        """Caches that are dirty in a mode that writes through."""
+        """Caches that are dirty in a mode that writes through, and what a boot starts from an origin although it is hidden."""
         for warning in half_flushed(state, self.spec):
+            self.warn(warning)
+        self.check_planned(state)
+
+    def check_planned(self, state: EnhanceIOState) -> None:
+        """What a boot starts from an origin although it is hidden."""
+        for warning in starters.sentences(state.starters):
             self.warn(warning)
 
     def _settled(self) -> dict[str, proc.Cache]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import replace
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
     DEGRADED,
     DeviceUse,
@@ -339,6 +339,7 @@ class _CachePlan:
                 raise self._refused(
                     "carries the system itself, which is mounted at boot before an EnhanceIO cache can be started: use mode writethrough or writearound"
                 )
+        starters.require_kept_away(self.state.starters, self.name)
         volatile = [] if spec.allow_ignored_flushes else _volatile(self.state, spec)
         if volatile:
             raise self._refused(

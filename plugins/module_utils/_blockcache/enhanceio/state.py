@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
@@ -37,6 +38,7 @@ class EnhanceIOState:
     :param kernel: the release of the kernel.
     :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     :param volatile: what may lose acknowledged writes under a path in a power cut, sentences; only paths that it matters for.
+    :param starters: what a boot starts from the origins of items although a rule hides them.
     """
 
     caches: t.Mapping[str, Cache]
@@ -50,6 +52,7 @@ class EnhanceIOState:
     kernel: str = ""
     volatile: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
     found: t.Mapping[str, Origin] = field(default_factory=dict)
+    starters: tuple[Starter, ...] = ()
 
     def users(self) -> dict[str, str]:
         """The name of the cache by the kernel name of the device that it lies on or caches."""

@@ -15,8 +15,9 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import require_mirrored, resolve_stable, uses_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running, name_behind
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, FlashcacheSuperblock
@@ -164,6 +165,14 @@ class Diff:
             f" {boot_unit.unit_name('flashcache', self.spec.name)}"
         )
 
+    def _require_not_used_past(self) -> None:
+        """An origin that something uses past its cache: only a cache that writes through can be removed then, as that flushes nothing."""
+        running = self.running
+        state, problem = flashcache_facts.condition_of(running, self.state.ground.devices) if running is not None else ("ok", "")
+        if running is None or state != "inconsistent" or (self.spec.state == "absent" and running.table.mode != "writeback"):
+            return
+        raise Refused(f"{self.spec.name}: {problem}", item=self.spec.name)
+
     def _require_fast(self, fast: fast_device.FastDevice, origin: BlockDevice) -> None:
         devices = self.state.ground.devices
         tops = [fast.device] if fast.device is not None else [devices.resolve(path, self.spec.name) for path in self.spec.cache_devices]
@@ -186,6 +195,8 @@ class Diff:
             users = uses_of(fast.device)
             if users:
                 raise self._refused(f"cannot be on {fast.path}, which {' and '.join(users)}: name an empty device")
+        if spec.mode == "writeback":
+            starters.require_kept_away(self.state.starters, spec.name)
         self._require_size(fast, origin)
         self._require_permission(fast)
         self._require_durable(fast)

@@ -13,7 +13,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror, origin_users
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, UNMIRRORED
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Running, name_behind, read_running, read_superblock
@@ -52,7 +52,7 @@ def state_of(cache: Running, ground: HostDevices) -> CacheState:
     """One cache that runs."""
     table, devices = cache.table, ground.devices
     redundancy = ground.redundancy([cache.ssd_name]) if cache.ssd_name else UNMIRRORED
-    state, problem = _condition(cache)
+    state, problem = condition_of(cache, devices)
     return CacheState(
         type="flashcache",
         name=cache.name,
@@ -134,6 +134,9 @@ def counters_of(cache: Running) -> dict[str, int]:
 def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
     """Warnings about a cache that runs and is left as it is, one sentence each."""
     name, table = cache.name, cache.table
+    state, problem = condition_of(cache, ground.devices)
+    if state == "inconsistent":
+        yield problem
     if table.mode == "writeback" and cache.ssd_name and ground.redundancy([cache.ssd_name]) == DEGRADED:
         yield (f"{name}: the mirror under the write-back cache of {table.disk} is degraded: replace the member that failed, or flush the cache. {STALE_MEMBER}")
     for path in (table.ssd, table.disk):
@@ -145,15 +148,14 @@ def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
     failed = [f"{count} {_spoken(key)}" for key, count in sorted(cache.errors.items()) if count]
     if failed:
         yield f"{name}: flashcache has counted {' and '.join(failed)}: check dmesg and the health of {table.ssd} and {table.disk}."
-    disk = ground.devices.get(cache.disk_name) if cache.disk_name else None
-    if disk is not None and disk.signature is not None and disk.signature.type == "LVM2_member":
-        yield (
-            f"{name}: {table.disk} is a physical volume of LVM, which finds it below the cache too: keep LVM from it with a filter in lvm.conf that rejects"
-            f" {table.disk} and accepts /dev/mapper/{name}."
-        )
 
 
-def _condition(cache: Running) -> tuple[str, str]:
+def condition_of(cache: Running, devices: Devices) -> tuple[str, str]:
+    """The state of a cache that runs in the words of the model, and what is wrong as a sentence."""
+    own = {cache.device.name} if cache.device is not None else set()
+    past = origin_users.users_past(devices, cache.disk_name, own) if own else ()
+    if past:
+        return "inconsistent", origin_users.past_sentence(cache.name, f"/dev/mapper/{cache.name}", cache.table.disk, past) + "."
     if cache.ssd_name is None:
         return "cache_missing", f"The SSD {cache.table.ssd} of the cache {cache.name} is missing: reconnect it, and do not use {cache.table.disk} before."
     failed = cache.errors.get("ssd_read_errors", 0) + cache.errors.get("ssd_write_errors", 0)

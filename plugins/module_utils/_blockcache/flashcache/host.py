@@ -35,6 +35,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
@@ -92,8 +93,8 @@ class FlashcacheState:
     :param units: texts of the units of wanted caches, by item; ``started`` are the items whose unit systemd has started.
     :param emptied: SSDs of caches that an earlier run has removed and did not come to empty, by item.
     :param altered: those items whose SSD is not known to be as that run left it.
-    :param fstab: the text of /etc/fstab.
     :param found: what the origins of items that need not have a cache belong to, by the name of the item.
+    :param starters: what a boot starts from the origins of wanted caches.
     """
 
     ground: HostDevices
@@ -109,8 +110,8 @@ class FlashcacheState:
     started: frozenset[str] = frozenset()
     emptied: t.Mapping[str, str] = field(default_factory=dict)
     altered: frozenset[str] = frozenset()
-    fstab: str = ""
     found: t.Mapping[str, Origin] = field(default_factory=dict)
+    starters: tuple[Starter, ...] = ()
 
 
 def read_running(devices: Devices, runner: Runner, root: Path = Path("/")) -> dict[str, Running]:

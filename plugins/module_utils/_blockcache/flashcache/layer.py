@@ -21,7 +21,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_diff
@@ -47,14 +47,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places, ssd_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import FSTAB, bare_mounts_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
@@ -134,21 +132,21 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             started=self._started([item for item, text in units.items() if text]),
             emptied={item: path for item, path in emptied.items() if path},
             altered=frozenset(item for item, left in remains.items() if left.device and item not in running and not self._is_as_left(left)),
-            fstab=read_file(self.root / FSTAB),
             found=read_origins(devices, unresolved(self.spec), self.root),
+            starters=starters.read_starters(self.runner, devices, self.spec, self.root, running=running),
         )
 
     def plan(self, state: FlashcacheState) -> list[Step]:
         return flashcache_plan.plan(state, self.spec)
 
     def check_settled(self, state: FlashcacheState) -> None:
-        """Drives whose volatile cache was turned on, and lines of fstab that name an origin."""
+        """Drives whose volatile cache was turned on, and what a boot starts from an origin."""
         for warning in self._warnings(state):
             self.warn(warning)
 
     def check_planned(self, state: FlashcacheState) -> None:
-        """Lines of fstab that name an origin."""
-        for warning in bare_mounts_of(state.fstab, state.ground.devices, self.spec):
+        """What a boot starts from an origin."""
+        for warning in starters.sentences(state.starters):
             self.warn(warning)
 
     def facts(self, state: FlashcacheState) -> dict[str, t.Any]:
@@ -163,7 +161,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         }
 
     def _warnings(self, state: FlashcacheState) -> list[str]:
-        return [*self._exposed(state), *bare_mounts_of(state.fstab, state.ground.devices, self.spec)]
+        return [*self._exposed(state), *starters.sentences(state.starters)]
 
     def _exposed(self, state: FlashcacheState) -> list[str]:
         """Caches that run over a drive whose volatile cache was turned on since."""

@@ -67,6 +67,7 @@ class CachePlan(Diff):
                 "is still being removed by another process, which writes back what is dirty: wait until that has ended (check dmesg), and run again"
             )
         self._require_in_sight()
+        self._require_not_used_past()
         if self.spec.state == "absent":
             return self._absent()
         if self.spec.state == "flushed":

@@ -60,6 +60,7 @@ class AttachPlan:
         """
         spec = self.spec
         self._require_cache_check()
+        self._require_bootable()
         self._require_block_size()
         settings = settings_at_attach(spec)
         steps = [*self.finish_detaching(), *self.forget_missing(), *self.place.own(origin)]
@@ -289,6 +290,20 @@ class AttachPlan:
         return not unfinished and not any(part.name.rpartition("_")[0].endswith("_rmeta") and not part.hidden for part in parts)
 
     # -- what is checked before
+
+    def _require_bootable(self) -> None:
+        """A volume that the host boots from gets a cache only if that is allowed, and if the initramfs can activate it."""
+        spec, booted = self.spec, self.state.boot.get(self.spec.origin)
+        if booted is None:
+            return
+        if not spec.allow_boot_volume:
+            way = f"; before that, {booted.way}, as {booted.lacking}" if booted.lacking else ""
+            raise self.refused(
+                f"{' and '.join(booted.roles)}: the host boots from it, so that it does not boot if its initramfs lacks a driver or the cache device is lost,"
+                f" and a boot loader that reads /boot from it reads past the cache: set allow_boot_volume: true for this cache to allow it{way}"
+            )
+        if booted.lacking:
+            raise Refused(booted.sentence(spec), item=spec.name)
 
     def _require_cache_check(self) -> None:
         if self.spec.kind != "writecache" and not self.state.cache_check:

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.boot_volume import read_boot_volumes
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
@@ -81,6 +82,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             degraded=degraded,
             sectors=self._read_sectors({volume.full_name for volume in report.volumes if not volume.suspended}),
             memory=_memory(self.root),
+            boot=read_boot_volumes(self.runner, devices, self.spec, self.root),
             cache_check=self.runner.has("cache_check"),
             origins=self._read_origins(report.volumes, devices),
         )
@@ -111,6 +113,9 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             volume = state.volume(spec.vg, spec.lv)
             if not spec.present or volume is None or not volume.cached:
                 continue
+            booted = state.boot.get(spec.origin)
+            if booted is not None and booted.lacking:
+                self.warn(booted.sentence(spec))
             if not volume.active:
                 self.warn(f"{spec.name}: {spec.origin} {lvm_health.inactive_advice(state, volume)}. Its settings are those that LVM has stored.")
             counted = lvm_health.counted_dirty(state, volume)
@@ -160,15 +165,15 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         return found
 
     def _read_sectors(self, known: t.AbstractSet[str]) -> dict[str, int]:
-        """``BLOCK_SIZE`` of blkid(8): the smallest unit in which a file system writes."""
+        """``BLOCK_SIZE`` of blkid(8): the smallest unit in which a file system writes; 512 for what is there and has none."""
         found = {}
         for spec in self.spec:
             if spec.present and spec.settings.get(BLOCK_SIZE) and spec.full_name in known:
-                # 2: nothing on it that blkid supports.
-                command = ["blkid", "-p", "-s", "BLOCK_SIZE", "-o", "value", f"/dev/{spec.full_name}"]
-                text = self.runner.run(command, ok=None).stdout.strip()
-                if text.isdigit():
-                    found[spec.full_name] = int(text)
+                completed = self.runner.run(["blkid", "-p", "-o", "export", f"/dev/{spec.full_name}"], ok=None)
+                # 2: nothing on it that blkid supports. Releases before 2.38 print no BLOCK_SIZE, and it is not known for every content.
+                if completed.rc != 2:
+                    size = re.search(r"^BLOCK_SIZE=(\d+)$", completed.stdout, re.MULTILINE)
+                    found[spec.full_name] = int(size.group(1)) if size else 512
         return found
 
 

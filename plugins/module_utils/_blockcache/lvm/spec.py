@@ -27,6 +27,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
     **common.COMMON_OPTIONS,
     "kind": {"type": "str", "choices": list(KINDS), "default": "cachepool"},
     "mode": {"type": "str", "choices": list(MODES)},
+    "allow_boot_volume": {"type": "bool", "default": False},
 }
 
 
@@ -40,6 +41,7 @@ class LvmCacheSpec(common.CacheSpec):
     vg: str = ""
     lv: str = ""
     public: str = ""
+    allow_boot_volume: bool = False
 
     @property
     def full_name(self) -> str:
@@ -77,6 +79,7 @@ def _read_item(item: t.Mapping[str, t.Any]) -> LvmCacheSpec:
         **read_options(kind, item.get("settings") or {}, fields),
         vg=vg,
         lv=lv,
+        allow_boot_volume=bool(item.get("allow_boot_volume")),
         kind=kind,
         mode=common.read_mode(item, modes, f"kind {kind}"),
     )

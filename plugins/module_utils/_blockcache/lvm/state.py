@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 
 LAYER = "lvm_cache"
@@ -28,6 +29,24 @@ TAG = "cachefleet.storage"
 GONE = "[unknown]"
 #: How many of its images a RAID volume can do without; of raid10 more, if they are the right ones.
 _SPARED = {"raid1": None, "raid10": 1, "raid4": 1, "raid5": 1, "raid6": 2}
+
+
+@frozen
+class BootVolume:
+    """A volume that the host boots from.
+
+    :param roles: what it is for, each as the rest of a sentence about it.
+    :param lacking: what images lack, or why that is not known; empty if they can activate its cache.
+    :param way: what to do about it.
+    """
+
+    roles: tuple[str, ...]
+    lacking: str = ""
+    way: str = ""
+
+    def sentence(self, spec: LvmCacheSpec) -> str:
+        """Why it must not be left so."""
+        return f"{spec.name}: {spec.origin} {' and '.join(self.roles)}, and {self.lacking}: {self.way}, or the host may not boot."
 
 
 @frozen
@@ -46,6 +65,7 @@ class LvmState:
     :param memory: bytes of memory of the host, None if not known.
     :param unused: full names of cached volumes that are not active because the host went down while LVM attached their cache, which holds nothing.
     :param origins: what the origins of items that need not have a cache belong to, by the name of the item.
+    :param boot: the origins that the host boots from, by full name.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
     """
 
@@ -61,6 +81,7 @@ class LvmState:
     sectors: t.Mapping[str, int] = field(default_factory=dict)
     memory: int | None = None
     unused: frozenset[str] = frozenset()
+    boot: t.Mapping[str, BootVolume] = field(default_factory=dict)
     cache_check: bool = True
     origins: t.Mapping[str, Origin] = field(default_factory=dict)
 

@@ -35,6 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, query_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DriveSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import WRITE_CACHE, Override, read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
 if t.TYPE_CHECKING:
@@ -75,6 +76,7 @@ class DriveState:
     boot_rule: str | None = None
     boot_rules: t.Mapping[str, str] = field(default_factory=dict)
     no_rule: str | None = None
+    overrides: tuple[Override, ...] = ()
 
 
 @frozen
@@ -150,7 +152,8 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         exports = served_devices(devices, self.root)
         above = [ending_flushes(devices, paths, exports) if spec.write_cache == ENABLED else [] for spec, paths in zip(self.spec, found)]
         tables = parse_dm_table(self.runner.run(["dmsetup", "table"]).stdout) if any(above) else {}
-        states = [self._state(spec, paths, caches[paths[0].name], devices, rules, exports) for spec, paths in zip(self.spec, found)]
+        overrides = read_overrides(self.root)
+        states = [self._state(spec, paths, caches[paths[0].name], devices, rules, exports, overrides) for spec, paths in zip(self.spec, found)]
         return [replace(state, above=tuple(above_of(device, tables) for device in ending)) for state, ending in zip(states, above)]
 
     def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
@@ -165,7 +168,16 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             caches[drive.name] = state
         return caches
 
-    def _state(self, spec: DriveSpec, paths: t.Sequence[BlockDevice], cache: DriveCache, devices: Devices, rules: str, exports: t.Container[str]) -> DriveState:
+    def _state(
+        self,
+        spec: DriveSpec,
+        paths: t.Sequence[BlockDevice],
+        cache: DriveCache,
+        devices: Devices,
+        rules: str,
+        exports: t.Container[str],
+        overrides: t.Sequence[Override],
+    ) -> DriveState:
         drive = paths[0]
         unit = unit_of(devices, drive)
         keys = tuple(key for key in udev_rule.keys_of(drive.properties) if names_only(devices, unit, key))
@@ -195,6 +207,9 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             boot_rule="\n".join(udev_rule.lines_for(rules, keys)) or None,
             boot_rules=boot_rules,
             no_rule=no_rule,
+            overrides=tuple(
+                one for one in overrides if one.setting == WRITE_CACHE and one.concerns(drive.name, (drive.serial or "",), (*drive.by_id, *drive.links))
+            ),
         )
 
     def plan(self, state: t.Sequence[DriveState]) -> list[Step]:
@@ -272,6 +287,9 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         rule = drive.boot_rules[spec.write_cache] if spec.persistent and drive.drive != ABSENT else None
         if rule == drive.boot_rule:
             return []
+        # What the drive has when the rule is written: a cache is disabled before that, and enabled after it.
+        present = drive.drive if spec.write_cache == ENABLED and drive.drive == DISABLED else spec.write_cache
+        proving = tuple(replace(one, value=present) for one in _settings(drive, spec))
         return [
             Step(
                 layer=self.name,
@@ -280,7 +298,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 before=drive.boot_rule,
                 after=rule,
                 action=f"{'Write' if rule else 'Remove'} the udev rule for the write cache of {drive.item} in /{udev_rule.RULES_FILE}",
-                operation=WriteRule(drive.keys, rule, drive.provider, _settings(drive, spec)),
+                operation=WriteRule(drive.keys, rule, drive.provider, proving),
             )
         ]
 
@@ -346,6 +364,17 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                     differences=[vars(one) for one in differences],
                 )
         return differences
+
+    def check_settled(self, state: t.Sequence[DriveState]) -> None:
+        """What services make of a drive after its rule has set it."""
+        drives = {drive.item: drive for drive in state}
+        for spec in self.spec:
+            for override in drives[spec.device].overrides if spec.persistent else ():
+                if override.value != spec.write_cache:
+                    self.warn(override.sentence(spec.device, spec.write_cache))
+
+    #: The same: a run changes nothing of it.
+    check_planned = check_settled
 
     def facts(self, state: t.Sequence[DriveState]) -> dict[str, t.Any]:
         """What the module returns about every drive of the list."""

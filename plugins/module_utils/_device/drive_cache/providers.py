@@ -121,7 +121,7 @@ class _ScsiDisk(DriveCacheProvider):
 
     def prove_boot(self, setting: DriveCacheSetting) -> None:
         # Some adapters (hpsa, mpt3sas) refuse the MODE SELECT of the kernel that sdparm can send (EINVAL), and udev only logs that. Writing what
-        # is there changes nothing; while the drive is still as it was before, nothing is written.
+        # is there changes nothing; where the kernel's view is not that of the drive, nothing is written.
         if _BY_RULE not in self.boot_effect(setting) or read_kernel(setting.name, self.root) != setting.kernel_word:
             return
         for path in cache_type_files(setting.name, self.root):

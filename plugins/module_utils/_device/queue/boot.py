@@ -7,8 +7,7 @@
 
 Sources: udev(7) (assignments of a line are made from left to right, each by writing the file); modprobe.d(5) (options of one module in
 several files add up, and the last one of the same name wins; ``-`` and ``_`` are the same in names of modules);
-Documentation/admin-guide/kernel-parameters.rst (``module.option=value``); moduleparam.h (how yes and no are spelled); tuned-profiles(7)
-and tuned.conf(5) (profiles include each other; a later section of the same name goes before the earlier one, key by key).
+Documentation/admin-guide/kernel-parameters.rst (``module.option=value``); moduleparam.h (how yes and no are spelled).
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -208,36 +207,3 @@ def module_warnings(state: ModuleState, spec: ModuleSpec) -> list[str]:
         elif state.loaded and key not in state.running:
             warnings.append(f"{spec.module}: the loaded module does not show an option {key}: see modinfo -p {spec.module}.")
     return warnings
-
-
-#: What the disk plugin of tuned calls our settings.
-_TUNED_OPTIONS = {"elevator": "scheduler", "readahead": "read_ahead_kb"}
-_TUNED_FOLDERS = ("etc/tuned/profiles", "etc/tuned", "usr/lib/tuned/profiles", "usr/lib/tuned")
-
-
-def read_tuned(root: Path = Path("/")) -> dict[str, str]:
-    """Settings of queues that a running tuned makes when it starts, which is after udev: by setting, the line of its profile."""
-    if not (root / "run/tuned/tuned.pid").exists():
-        return {}
-    found: dict[str, str] = {}
-    for profile in read_file(root / "etc/tuned/active_profile").split():
-        _read_profile(profile, root, found, set())
-    return found
-
-
-def _read_profile(profile: str, root: Path, found: dict[str, str], seen: set[str]) -> None:
-    if profile in seen or not _NAME.match(profile):
-        return
-    seen.add(profile)
-    text = next((text for folder in _TUNED_FOLDERS for text in [read_file(root / folder / profile / "tuned.conf")] if text), "")
-    section = ""
-    for line in (line.strip() for line in text.splitlines()):
-        if line.startswith("["):
-            section = line.strip("[]")
-            continue
-        key, separator, value = (part.strip() for part in line.partition("="))
-        if section == "main" and key == "include":
-            for name in value.replace(",", " ").split():
-                _read_profile(name, root, found, seen)
-        elif section == "disk" and separator and key in _TUNED_OPTIONS:
-            found[_TUNED_OPTIONS[key]] = f"{key}={value} of its profile {profile}"

@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import (
@@ -62,7 +63,7 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
             rules=udev_rule.read_rules(self.root, queue_boot.RULES_FILE),
             modules=tuple(queue_boot.read_modules(self.spec.modules, self.root)),
             kept=queue_boot.read_options(self.root),
-            tuned=queue_boot.read_tuned(self.root),
+            overrides=read_overrides(self.root),
         )
 
     def plan(self, state: QueuesState) -> list[Step]:
@@ -101,7 +102,7 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
         self.runner.run(["udevadm", "control", "--reload"], item=item)
 
     def check_settled(self, state: QueuesState) -> None:
-        """Matches without a device, legacy names, what tuned will change, and module options that are not in effect yet."""
+        """Matches without a device, legacy names, what services will change, and module options that are not in effect yet."""
         for warning in queue_plan.warnings(state, self.spec):
             self.warn(warning)
 

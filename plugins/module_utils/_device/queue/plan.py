@@ -16,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import Override
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_warnings
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import RESETS, place_of
@@ -69,7 +70,7 @@ class QueuesState:
     :param page_kb: size of a memory page in KiB.
     :param rules: the text of our udev rules file.
     :param kept: the options of modules in our file of modprobe.d.
-    :param tuned: what tuned sets when it starts, by setting.
+    :param overrides: what services set when they start.
     """
 
     queues: t.Mapping[str, Queue] = field(default_factory=dict)
@@ -79,7 +80,7 @@ class QueuesState:
     rules: str = ""
     modules: tuple[ModuleState, ...] = ()
     kept: t.Mapping[str, t.Mapping[str, str]] = field(default_factory=dict)
-    tuned: t.Mapping[str, str] = field(default_factory=dict)
+    overrides: tuple[Override, ...] = ()
 
 
 @frozen
@@ -290,10 +291,18 @@ def warnings(state: QueuesState, spec: QueuesSpec) -> list[str]:
         f"The scheduler {old} is called {new} since Linux 5.0, and {new} is set for {', '.join(names)}: set scheduler: {new}."
         for (old, new), names in renamed.items()
     ]
-    lasting = {key for one in settled if one.selected.persistent for key in one.settings}
-    found += [
-        f"tuned sets {key} when it starts, after udev has: remove {line}, or a boot may leave another {key} than the requested one."
-        for key, line in state.tuned.items()
-        if key in lasting
-    ]
+    found += _overridden(state, settled)
     return found + [text for module, module_spec in zip(state.modules, spec.modules) for text in module_warnings(module, module_spec)]
+
+
+def _overridden(state: QueuesState, settled: t.Iterable[Settled]) -> list[str]:
+    """What services make of settings that should last, one sentence for each of their lines."""
+    found: dict[Override, tuple[str, str, int]] = {}
+    for one in settled:
+        queue = one.selected.queue
+        for override in state.overrides if one.selected.persistent else ():
+            wanted = one.settings.get(override.setting)
+            if wanted is not None and str(wanted) != override.value and override.concerns(queue.name):
+                name, value, more = found.get(override, (one.selected.item, str(wanted), -1))
+                found[override] = name, value, more + 1
+    return [override.sentence(f"{name} and {more} more" if more else name, value) for override, (name, value, more) in found.items()]

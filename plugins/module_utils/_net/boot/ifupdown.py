@@ -22,6 +22,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.generated import obstacle_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
 
 if t.TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Ifupdown(BootProvider):
         with_value = [one for one in stanzas if one.mtu_line is not None]
         stanza = (with_value or [one for one in stanzas if one.family == "inet"] or list(stanzas))[0]
         path = f"/{stanza.file}"
-        obstacle = ""
+        obstacle = obstacle_of(link.name, path, self.root, texts[stanza.file])
         if len({one.mtu for one in with_value}) > 1:
             obstacle = f"{path} has several MTUs for {link.name}: leave one of them."
         return MtuSource(

@@ -6,7 +6,9 @@
 """Boot state in netplan: a file of its own that adds ``mtu`` to definitions that other files hold.
 
 netplan reads all files in the order of their names and merges their values for one definition, so a file with nothing but ``mtu``
-changes nothing else, and the user's files are never rewritten. It is written here and not by ``netplan set``: that one
+changes nothing else, and the user's files are never rewritten. A definition that matches several cards, or may (``match: {name: en*}``),
+would give the MTU to all of them: there it goes into a ``.link`` file that names the card by its address (:mod:`networkd`). ``mtu`` of such
+a definition wins over that, so it must not have one. It is written here and not by ``netplan set``: that one
 rewrites the whole file, and which one depends on its version. ``netplan generate`` shows whether netplan takes the result; it
 writes below /run only, and networkd reads it at the next boot.
 
@@ -23,7 +25,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import NETPLAN, network_files
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import NETPLAN, SystemdNetworkd, network_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkmanager import active_profiles
 
 if t.TYPE_CHECKING:
@@ -33,6 +35,7 @@ FILE = "/etc/netplan/90-cachefleet-mtu.yaml"
 _TYPES = ("ethernets", "vlans", "bonds", "bridges")
 _HEADER = "# Written by cachefleet.storage.storage_network: change the inventory, not this file.\n"
 _LINE = re.compile(r'^    "([^"]+)": \{mtu: (\d+)\}$')
+_MATCH_NAME = re.compile(r"\bname:[ \t]*(\S[^\n,}]*)")
 _HARMLESS = re.compile(r"^[A-Za-z0-9_.:@-]+\Z")
 
 
@@ -46,24 +49,22 @@ class Netplan(BootProvider):
         """Every interface whose ``.network`` file or NetworkManager profile was made by netplan."""
         if not requested or not self.runner.has("netplan"):
             return {}
-        identities = self._identities(requested)
-        if not identities:
+        identities = self._identities()
+        if not {link.name for link in requested} & set(identities):
             return {}
         text = read_file(self.root / FILE.lstrip("/"))
-        return {link.name: self._place(link, identities[link.name], text) for link in requested if link.name in identities}
+        return {link.name: self._place(link, identities, text) for link in requested if link.name in identities}
 
-    def _identities(self, requested: t.Sequence[Link]) -> dict[str, str]:
-        """The names of the definitions, which are those of the interfaces unless ``match`` is used."""
-        names = {link.name for link in requested}
-        found = {
-            name: match.group(1) for name, file in network_files(self.runner, self.links).items() for match in [NETPLAN.match(file)] if match and name in names
-        }
+    def _identities(self) -> dict[str, str]:
+        """The name of the definition of every interface that has one, which is that of the interface unless ``match`` is used."""
+        found = {name: match.group(1) for name, file in network_files(self.runner, self.links).items() for match in [NETPLAN.match(file)] if match}
         for name, profile in active_profiles(self.runner).items():
             if profile.netplan:
                 found[name] = profile.netplan
         return found
 
-    def _place(self, link: Link, identity: str, text: str) -> MtuSource:
+    def _place(self, link: Link, identities: t.Mapping[str, str], text: str) -> MtuSource:
+        identity = identities[link.name]
         if not _HARMLESS.match(identity):
             return MtuSource(
                 self.name, link.name, None, obstacle=f"{link.name}: the definition {identity} of netplan has a name that cannot be written safely."
@@ -78,6 +79,9 @@ class Netplan(BootProvider):
             )
         mtu = self._get(kind, identity, "mtu")
         match = self._get(kind, identity, "match") if kind == "ethernets" else "null"
+        sharing = sorted(name for name, other in identities.items() if other == identity and name != link.name)
+        if sharing or _matches_several(match):
+            return self._own_place(link, identity, mtu, sharing, ours=identity in own_entries(text).get(kind, {}))
         unsure = kind == "ethernets" and "macaddress" not in match
         return MtuSource(
             self.name,
@@ -92,6 +96,25 @@ class Netplan(BootProvider):
             ),
         )
 
+    def _own_place(self, link: Link, identity: str, mtu: str, sharing: t.Sequence[str], *, ours: bool) -> MtuSource:
+        """Of a card whose definition is for several: the ``.link`` file of that card, if the definition leaves the MTU alone.
+
+        :param ours: whether the MTU of the definition was written by an earlier run, which gave it to all of them: that is never as it should be.
+        """
+        if not mtu.isdigit():
+            return SystemdNetworkd(self.runner, self.links, self.root).beside_link_file(link, f"The definition {identity} of netplan", sharing)
+        others = f"of {', '.join(sharing)} too" if sharing else "of every card that it matches"
+        return MtuSource(
+            self.name,
+            link.name,
+            None if ours else int(mtu),
+            {"where": f"the definition {identity} of netplan"},
+            obstacle=(
+                f"{link.name}: its definition {identity} in netplan sets the MTU {others} ({mtu}): give {link.name} a definition of its own with"
+                f" match: {{macaddress: {link.hardware_mac}}}, or remove mtu from {identity} (also in {FILE}) and run netplan apply."
+            ),
+        )
+
     def _get(self, kind: str, identity: str, *more: str) -> str:
         path = ".".join((kind, identity.replace(".", "\\."), *more))
         return self.runner.run(["netplan", "get", path], item=identity).stdout.strip()
@@ -102,6 +125,14 @@ class Netplan(BootProvider):
         after = with_entry(details["before"], details["kind"], details["identity"], mtu)
         # netplan complains about files that others can read.
         return BootChange(files=(file_change(FILE, details["before"], after, 0o600),), commands=(("netplan", "generate"),), undo=(("netplan", "generate"),))
+
+
+def _matches_several(match: str) -> bool:
+    """Whether ``match`` of a definition, as ``netplan get`` prints it, may meet cards that are not there at the moment (netplan(5), "match")."""
+    if match in ("null", "") or "macaddress" in match:
+        return False
+    name = _MATCH_NAME.search(match)
+    return name is None or re.search(r"[*?\[]", name.group(1)) is not None
 
 
 def own_entries(text: str) -> dict[str, dict[str, int]]:

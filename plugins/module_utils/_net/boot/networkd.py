@@ -79,9 +79,9 @@ class SystemdNetworkd(BootProvider):
             if file is not None and not NETPLAN.match(file):
                 sharing = sorted(name for name, other in files.items() if other == file and name != link.name)
                 several = bool(sharing) or _matches_by_pattern(self._text(file))
-                places[link.name] = self._beside_link_file(link, file, sharing) if several else self._beside_network_file(link, file)
+                places[link.name] = self.beside_link_file(link, file, sharing) if several else self._beside_network_file(link, file)
             elif file is None and insist:
-                places[link.name] = self._beside_link_file(link, "", [])
+                places[link.name] = self.beside_link_file(link, "", [])
         return places
 
     def _text(self, path: str) -> str:
@@ -117,7 +117,12 @@ class SystemdNetworkd(BootProvider):
                 found.setdefault(place.name, place)
         return [found[one] for one in sorted(found)]
 
-    def _beside_link_file(self, link: Link, file: str, sharing: t.Sequence[str]) -> MtuSource:
+    def beside_link_file(self, link: Link, file: str, sharing: t.Sequence[str]) -> MtuSource:
+        """A place in a ``.link`` file that names the card.
+
+        :param file: what configures it together with others, by its path or its name; empty if nothing does.
+        :param sharing: the others that are there.
+        """
         own = f"/etc/systemd/network/00-cachefleet-mtu-{re.sub('[^A-Za-z0-9_.-]', '_', link.name)}.link"
         why = (
             f"{file} is for several interfaces ({', '.join(sharing) or 'it matches by a pattern'})" if file else "systemd-networkd has no .network file for it"

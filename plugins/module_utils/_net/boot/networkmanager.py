@@ -21,6 +21,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.generated import obstacle_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource
 
 if t.TYPE_CHECKING:
@@ -91,6 +92,8 @@ class NetworkManager(BootProvider):
             obstacle = f"{link.name}: its profile in NetworkManager has the invalid UUID {profile.uuid!r}."
         elif profile.file.startswith("/run/"):
             obstacle = f"{link.name}: its profile {profile.name} in NetworkManager is stored in {profile.file} and is lost at boot: save it first."
+        elif profile.file.startswith("/"):
+            obstacle = obstacle_of(link.name, profile.file, self.root)
         return MtuSource(
             self.name,
             link.name,

@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import Line, bare_mounts, mounts_at_boot, parse_fstab
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fstab import Line, mounts_at_boot, names, parse_fstab
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
 
 CACHED = "/dev/mapper/images"
@@ -48,11 +48,9 @@ def test_lines_are_parsed_like_mount_does():
         "/dev/disk/by-uuid/7d6f2b6e-1111",
     ],
 )
-def test_line_that_mounts_origin_without_cache_is_reported(source):
-    (sentence,) = bare_mounts(f"/dev/sdz / ext4\n{source} /srv ext4 nofail 0 2\n", ORIGIN, CACHED)
-    assert sentence.startswith("Line 2 of /etc/fstab (")
-    assert "on /srv) means /dev/disk/by-id/ata-HDD0-part1, the origin of /dev/mapper/images" in sentence
-    assert sentence.endswith("write /dev/mapper/images instead.")
+def test_source_names_device(source):
+    (line,) = parse_fstab(f"{source} /srv ext4 nofail 0 2\n")
+    assert names(line.source, ORIGIN)
 
 
 @pytest.mark.parametrize(
@@ -72,19 +70,21 @@ def test_line_that_mounts_origin_without_cache_is_reported(source):
         "ZFS=7d6f2b6e-1111",
     ],
 )
-def test_other_lines_are_not_reported(source):
-    assert bare_mounts(f"{source} /srv ext4 defaults 0 2\n", ORIGIN, CACHED) == []
+def test_source_names_another_device(source):
+    assert not any(names(line.source, ORIGIN) for line in parse_fstab(f"{source} /srv ext4 defaults 0 2\n"))
 
 
-def test_origin_without_signature_matches_no_tags():
+def test_device_without_signature_matches_no_tags():
     bare = dataclasses.replace(ORIGIN, links=(), signature=None, properties={})
-    assert bare_mounts("UUID=7d6f2b6e-1111 /a ext4\nLABEL=my_images /b ext4\nPARTUUID=5f0e11aa-01 /c ext4\n", bare, CACHED) == []
-    assert len(bare_mounts("/dev/sda1 /a ext4\n", bare, CACHED)) == 1
+    assert not any(names(source, bare) for source in ("UUID=7d6f2b6e-1111", "LABEL=my_images", "PARTUUID=5f0e11aa-01"))
+    assert names("/dev/sda1", bare)
 
 
-def test_logical_volume_matches_by_both_mapper_names():
+def test_logical_volume_matches_by_its_mapper_name_unless_that_is_the_cached_device():
     volume = BlockDevice(name="dm-3", path="/dev/dm-3", number="253:3", kind="lvm", dm_name="vg-images", dm_uuid="LVM-abc")
-    assert len(bare_mounts("/dev/mapper/vg-images /srv ext4\n/dev/mapper/images /srv2 ext4\n", volume, CACHED)) == 1
+    assert names("/dev/mapper/vg-images", volume, without=CACHED)
+    assert not names("/dev/mapper/images", volume)
+    assert not names("/dev/mapper/vg-images", volume, without="/dev/mapper/vg-images")
 
 
 def test_boot_mounts_what_names_the_device_and_is_not_noauto():

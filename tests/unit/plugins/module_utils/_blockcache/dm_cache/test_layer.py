@@ -26,7 +26,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
-from ansible_collections.cachefleet.storage.tests.unit.support.fake_dm import HDD, SSD, SSD1, FakeDm, Killed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_dm import HDD, SSD, SSD1, FakeDm, Killed, Mapped
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
@@ -463,6 +464,75 @@ def test_fstab_line_mounting_origin_without_cache_is_a_warning(tmp_path):
     (tmp_path / "etc/fstab").write_text(f"{HDD} /srv2 xfs nofail 0 2\n")
     assert run(host, **ABSENT).warnings == ()
     assert facts(host, **ABSENT)["problems"] == []
+
+
+@pytest.mark.parametrize("fields", [WRITEBACK, WRITECACHE])
+def test_writeback_over_a_physical_volume_is_refused_until_lvm_is_kept_away(tmp_path, fields):
+    host = FakeDm(tmp_path)
+    host.signatures["sda"] = "LVM2_member"
+    for check_mode in (True, False):
+        with pytest.raises(Refused, match="LVM activates the volume group on it without waiting for the cache"):
+            run(host, check_mode=check_mode, **fields)
+    assert host.changes == []
+    host.lvm_rejects = True
+    assert run(host, **fields).changed
+    assert not run(host, **fields).changed
+
+
+def test_running_cache_enters_writeback_only_if_lvm_is_kept_away(tmp_path, monkeypatch):
+    host = made(tmp_path)
+    signed(host, monkeypatch)
+    with pytest.raises(Refused, match="carries LVM2_member"):
+        run(host, **WRITEBACK)
+    assert "LVM activates" in run(host).warnings[0]
+    host.lvm_rejects = True
+    assert run(host, **WRITEBACK).changed
+    host.lvm_rejects = False
+    # One that writes back already is reported in every run, and is not stopped by it.
+    assert "LVM activates" in run(host, **WRITEBACK).warnings[0]
+    assert not run(host, **WRITEBACK).changed
+    assert run(host, state="flushed").changed
+
+
+def signed(host, monkeypatch):
+    """What was made through the cache is known of the cached device only."""
+    plain = host._all
+
+    def all_devices():
+        return [dataclasses.replace(one, signature=Signature("raid", "LVM2_member")) if one.dm_name == "images" else one for one in plain()]
+
+    monkeypatch.setattr(host, "_all", all_devices)
+
+
+@pytest.mark.parametrize("requested", [{"mode": "writeback"}, {"mode": "writethrough"}, {"state": "flushed"}, {"state": "absent"}])
+def test_user_of_the_origin_past_its_cache_is_critical_and_nothing_is_flushed(tmp_path, requested):
+    """A power cut, and LVM was faster than the cache: both have the origin now."""
+    host = made(tmp_path, **WRITEBACK)
+    host.work()
+    host.mapped["vg-data"] = Mapped(90, "LVM-abc", ["linear", "8:0", "0"])
+    host.lengths["LVM-abc"] = 1
+    before = list(host.changes)
+    with pytest.raises(Refused, match=r"is used by dm-90 \(vg-data\), past its cache images.* Nothing is flushed while it is so") as caught:
+        run(host, **{**WRITEBACK, **requested})
+    assert caught.value.message.endswith("; nothing was changed.")
+    assert host.changes == before
+    found = facts(host, **WRITEBACK)
+    assert (found["caches"][0]["state"], len(found["problems"])) == ("inconsistent", 1)
+    del host.mapped["vg-data"]
+    assert run(host, state="flushed").changed
+    host.check_origin()
+
+
+def test_cache_that_writes_through_is_removed_although_its_origin_is_used_past_it(tmp_path):
+    host = made(tmp_path)
+    host.mapped["vg-data"] = Mapped(90, "LVM-abc", ["linear", "8:0", "0"])
+    host.lengths["LVM-abc"] = 1
+    with pytest.raises(Refused, match="may then be removed with state: absent"):
+        run(host)
+    assert FlushCache not in [type(step.operation) for step in run(host, **ABSENT).steps]
+    assert mode(host) == "linear"
+    with pytest.raises(Refused, match=r"is used by dm-90 \(vg-data\), past /dev/mapper/images: stop that before it gets a cache"):
+        run(host)
 
 
 def refused(host, text, error=Refused, **fields):

@@ -573,6 +573,17 @@ def test_writeback_is_refused_for_system_disk(eio):
         run(eio, **WRITEBACK)
 
 
+def test_writeback_is_refused_over_what_its_rule_does_not_hide(eio):
+    """The rule hides a physical volume from LVM until the cache is there; ZFS reads the devices itself."""
+    eio.host.records = [record + ("\nE: ID_FS_TYPE=zfs_member" if "N: sda\n" in record else "") for record in eio.host.records]
+    run(eio)
+    with pytest.raises(Refused, match="ZFS imports the pool on it without waiting for the cache"):
+        run(eio, **WRITEBACK)
+    eio.host.records = [record.replace("zfs_member", "LVM2_member") for record in eio.host.records]
+    assert run(eio, **WRITEBACK).changed
+    assert run(eio, **WRITEBACK).warnings == ()
+
+
 def test_missing_driver_error_names_alternatives(tmp_path):
     eio = SimulatedEnhanceIO(tmp_path, module="absent")
     with pytest.raises(ToolMissing) as caught:

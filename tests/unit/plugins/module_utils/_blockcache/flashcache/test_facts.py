@@ -10,9 +10,10 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import request_sizes
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache
-from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import BACK, DISK, SSD, FlashcacheHost
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import BACK, DISK, ITEM, MIB, SSD, FlashcacheHost, changes
 
 
 @pytest.fixture
@@ -105,8 +106,30 @@ def test_origin_visible_to_lvm_is_reported(host):
     host.run_layer()
     host.fake.records = [record + ("\nE: ID_FS_TYPE=LVM2_member\nE: ID_FS_USAGE=raid" if "N: sda" in record else "") for record in host.fake.records]
     layer = host.layer([{"name": "fc0", "origin": DISK, "cache_devices": [SSD]}])
-    problems = layer.facts(layer.read())["problems"]
-    assert problems == [
-        f"fc0: {DISK} is a physical volume of LVM, which finds it below the cache too: keep LVM from it with a filter in lvm.conf that rejects {DISK} and"
-        " accepts /dev/mapper/fc0."
-    ]
+    (problem,) = layer.facts(layer.read())["problems"]
+    assert problem.startswith(f"fc0: {DISK}, the origin of /dev/mapper/fc0, carries LVM2_member: at boot LVM activates")
+    host.lvm_rejects = True
+    assert layer.facts(layer.read())["problems"] == []
+
+
+def test_user_of_the_disk_past_the_cache_is_critical_and_nothing_is_flushed(host):
+    host.run_layer(**BACK)
+    host.fake.disk("dm-7", "virtual", size=MIB, slaves=["sda"])
+    layer = host.layer([{**ITEM, **BACK}])
+    facts = layer.facts(layer.read())
+    assert facts["caches"][0]["state"] == "inconsistent"
+    assert "past its cache fc0" in facts["problems"][0]
+    for state in ("present", "flushed", "absent"):
+        host.calls.clear()
+        with pytest.raises(Refused, match=r"The origin .* is used by dm-7, past its cache fc0.* Nothing is flushed while it is so"):
+            host.run_layer(**{**BACK, "state": state})
+        assert not any(map(changes, host.calls))
+
+
+def test_writeback_over_a_physical_volume_is_refused_until_lvm_is_kept_away(host):
+    host.signatures["sda"] = [{"type": "LVM2_member", "uuid": "a"}]
+    with pytest.raises(Refused, match="LVM activates the volume group on it without waiting for the cache"):
+        host.run_layer(**BACK)
+    assert not host.run_layer(check_mode=True).warnings
+    host.lvm_rejects = True
+    assert host.run_layer(**BACK).changed

@@ -530,3 +530,16 @@ def test_result_reports_the_provider(rack: Machine) -> None:
     drives = layer.facts(layer.read())["drives"]
     assert [drive["provider"] for drive in drives] == ["ata", "ata", "scsi", "nvme", "virtio"]
     assert drives[0] == {"device": HDD, "name": "sda", "provider": "ata", "drive": "enabled", "kernel": "write back", "boot_rule": None}
+
+
+@pytest.mark.parametrize(("word", "contradicts"), [("true", True), ("false", False)])
+def test_udisks_that_switches_the_cache_back_is_reported(rack: Machine, tmp_path: pathlib.Path, word: str, contradicts: bool) -> None:
+    (tmp_path / "etc/udisks2").mkdir(parents=True)
+    (tmp_path / "etc/udisks2/SEAGATE-X-HDD0.conf").write_text(f"[ATA]\nWriteCacheEnabled={word}\n")
+    for warnings in (
+        rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled"), check_mode=True).warnings,
+        rack.converge(DriveSpec(HDD, "disabled"), DriveSpec(SSD, "disabled")).warnings,
+    ):
+        assert len(warnings) == contradicts
+        assert not contradicts or f"udisks2 sets write_cache of {HDD} when it starts" in warnings[0]
+    assert rack.converge(DriveSpec(HDD, "disabled", persistent=False)).warnings == ()

@@ -151,3 +151,18 @@ def test_settings_overridden_by_running_tuned_are_reported(host: FakeQueues) -> 
     assert len(concerns) == 1
     assert "remove readahead=>4096 of its profile throughput-performance," in concerns[0]
     assert host.converge({**entry, "persistent": False}).warnings == ()
+
+
+def test_service_that_sets_another_device_or_the_same_value_is_not_reported(host: FakeQueues) -> None:
+    host.disk("sda", serial="HDD0", DEVLINKS="/dev/disk/by-id/ata-X")
+    host.host.write("etc/tuned/active_profile", "mine\n")
+    host.host.write("run/tuned/tuned.pid", "1\n")
+    entry = {"device": "/dev/disk/by-id/ata-X", "read_ahead_kb": 256}
+    for section, count in {
+        "[flash]\ntype=disk\ndevices=sdb\nreadahead=1\n": 0,
+        "[hdd]\ntype=disk\ndevices=sd*\nreadahead=4096\n": 1,
+        "[disk]\nreadahead=256\n": 0,
+        "[disk]\nelevator=none\n": 0,
+    }.items():
+        host.host.write("etc/tuned/mine/tuned.conf", section)
+        assert len(host.converge(entry).warnings) == count, section

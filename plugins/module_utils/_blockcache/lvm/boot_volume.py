@@ -1,0 +1,133 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Volumes that the host boots from, and whether its initramfs images can activate them with a cache.
+
+An initramfs activates the root file system itself. Without the module of the cache, or without the checker that LVM runs before it
+activates one, the host does not boot. A boot loader that reads ``/boot`` from a logical volume reads past its cache.
+
+Sources: lsinitramfs(8), update-initramfs(8), lsinitrd(1), dracut(8), modules.builtin (Documentation/kbuild/kbuild.rst), lvmdevices(8),
+lvm.conf(5) (``global/cache_check_executable``), dracut.cmdline(7) (``rd.lvm.lv``).
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import re
+import typing as t
+from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import BootVolume
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+_MOUNTED_EARLY = ("/", "/usr", "/boot")
+#: Systemd mounts it, and the initramfs has nothing to do with it.
+_BY_BOOT_LOADER = "is mounted on /boot"
+_DEVICES_FILE = "etc/lvm/devices/system.devices"
+
+
+@frozen
+class Tool:
+    """How a distribution shows and makes an initramfs.
+
+    :param show: the command that lists the files of an image.
+    :param image: where the image of a kernel is.
+    :param way: how the drivers get into it, and the command that makes it.
+    """
+
+    show: str
+    image: str
+    way: str
+
+
+_DRACUT = 'write add_drivers+=" {modules} " to /etc/dracut.conf.d/cachefleet.conf and run dracut -f --regenerate-all'
+TOOLS = (
+    Tool("lsinitramfs", "boot/initrd.img-{kernel}", "add {modules} to /etc/initramfs-tools/modules and run update-initramfs -u -k all"),
+    Tool("lsinitrd", "boot/initramfs-{kernel}.img", _DRACUT),
+    Tool("lsinitrd", "boot/initrd-{kernel}", _DRACUT),
+    Tool("lsinitrd", "boot/initrd.img-{kernel}", _DRACUT),
+)
+
+
+def read_boot_volumes(runner: Runner, devices: Devices, specs: t.Iterable[LvmCacheSpec], root: Path = Path("/")) -> dict[str, BootVolume]:
+    """The origins of caches that should be there and that the host boots from, by ``vg/lv``. Only these cost a command for each image."""
+    found = {}
+    for spec in specs:
+        device = next((one for one in devices if one.logical_volume == spec.origin), None)
+        roles = _roles(devices, device, spec.origin, root) if spec.present else ()
+        if roles:
+            needed = _needed(spec)
+            lacking, way = _lacking(runner, root, needed) if set(roles) != {_BY_BOOT_LOADER} else ("", "")
+            found[spec.origin] = BootVolume(roles, lacking, way)
+    return found
+
+
+def _needed(spec: LvmCacheSpec) -> tuple[str, ...]:
+    return ("dm-writecache",) if spec.kind == "writecache" else ("dm-cache", "dm-cache-smq", "cache_check")
+
+
+def _roles(devices: Devices, device: BlockDevice | None, origin: str, root: Path) -> tuple[str, ...]:
+    above = [] if device is None else [device, *devices.children(device)]
+    roles = [f"is mounted on {place}" for place in _MOUNTED_EARLY if any(place in one.mountpoints for one in above)]
+    roles += [f"is named by {title}" for one in above for title in starters.early_titles(one, root)]
+    if f"rd.lvm.lv={origin}" in read_file(root / "proc/cmdline").split():
+        roles.append("is activated by the initramfs (rd.lvm.lv in /proc/cmdline)")
+    return tuple(dict.fromkeys(roles))
+
+
+def _lacking(runner: Runner, root: Path, needed: t.Sequence[str]) -> tuple[str, str]:
+    """What the images of the installed kernels lack, and the way; a kernel without an image boots without one, or not at all."""
+    modules = " ".join(one for one in needed if one != "cache_check")
+    unknown = "look whether the initramfs has " + ", ".join(needed)
+    for tool in TOOLS:
+        kernels = [place.name for place in sorted((root / "lib/modules").glob("*")) if (root / tool.image.format(kernel=place.name)).exists()]
+        if not kernels or not runner.has(tool.show):
+            continue
+        way = tool.way.format(modules=modules)
+        for kernel in kernels:
+            image = tool.image.format(kernel=kernel)
+            shown = runner.run([tool.show, f"/{image}"], ok=None)
+            if shown.rc or not shown.stdout.strip():
+                return f"/{image} could not be read by {tool.show}", unknown
+            built_in = read_file(root / "lib/modules" / kernel / "modules.builtin")
+            missing = [one for one in needed if not _has(shown.stdout, built_in, one)]
+            if missing:
+                checker = " (install the package of cache_check first)" if "cache_check" in missing and not runner.has("cache_check") else ""
+                return f"/{image} has no {', '.join(missing)}", way + checker
+            if not _knows_devices(runner, tool, image, shown.stdout, root):
+                return f"the devices file in /{image} is not that of the host (/{_DEVICES_FILE})", way
+        return "", ""
+    return "no initramfs image of an installed kernel could be examined (lsinitramfs, lsinitrd)", unknown
+
+
+def _has(listing: str, built_in: str, name: str) -> bool:
+    if name == "cache_check":
+        return re.search(r"s?bin/cache_check(?:\s|$)", listing) is not None
+    pattern = name.replace("-", "[-_]")
+    return re.search(rf"/{pattern}\.ko(?:\.\w+)?(?:\s|$)", listing) is not None or re.search(rf"/{pattern}\.ko\s*$", built_in, re.MULTILINE) is not None
+
+
+def _knows_devices(runner: Runner, tool: Tool, image: str, listing: str, root: Path) -> bool:
+    """Whether LVM in the image may use the devices that it may use on the host: with a devices file it uses no other (Enterprise Linux 9)."""
+    if _DEVICES_FILE not in listing:
+        return True
+    if tool.show != "lsinitrd":
+        return False
+    inside = runner.run([tool.show, "--file", _DEVICES_FILE, f"/{image}"], ok=None).stdout
+    return _entries(read_file(root / _DEVICES_FILE)) <= _entries(inside)
+
+
+def _entries(text: str) -> set[tuple[str, ...]]:
+    """What identifies each device; its name and the time of the last change do not."""
+    lines = (line.split() for line in text.splitlines() if line.startswith("IDTYPE="))
+    return {tuple(word for word in words if word.startswith(("IDTYPE=", "IDNAME="))) for words in lines}

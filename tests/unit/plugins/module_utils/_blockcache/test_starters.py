@@ -1,0 +1,229 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a boot starts from a bare origin: one table, and the same question for every type of cache that leaves its origin visible."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import users_past
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+
+HDD = "/dev/disk/by-id/ata-HDD0"
+ORIGIN = BlockDevice(
+    name="sda",
+    path="/dev/sda",
+    number="8:0",
+    by_id=(HDD,),
+    links=("/dev/disk/by-path/pci-0-ata-1",),
+    signature=Signature("filesystem", "ext4", "7d6f-11", "images"),
+)
+CACHED = BlockDevice(name="dm-3", path="/dev/dm-3", number="253:3", kind="dm", dm_name="images", slaves=("sda",))
+#: As LVM 2.03.16 of Debian 12 prints it, of a device that global_filter, filter or the devices file rejects.
+NOT_FOUND = Reply("", 5, '  Failed to find device "/dev/sda".\n')
+SEEN = Reply("  /dev/sda\n")
+FILTERED = Reply('global_filter=["r|/dev/sda|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
+DEVICES_FILE = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=1\n')
+DEFAULT = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
+BEFORE_DEVICES_FILE = Reply('global_filter="r|/dev/sda|"\nfilter=["a|.*|"]\n', 5, "  Configuration node devices/use_devicesfile not found\n")
+
+
+def host(tmp_path, origin=ORIGIN, *others, found="", lvm=SEEN, config=DEFAULT, missing=()):
+    (tmp_path / "dev/disk/by-id").mkdir(parents=True, exist_ok=True)
+    (tmp_path / "dev/sda").touch()
+    if not (tmp_path / HDD.lstrip("/")).is_symlink():
+        (tmp_path / HDD.lstrip("/")).symlink_to("../../sda")
+    signatures = json.dumps({"signatures": [{"type": found}]}) if found else ""
+    runner = ScriptedRunner({("wipefs",): Reply(signatures), ("pvs",): lvm, ("lvmconfig",): config}, missing)
+    return runner, Devices([origin, *others], tmp_path)
+
+
+def read(tmp_path, runner, devices, *, mode="writeback", hides=False, running=()):
+    items = read_items([{"name": "images", "origin": HDD, "cache_devices": ["/dev/disk/by-id/ata-SSD0"], "mode": mode}])
+    return starters.read_starters(runner, devices, items, tmp_path, running=running, hides=hides)
+
+
+def typed(kind):
+    return dataclasses.replace(ORIGIN, signature=Signature("raid", kind, "7d6f-11"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "LVM2_member",
+        "linux_raid_member",
+        "isw_raid_member",
+        "ddf_raid_member",
+        "mpath_member",
+        "zfs_member",
+        "bcache",
+        "stratis",
+        "swsuspend",
+    ],
+)
+@pytest.mark.parametrize("where", ["udev", "device", "cached", "partition"])
+def test_content_that_starts_by_itself_is_refused_for_writeback(tmp_path, kind, where):
+    there = {
+        "udev": (typed(kind),),
+        "device": (ORIGIN,),
+        "cached": (ORIGIN, dataclasses.replace(CACHED, signature=Signature("raid", kind))),
+        "partition": (
+            dataclasses.replace(ORIGIN, partitions=("sda1",)),
+            BlockDevice("sda1", "/dev/sda1", "8:1", kind="partition", signature=Signature("raid", kind)),
+        ),
+    }[where]
+    runner, devices = host(tmp_path, *there, found=kind if where == "device" else "")
+    found = read(tmp_path, runner, devices)
+    assert [(one.item, one.early) for one in found] == [("images", True)]
+    with pytest.raises(Refused, match=f"^images: {HDD}, the origin of /dev/mapper/images, carries {kind}: at boot .* without waiting for the cache"):
+        starters.require_kept_away(found, "images")
+    starters.require_kept_away(found, "other")
+
+
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs", "crypto_LUKS", "swap", "vfat", None])
+def test_content_that_only_a_line_of_a_file_starts_is_not_refused(tmp_path, kind):
+    runner, devices = host(tmp_path, typed(kind) if kind else dataclasses.replace(ORIGIN, signature=None), CACHED, found=kind or "")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/fstab").write_text("/dev/sdz / ext4\n/dev/mapper/images /srv xfs\n")
+    (tmp_path / "etc/crypttab").write_text("plain /dev/mapper/images none luks\nother UUID=8888 none\n")
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/cmdline").write_text("BOOT_IMAGE=/vmlinuz root=UUID=1234 ro resume=/dev/sdz2 quiet\n")
+    assert read(tmp_path, runner, devices) == ()
+    assert not [words for words in runner.calls if words[0] in ("pvs", "lvmconfig")]
+
+
+@pytest.mark.parametrize(
+    ("answer", "config", "kept"),
+    [
+        (NOT_FOUND, FILTERED, True),
+        (NOT_FOUND, DEVICES_FILE, True),
+        (NOT_FOUND, BEFORE_DEVICES_FILE, True),
+        (Reply("", 5, "  Cannot use /dev/sda: device is not in devices file\n"), DEVICES_FILE, True),
+        (SEEN, DEVICES_FILE, False),
+        (NOT_FOUND, DEFAULT, False),
+        (NOT_FOUND, Reply("", 5, "  Failed to parse config"), False),
+        (Reply("", 5, "  Cannot use device /dev/sda with duplicates.\n"), FILTERED, False),
+        (Reply("", 5, "  /run/lock/lvm/P_global:aux: open failed: No space left on device\n"), FILTERED, False),
+        (Reply("", 5, "  Cannot use /dev/sda: device is a multipath component\n"), FILTERED, False),
+    ],
+)
+def test_lvm_is_kept_away_only_if_its_configuration_rejects_the_origin(tmp_path, answer, config, kept):
+    runner, devices = host(tmp_path, typed("LVM2_member"), lvm=answer, config=config)
+    assert (read(tmp_path, runner, devices) == ()) is kept
+
+
+def test_lvm_is_asked_for_the_place_that_a_boot_would_use(tmp_path):
+    """A physical volume in a partition of the cached device is one in a partition of the origin, and rejecting the whole disk does not reject it."""
+    top = dataclasses.replace(CACHED, partitions=("dm-4",))
+    part = BlockDevice("dm-4", "/dev/dm-4", "253:4", kind="dm", dm_uuid="part1-CACHEFLEET-TOP-images", signature=Signature("raid", "LVM2_member"))
+    runner, devices = host(tmp_path, ORIGIN, top, part, lvm=NOT_FOUND, config=FILTERED)
+    assert len(read(tmp_path, runner, devices, running={"images"})) == 1, "no partition of the origin is there that LVM could be asked for"
+    origin = dataclasses.replace(ORIGIN, partitions=("sda1",))
+    below = BlockDevice("sda1", "/dev/sda1", "8:1", kind="partition")
+    for answer, count in ((NOT_FOUND, 0), (SEEN, 1)):
+        runner, devices = host(tmp_path, origin, below, top, part, lvm=answer, config=FILTERED)
+        assert len(read(tmp_path, runner, devices, running={"images"})) == count
+        assert [words[-1] for words in runner.calls if words[0] == "pvs"] == ["/dev/sda1"]
+
+
+@pytest.mark.parametrize(("kind", "early"), [("ceph_bluestore", False), ("btrfs", False), ("zfs_member", True)])
+def test_what_waits_for_units_is_a_warning(tmp_path, kind, early):
+    other = BlockDevice("sdb", "/dev/sdb", "8:16", signature=Signature("filesystem", kind, "7d6f-11"))
+    runner, devices = host(tmp_path, typed(kind), other)
+    (found,) = read(tmp_path, runner, devices)
+    assert found.early is early
+    if not early:
+        starters.require_kept_away([found], "images")
+
+
+def test_refusal_names_what_keeps_lvm_away(tmp_path):
+    runner, devices = host(tmp_path, typed("LVM2_member"))
+    (found,) = read(tmp_path, runner, devices)
+    assert f'global_filter = [ "r|^{HDD}$|" ]' in found.text
+    assert "lvmdevices" in found.text and "update-initramfs -u or dracut -f" in found.text
+
+
+def test_host_without_lvm_activates_nothing(tmp_path):
+    runner, devices = host(tmp_path, typed("LVM2_member"), missing=("pvs",))
+    assert read(tmp_path, runner, devices) == ()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "early", "begin"),
+    [
+        ("etc/fstab", f"{HDD} /srv ext4\n", False, f"Line 1 of /etc/fstab ({HDD} on /srv)"),
+        ("etc/fstab", "UUID=7d6f-11 none swap sw\n", False, "Line 1 of /etc/fstab (UUID=7d6f-11 on none)"),
+        ("etc/fstab", "LABEL=images / ext4\n", True, "Line 1 of /etc/fstab (LABEL=images on /)"),
+        ("etc/fstab", f"{HDD} /usr ext4\n", True, f"Line 1 of /etc/fstab ({HDD} on /usr)"),
+        ("etc/fstab", f"{HDD} /opt ext4 x-initrd.mount\n", True, f"Line 1 of /etc/fstab ({HDD} on /opt)"),
+        ("etc/crypttab", "# c\nplain UUID=7d6f-11 none luks,discard\n", True, "Line 2 of /etc/crypttab (plain)"),
+        ("proc/cmdline", "ro resume=UUID=7d6f-11 quiet", True, "resume= in /proc/cmdline (UUID=7d6f-11)"),
+        ("proc/cmdline", "root=/dev/sda ro", True, "root= in /proc/cmdline (/dev/sda)"),
+        ("etc/initramfs-tools/conf.d/resume", "RESUME=UUID=7d6f-11\n", True, "RESUME= in /etc/initramfs-tools/conf.d/resume"),
+        ("etc/drbd.d/r0.res", f'resource r0 {{\n  on a {{\n    disk "{HDD}";\n  }}\n}}\n', False, f"disk in /etc/drbd.d/r0.res ({HDD})"),
+        ("etc/systemd/system/srv.mount", f"[Mount]\nWhat={HDD}\nWhere=/srv\n", False, f"The unit srv.mount ({HDD})"),
+        ("etc/systemd/system/srv.swap", "[Swap]\nWhat=/dev/disk/by-path/pci-0-ata-1\n", False, "The unit srv.swap"),
+    ],
+)
+def test_places_that_name_the_origin(tmp_path, file, text, early, begin):
+    runner, devices = host(tmp_path)
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(text)
+    (found,) = read(tmp_path, runner, devices)
+    assert found.text.startswith(begin)
+    assert f"means {HDD}, the origin of /dev/mapper/images" in found.text and found.text.endswith("write /dev/mapper/images instead.")
+    assert found.early is early
+
+
+def test_noauto_line_of_crypttab_starts_nothing(tmp_path):
+    runner, devices = host(tmp_path)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/crypttab").write_text(f"plain {HDD} none luks,noauto\n")
+    assert read(tmp_path, runner, devices) == ()
+
+
+def test_tag_of_the_cached_device_is_one_of_its_origin(tmp_path):
+    """A file system made through the cache has its UUID on the origin, which udev does not probe before the next boot."""
+    top = dataclasses.replace(CACHED, links=("/dev/disk/by-uuid/9a-1",), signature=Signature("filesystem", "xfs", "9a-1", "new"))
+    runner, devices = host(tmp_path, dataclasses.replace(ORIGIN, signature=None), top)
+    (tmp_path / "etc").mkdir()
+    for source in ("UUID=9a-1", "LABEL=new", "/dev/disk/by-uuid/9a-1"):
+        (tmp_path / "etc/fstab").write_text(f"{source} /srv xfs\n")
+        assert len(read(tmp_path, runner, devices, running={"images"})) == 1
+    (tmp_path / "etc/fstab").write_text("/dev/mapper/images /srv xfs\n/dev/dm-3 /b xfs\n")
+    assert read(tmp_path, runner, devices, running={"images"}) == ()
+
+
+def test_hidden_origin_is_only_started_by_what_does_not_go_by_udev(tmp_path):
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/fstab").write_text(f"{HDD} /srv ext4\n")
+    for kind, count in {"LVM2_member": 0, "linux_raid_member": 0, "bcache": 0, "zfs_member": 1, "mpath_member": 1, "swsuspend": 1}.items():
+        runner, devices = host(tmp_path, typed(kind))
+        assert len(read(tmp_path, runner, devices, hides=True)) == count, kind
+
+
+def test_users_past_a_cache():
+    volume = BlockDevice("dm-5", "/dev/dm-5", "253:5", kind="lvm", dm_name="vg-data")
+    origin = dataclasses.replace(ORIGIN, holders=("dm-3", "dm-5"), partitions=("sda1",))
+    part = BlockDevice("sda1", "/dev/sda1", "8:1", kind="partition", mountpoints=("/mnt",))
+    found = users_past(Devices([origin, CACHED, volume, part]), "sda", {"dm-3"})
+    assert found == ("is used by dm-5 (vg-data)", "has the partition sda1, which is mounted on /mnt")
+    assert users_past(Devices([dataclasses.replace(ORIGIN, holders=("dm-3",)), CACHED]), "sda", {"dm-3"}) == ()
+    assert users_past(Devices([CACHED]), "sda", {"dm-3"}) == ()
+
+
+def test_partitions_that_kpartx_has_mapped_are_users_only_if_they_are_used():
+    origin = dataclasses.replace(ORIGIN, holders=("dm-3", "dm-6"))
+    part = BlockDevice("dm-6", "/dev/dm-6", "253:6", kind="dm", dm_name="mpatha-part1", dm_uuid="part1-mpath-3600", slaves=("sda",))
+    assert users_past(Devices([origin, CACHED, part]), "sda", {"dm-3"}) == ()
+    used = dataclasses.replace(part, mountpoints=("/mnt",))
+    assert users_past(Devices([origin, CACHED, used]), "sda", {"dm-3"}) == ("has the partition dm-6, which is mounted on /mnt",)

@@ -13,7 +13,7 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import BLOCK, JUMBO, best_mtu, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import BLOCK, JUMBO, best_mtu, payload
 
 #: What the Ethernet of Linux takes as an MTU (``ETH_MIN_MTU`` and ``ETH_MAX_MTU`` of include/uapi/linux/if_ether.h).
 _LOWEST = 68

@@ -18,7 +18,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR, format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import JUMBO, aoe_window, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import JUMBO, aoe_window, payload
 
 #: Larger pieces are not counted (``size_hist`` of flashcache has 32 buckets of a sector).
 LARGEST_COUNTED = 32 * SECTOR

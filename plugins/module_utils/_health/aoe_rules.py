@@ -19,9 +19,9 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, served_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import BLOCK, JUMBO, best_mtu, payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import AoeDevice, read_aoe_devices, read_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport, served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import BLOCK, JUMBO, best_mtu, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import AoeDevice, read_aoe_devices, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
 
 if t.TYPE_CHECKING:

@@ -16,7 +16,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import HEADER, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import HEADER, payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_sancheck
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ETHERNET, SMALL, EchoSocket, examine, path_to_dict
 

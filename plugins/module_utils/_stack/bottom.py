@@ -14,8 +14,8 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_aoe_device, read_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_aoe_device, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import read_drive_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
 #: Transports that end in another machine or an array with caches of its own.

@@ -14,7 +14,7 @@ import typing as t
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import parse_arguments
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import parse_arguments
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.above import Above, above_of, ending_flushes, ignoring_flushes

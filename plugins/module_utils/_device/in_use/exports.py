@@ -21,7 +21,7 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.view import is_configfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_at

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, Entry, Permission, Values, Variable, objection_of, prove
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import DEFAULT_BUFFERS, AoeExport, parse_arguments, running_exports
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_aoe_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import DEFAULT_BUFFERS, AoeExport, parse_arguments, running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_aoe_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_plan import OPTIONS_FILE
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import INTERFACES, PARAMETERS

@@ -23,7 +23,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import AoeDevice, read_aoe_devices, read_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import AoeDevice, read_aoe_devices, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe import initiator_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_plan import (
     DISCOVER_UNIT,

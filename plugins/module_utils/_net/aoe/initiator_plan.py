@@ -15,8 +15,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import AoeDevice
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import AoeDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import INTERFACES, LAYER, AoeDeviceSpec, AoeInitiatorSpec
 
 LOAD_FILE = "etc/modules-load.d/cachefleet-aoe.conf"

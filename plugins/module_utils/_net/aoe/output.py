@@ -18,7 +18,7 @@ import shlex
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import with_colons
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import with_colons
 
 _WEAK_PATH = re.compile(r"The path (?P<interface>\S+?)->(?P<mac>[0-9a-fA-F:]+) is only capable of (?P<payload>\d+) byte payloads")
 _SANCHECK_ROW = re.compile(r"^(?P<device>e\d+\.\d+)\s+(?P<macs>\d+)\s+(?P<payload>\d+)\s+(?P<interfaces>\S+)\s*$")

@@ -24,8 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport, running_exports
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport, running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_packet_sockets

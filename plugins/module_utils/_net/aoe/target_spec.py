@@ -14,7 +14,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import DEFAULT_BUFFERS, AoeExport
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import DEFAULT_BUFFERS, AoeExport
 
 AOE_TARGET_OPTIONS: dict[str, t.Any] = {
     "shelf": {"type": "int", "required": True},

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_vblade_file
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport
 
 FOLDER = "etc/vblade.conf.d"
 _NOTE = "# Written by cachefleet.storage.storage_network: change the inventory, not this file."

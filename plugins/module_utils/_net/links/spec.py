@@ -13,7 +13,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import best_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import best_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import AUTO, CHOICES
 
 if t.TYPE_CHECKING:

@@ -49,7 +49,7 @@ def disk(tmp_path, monkeypatch):
         return genuine(given, paths, flushes, settle, tmp_path, checks.Means(Counters(tmp_path), send, sleep=lambda seconds: None))
 
     for module in (flush_check, cache_stack_info):
-        monkeypatch.setattr(module, "read_stack", lambda runner, protected: stack)
+        monkeypatch.setattr(module, "read_stack", lambda runner, protected, flushed: stack)
         monkeypatch.setattr(module, "check", check)
     return state
 

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core import co
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import AoeExport
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe import vblade_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import VbladeFile

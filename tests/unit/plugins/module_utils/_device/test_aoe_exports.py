@@ -14,7 +14,7 @@ import sys
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_exports import exporters_of, parse_arguments, running_exports, served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import exporters_of, parse_arguments, running_exports, served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import bottom
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost

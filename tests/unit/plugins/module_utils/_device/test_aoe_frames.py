@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import aoe_window, best_mtu, payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import aoe_window, best_mtu, payload
 
 #: Read from /sys/block/etherd!*/payload at each MTU of a real interface.
 MEASURED = {

@@ -11,7 +11,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_frames import payload
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe_sysfs import read_aoe_devices, read_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_aoe_devices, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_packet_sockets, parse_sancheck, parse_vblade_file
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 

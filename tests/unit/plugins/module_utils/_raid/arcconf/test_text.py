@@ -376,11 +376,11 @@ def test_max_cache_4_volumes_belong_to_their_data_volume() -> None:
 
 #: A volume that would be cached if there were an SSD, on drives whose caches are off.
 WISHES = ("RAID level=1", "Status of logical device=Optimal", "Write-cache setting=Disabled", "Write-cache status=Off")
-OFF = drives(drive("State=Online", "Reported Channel,Device(T:L)=0,1(1:0)", "Write Cache=Disabled (write-through)"))
+OFF = drives(*(drive("State=Online", f"Reported Channel,Device(T:L)=0,{number}({number}:0)", "Write Cache=Disabled (write-through)") for number in (1, 2)))
 
 
 def finding(adapter: str, *settings: str, below: str = "") -> DiskFinding:
-    members = part("Logical device segment information", "Segment 0=Present (0,1) S1")
+    members = part("Logical device segment information", "Segment 0=Present (0,1) S1", "Segment 1=Present (0,2) S2")
     one = section("Logical device information", f"Logical device number 0\n{lines(*WISHES, *settings)}{members}")
     (found,) = parse(config(controller(adapter), one, OFF, below)).controllers
     return volume_finding(found, found.volumes[0])

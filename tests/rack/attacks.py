@@ -549,7 +549,8 @@ def file_under_a_loop_device_without_a_node(laboratory: Laboratory, undo: contex
     number = os.stat(device).st_rdev
     run("mkfs.ext4", "-q", device)
     mounted_on(laboratory.folder, undo, device, "-o", "ro")
-    for words in (("--bind", str(covered), str(seen)), ("-t", "tmpfs", "none", str(covered))):
+    # Private: what is mounted over the one folder must not appear on the other.
+    for words in (("--bind", "--make-private", str(covered), str(seen)), ("-t", "tmpfs", "none", str(covered))):
         run("mount", *words)
         undo.callback(run, "umount", words[-1])
     os.unlink(device)

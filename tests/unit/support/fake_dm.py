@@ -288,8 +288,12 @@ class FakeDm:
         return [self._with_users(device) for device in devices]
 
     def _slaves(self, table: list[str]) -> tuple[str, ...]:
-        known = {disk.number: disk.name for disk in _DISKS.values()} | {f"253:{mapped.number}": f"dm-{mapped.number}" for mapped in self.mapped.values()}
+        known = self._names()
         return tuple(dict.fromkeys(known[word] for word in table if word in known))
+
+    def _names(self) -> dict[str, str]:
+        mappings = {f"253:{mapped.number}": f"dm-{mapped.number}" for mapped in self.mapped.values()}
+        return {**{disk.number: disk.name for disk in _DISKS.values()}, **mappings}
 
     def _with_users(self, device: BlockDevice) -> BlockDevice:
         holders = [f"dm-{mapped.number}" for mapped in self.mapped.values() if device.number in (mapped.live or [])]

@@ -237,10 +237,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         return steps
 
     def _plan_above(self, drive: DriveState, live: t.Sequence[Step], loaded: set[str]) -> t.Iterator[Step]:
-        undo = None
-        for step in live:
-            if isinstance(step.operation, SetDrive):
-                undo = replace(step.operation, settings=tuple(replace(one, value=DISABLED) for one in step.operation.settings))
+        undo = next((_disabling(step.operation) for step in live if isinstance(step.operation, SetDrive)), None)
         for one in drive.above:
             if one.reloadable and one.name not in loaded:
                 loaded.add(one.name)
@@ -312,7 +309,12 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         completed = PROVIDERS[operation.provider](self.runner, self.root).set(operation.settings[0])
         if completed is not None:
             self._commands[step.item] = completed
-        self._align(operation.provider, operation.settings)
+        try:
+            self._align(operation.provider, operation.settings)
+        except StorageError as error:
+            if operation.settings[0].value == ENABLED:
+                self._undo(_disabling(operation), step, error, "The kernel sends no flush to a cache that it does not see")
+            raise
 
     @carry_out.register
     def _align_kernel(self, operation: AlignKernel, _step: Step) -> None:
@@ -325,16 +327,18 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             exchange.load(exchange.table())
         except StorageError as error:
             if operation.undo is not None:
-                error.message += f" Until it is loaded, {operation.path} drops flushes: {self._undone(operation.undo, step)}."
-                error.args = (error.message,)
+                self._undo(operation.undo, step, error, f"Until it is loaded, {operation.path} drops flushes")
             raise
 
-    def _undone(self, operation: SetDrive, step: Step) -> str:
+    def _undo(self, operation: SetDrive, step: Step, error: StorageError, why: str) -> None:
+        """Disable a cache that was enabled just before an error, and add that to its message."""
+        done = f"the write cache of {step.item} was disabled again"
         try:
             self._set_drive(operation, step)
-        except StorageError as error:
-            return f"disable the write cache of {step.item} manually, which failed here ({error.message.rstrip('.')})"
-        return f"the write cache of {step.item} was disabled again"
+        except StorageError as failed:
+            done = f"disable the write cache of {step.item} manually, which failed here ({failed.message.rstrip('.')})"
+        error.message += f" {why}: {done}."
+        error.args = (error.message,)
 
     @carry_out.register
     def _write_rule(self, operation: WriteRule, step: Step) -> None:
@@ -391,6 +395,10 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 for drive in state
             ]
         }
+
+
+def _disabling(operation: SetDrive) -> SetDrive:
+    return replace(operation, settings=tuple(replace(one, value=DISABLED) for one in operation.settings))
 
 
 def _settings(drive: DriveState, spec: DriveSpec) -> tuple[DriveCacheSetting, ...]:

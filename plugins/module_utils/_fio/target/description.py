@@ -27,7 +27,7 @@ _KINDS = frozenset({"disk", "partition", "multipath", "lvm", "crypt", "dm", "md"
 def describe(devices: Devices, runner: Runner) -> Variable:
     """Every device that nothing on this host is known to use. The guard of a run decides, and nothing here permits it anything."""
     free = [device for device in devices if device.kind in _KINDS and device.size and not _is_used(device)]
-    return Variable(VARIABLE, tuple(_entry(device, runner) for device in free), commented=True)
+    return Variable(VARIABLE, tuple(_entry(device, devices, runner) for device in free), commented=True)
 
 
 def _is_used(device: BlockDevice) -> bool:
@@ -37,16 +37,20 @@ def _is_used(device: BlockDevice) -> bool:
     return bool(in_use or device.read_only or device.removable or hidden or device.stable_path is None)
 
 
-def _entry(device: BlockDevice, runner: Runner) -> Entry:
+def _entry(device: BlockDevice, devices: Devices, runner: Runner) -> Entry:
     values = {"device": device.stable_path, **({"identity": device.identity} if device.identity else {})}
-    return Entry(values, (f"{format_size(device.size)}, {device.model or device.kind}; {_contents(device, runner)}.",))
+    return Entry(values, (f"{format_size(device.size)}, {device.model or device.kind}; {_contents(device, devices, runner)}.",))
 
 
-def _contents(device: BlockDevice, runner: Runner) -> str:
+def _contents(device: BlockDevice, devices: Devices, runner: Runner) -> str:
     found = device.signature.type or device.signature.partition_table if device.signature is not None else None
-    try:
-        # udev may not have probed the device since something was written to it.
-        found = found or ", ".join(read_signatures(runner, device.path))
-    except StorageError:
-        return "what is on it could not be read"
+    if found is None:
+        # A read of what is suspended waits until that ends.
+        if any(one.suspended for one in (device, *devices.parents(device))):
+            return "what is on it could not be read, because it is suspended"
+        try:
+            # udev may not have probed the device since something was written to it.
+            found = ", ".join(read_signatures(runner, device.path))
+        except StorageError:
+            return "what is on it could not be read"
     return f"carries {found}: writing to it destroys that" if found else "no signature was found on it"

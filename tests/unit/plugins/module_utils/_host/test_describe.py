@@ -129,3 +129,12 @@ def test_a_layer_that_cannot_be_read_does_not_hide_the_others(machine: Machine, 
 def test_the_description_is_plain_data(machine: Machine) -> None:
     plain = describe(machine.runner, machine.root, every=True).to_dict()
     assert json.loads(json.dumps(plain)) == plain
+
+
+def test_contents_of_a_suspended_device_are_not_read(machine: Machine) -> None:
+    (machine.root / "sys/class/block/sdb/dm").mkdir()
+    (machine.root / "sys/class/block/sdb/dm/suspended").write_text("1\n")
+    runner = machine.runner
+    (variable,) = describe(runner, machine.root, layers=["fio_benchmark"]).variables
+    assert "could not be read, because it is suspended" in variable.entries[0].notes[0]
+    assert not any(call[0] == "wipefs" for call in runner.calls)

@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import cache_type_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCacheSetting
 from ansible_collections.cachefleet.storage.tests.unit.support.drive_machine import HDD, NVME, RAID, SAS, SSD, VIRTIO, Drive, Machine
 
 
@@ -467,6 +468,19 @@ def test_rejected_table_fails_with_the_device_name(rack: Machine) -> None:
         rack.converge(DriveSpec(HDD, "enabled"))
     # Nothing that drops flushes is above a cache that is on.
     assert rack.converge(DriveSpec(HDD, "enabled"), check_mode=True).steps[0].attribute == "write_cache"
+
+
+def test_cache_that_the_kernel_does_not_take_is_disabled_again(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    rack.converge(DriveSpec(HDD, "disabled"))
+
+    def refused(_self: object, setting: DriveCacheSetting) -> None:
+        if setting.value == "enabled":
+            raise CommandFailed("The kernel refused 'write back'.", item=setting.item)
+
+    monkeypatch.setattr(providers.AtaProvider, "align_kernel", refused)
+    with pytest.raises(CommandFailed, match=r"refused 'write back'\. The kernel sends no flush .*: the write cache of .* was disabled again\."):
+        rack.converge(DriveSpec(HDD, "enabled"))
+    assert rack.drives["sda"].on is False
 
 
 def test_cache_is_not_enabled_if_its_rule_cannot_be_written(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

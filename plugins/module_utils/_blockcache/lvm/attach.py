@@ -293,7 +293,7 @@ class AttachPlan:
 
     def _require_bootable(self) -> None:
         """A volume that the host boots from gets a cache only if that is allowed, and if the initramfs can activate it."""
-        spec, booted = self.spec, self.state.boot.get(self.spec.origin)
+        spec, booted = self.spec, self.state.boot.get(self.spec.full_name)
         if booted is None:
             return
         if not spec.allow_boot_volume:

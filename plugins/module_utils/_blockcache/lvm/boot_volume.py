@@ -22,6 +22,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import BootVolume
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import volume_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
@@ -63,12 +64,13 @@ def read_boot_volumes(runner: Runner, devices: Devices, specs: t.Iterable[LvmCac
     """The origins of caches that should be there and that the host boots from, by ``vg/lv``. Only these cost a command for each image."""
     found = {}
     for spec in specs:
-        device = next((one for one in devices if one.logical_volume == spec.origin), None)
-        roles = _roles(devices, device, spec.origin, root) if spec.present else ()
+        # A hidden volume, and what a snapshot leaves of one, has no name that a user could mount.
+        layers = [one for one in devices if volume_of(one) == spec.full_name]
+        roles = _roles(devices, layers, spec.full_name, root) if spec.present else ()
         if roles:
             needed = _needed(spec)
             lacking, way = _lacking(runner, root, needed) if set(roles) != {_BY_BOOT_LOADER} else ("", "")
-            found[spec.origin] = BootVolume(roles, lacking, way)
+            found[spec.full_name] = BootVolume(roles, lacking, way)
     return found
 
 
@@ -76,11 +78,12 @@ def _needed(spec: LvmCacheSpec) -> tuple[str, ...]:
     return ("dm-writecache",) if spec.kind == "writecache" else ("dm-cache", "dm-cache-smq", "cache_check")
 
 
-def _roles(devices: Devices, device: BlockDevice | None, origin: str, root: Path) -> tuple[str, ...]:
-    above = [] if device is None else [device, *devices.children(device)]
+def _roles(devices: Devices, layers: t.Sequence[BlockDevice], full_name: str, root: Path) -> tuple[str, ...]:
+    above = list({one.name: one for layer in layers for one in (layer, *devices.children(layer))}.values())
     roles = [f"is mounted on {place}" for place in _MOUNTED_EARLY if any(place in one.mountpoints for one in above)]
     roles += [f"is named by {title}" for one in above for title in starters.early_titles(one, root)]
-    if f"rd.lvm.lv={origin}" in read_file(root / "proc/cmdline").split():
+    names = {full_name, *(one.logical_volume for one in above)}
+    if any(f"rd.lvm.lv={name}" in read_file(root / "proc/cmdline").split() for name in names):
         roles.append("is activated by the initramfs (rd.lvm.lv in /proc/cmdline)")
     return tuple(dict.fromkeys(roles))
 

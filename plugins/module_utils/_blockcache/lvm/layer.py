@@ -113,7 +113,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             volume = state.volume(spec.vg, spec.lv)
             if not spec.present or volume is None or not volume.cached:
                 continue
-            booted = state.boot.get(spec.origin)
+            booted = state.boot.get(spec.full_name)
             if booted is not None and booted.lacking:
                 self.warn(booted.sentence(spec))
             if not volume.active:

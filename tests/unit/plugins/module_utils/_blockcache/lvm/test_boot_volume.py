@@ -66,6 +66,23 @@ def host(tmp_path, monkeypatch):
     return Host(tmp_path, monkeypatch)
 
 
+@pytest.mark.parametrize("origin", ["vg/data", "/dev/vg/data", "/dev/mapper/vg-data"])
+def test_volume_the_host_boots_from_is_known_by_every_name(host, origin):
+    host.mounted("/")
+    host.image(WHOLE)
+    host.refused("is mounted on /: the host boots from it", origin=origin)
+    assert host.run(origin=origin, allow_boot_volume=True).changed
+
+
+@pytest.mark.parametrize("words", [[], ["rd.lvm.lv=vg/top"]])
+def test_volume_the_host_boots_from_is_known_below_a_snapshot_or_a_pool(host, words):
+    below = dataclasses.replace(VOLUME, dm_name="vg-data-real", dm_uuid="LVM-abc-real", links=(), holders=("dm-1",))
+    top = dataclasses.replace(VOLUME, name="dm-1", path="/dev/dm-1", dm_name="vg-top", dm_uuid="LVM-def", slaves=("dm-0",), mountpoints=() if words else ("/",))
+    host.volumes = [below, top]
+    host.write("proc/cmdline", " ".join(words))
+    host.refused("the host boots from it")
+
+
 @pytest.mark.parametrize("place", ["/", "/usr", "/boot"])
 def test_volume_the_host_boots_from_needs_permission(host, place):
     host.mounted(place)

@@ -84,6 +84,7 @@ devices:
     rotational: {description: 'Whether the kernel treats the device as rotational.', type: bool}
     read_only: {description: 'Whether the device is read-only.', type: bool}
     removable: {description: 'Whether the medium is removable.', type: bool}
+    virtual: {description: 'Whether a hypervisor makes the disk, and it is not listed in O(flushed_virtual_disks).', type: bool}
     by_id: {description: 'Paths in C(/dev/disk/by-id).', type: list, elements: str}
     links: {description: 'The other links to the device.', type: list, elements: str}
     dm_name: {description: 'Name of a device-mapper device.', type: str}

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import FoundCache, Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING, CacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.enhanceio_devices import read_enhanceio_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, real_path
 
 if t.TYPE_CHECKING:
@@ -30,8 +31,6 @@ if t.TYPE_CHECKING:
 
 _DM_CACHES = frozenset({"cache", "writecache"})
 _NO_CACHE = "no cache"
-#: ``src_name`` and ``ssd_name`` of /proc/enhanceio/NAME/config (eio_procfs.c).
-_ENHANCEIO_DEVICE = re.compile(r"^(?:src_name|ssd_name)\s+(/\S+)\s*$", re.MULTILINE)
 #: Types whose caches are started by a unit of this collection, which names their devices.
 _WITH_UNITS = ("dm_cache", "flashcache", "enhanceio")
 _PATH = re.compile(r"/dev/[^\s\"\\,:]+(?::[^\s\"\\,:]+)*")
@@ -103,12 +102,9 @@ def _bcache(device: BlockDevice, root: Path) -> FoundCache | None:
 
 
 def _enhanceio(devices: Devices, names: t.Container[str], root: Path) -> list[FoundCache]:
-    found = []
-    for config in sorted((root / "proc/enhanceio").glob("*/config")):
-        paths = _ENHANCEIO_DEVICE.findall(read_attribute(config) or "")
-        if not paths or any(_leads_to(devices, path, names) for path in paths):
-            found.append(FoundCache("enhanceio", config.parent.name))
-    return found
+    # One that cannot be read may be of any device.
+    known = read_enhanceio_devices(root).items()
+    return [FoundCache("enhanceio", name) for name, paths in known if len(paths) < 2 or any(_leads_to(devices, path, names) for path in paths.values())]
 
 
 def _in_units(devices: Devices, device: BlockDevice, root: Path) -> t.Iterator[FoundCache]:

@@ -48,7 +48,8 @@ class BlockDevice:
     ``dm_targets`` are the target types of a device-mapper device (``linear``, ``cache``, ``flashcache``…).
     ``instance`` is what the kernel gave this device anew, of a partition that of its disk (:func:`sysfs.instance_of`), as it was before everything else
     was read. ``partition`` is the number of a partition. ``placeholder`` is the serial number that it reports and that is none
-    (:func:`is_placeholder`).
+    (:func:`is_placeholder`). ``virtual`` is a disk that a hypervisor makes (:func:`virtual_disk.is_virtual`); a stack clears it where the user declared
+    that its flushes reach media.
     """
 
     name: str

@@ -77,8 +77,8 @@ def drive_facts(device: BlockDevice, cache: DriveCache) -> LayerFacts:
         return LayerFacts("drive", plain, None, why, device_loss=UNKNOWN, device_loss_reason=why)
     if device.virtual:
         why = (
-            "is a virtual disk, and whether its flushes reach media depends on the hypervisor: declare it in storage_flushed_virtual_disks if they do, or"
-            " have the role power_loss_test find out"
+            "is a virtual disk, and whether its flushes reach media depends on the hypervisor: declare it in storage_flushed_virtual_disks if"
+            " they do (the role power_loss_test tests it)"
         )
         return LayerFacts("drive", plain, None, why, device_loss=UNKNOWN, device_loss_reason=f"is a virtual disk, and {_ELSEWHERE}")
     if device.transport in ("virtual", "unknown"):

@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import re
 import time
 import typing as t
 from pathlib import Path
@@ -26,9 +25,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.enhanceio_devices import read_enhanceio_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.exports import exported_units
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import OpenFiles, open_files
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_number
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of
 
 if t.TYPE_CHECKING:
@@ -223,15 +223,11 @@ class Neighbourhood:
         return Openers(writers, readers, files.unreadable, opened or 0, (*self.unknown, *self._unseen_holders(device), *files.unknown, *unread))
 
     def _opens_of_enhanceio(self, device: BlockDevice) -> int:
-        """How many running EnhanceIO caches have a device as their origin: the driver has it open once for each, and gives it no holder.
-
-        Source: ``config`` of a cache, as the driver of the fork elmystico prints it on Linux 5.10.
-        """
+        """How many running EnhanceIO caches have a device as their origin: the driver has it open once for each."""
         found = 0
-        for config in sorted((self.root / "proc/enhanceio").glob("*/config")):
-            source = re.search(r"^src_name\s+(/\S+)\s*$", read_attribute(config) or "", re.MULTILINE)
+        for paths in read_enhanceio_devices(self.root).values():
             with contextlib.suppress(DeviceMissing):
-                found += source is not None and self.devices.resolve(source.group(1)).name == device.name
+                found += "src_name" in paths and self.devices.resolve(paths["src_name"]).name == device.name
         return found
 
     def _search(self, device: BlockDevice, pause: t.Callable[[float], None], *, again: bool) -> OpenFiles:

@@ -92,9 +92,9 @@ class Completed:
 
     @property
     def last_words(self) -> str:
-        """The last line the command printed, errors first: usually the reason."""
+        """The last line the command printed, errors first: usually the reason. That there is help is none."""
         for text in (self.stderr, self.stdout):
-            lines = [line.strip() for line in text.splitlines() if line.strip()]
+            lines = [line.strip() for line in text.splitlines() if line.strip() and "--help" not in line]
             if lines:
                 return lines[-1]
         return "it printed nothing"

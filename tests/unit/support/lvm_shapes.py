@@ -18,7 +18,9 @@ _NAME = re.compile(r"\bdata(?=$|[(\]]|_corig|_wcorig)")
 
 
 class CachedPool(FakeLvm):
-    """A thin pool ``vg/pool`` or VDO pool ``vg/pool`` whose data is cached, and a volume ``vg/thin`` on it. Commands only take its public name.
+    """A thin pool ``vg/pool`` or VDO pool ``vg/pool`` whose data is cached, and a volume ``vg/thin`` on it.
+
+    Seen on the rack (LVM 2.03.16): mode and settings are changed by the hidden name, everything else by the name of the pool.
 
     :param pool: ``thin-pool`` or ``vdo-pool``.
     """
@@ -31,9 +33,10 @@ class CachedPool(FakeLvm):
     def run(self, argv: t.Sequence[str], **how: t.Any) -> Completed:
         words = [str(word) for word in argv]
         if words[0] in ("lvchange", "lvconvert"):
-            assert f"vg/{self.inner}" not in words, "Operation not permitted on a hidden volume"
+            inner = words[0] == "lvchange" and {"--cachemode", "--cachesettings"} & set(words)
+            assert ("vg/pool" if inner else f"vg/{self.inner}") not in words, "Command not permitted on this volume"
         assert f"/dev/vg/{self.inner}" not in words, "a hidden volume has no device in the folder of its group"
-        words = ["vg/data" if word == "vg/pool" else "vg-data" if word == f"vg-{self.inner}" else word for word in words]
+        words = ["vg/data" if word in ("vg/pool", f"vg/{self.inner}") else "vg-data" if word == f"vg-{self.inner}" else word for word in words]
         return super().run(words, **how)
 
     def _dmsetup(self, words: list[str]) -> str:

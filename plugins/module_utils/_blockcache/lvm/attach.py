@@ -92,7 +92,7 @@ class AttachPlan:
             raise self.no_origin()
         if self.state.lost(origin) or origin.partial:
             raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
-        if origin.hidden:
+        if origin.hidden and not self.spec.public:
             raise self.bad(f"is an inner part of another volume: name the volume it serves, not {origin.name}")
         if origin.attr[:1] in ("s", "S") or "snapshot" in origin.roles:
             raise self.bad("is a snapshot, which cannot be cached: name the volume that the snapshot was taken of")

@@ -17,6 +17,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import CacheStatus
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import kind_of
 
 if t.TYPE_CHECKING:
@@ -52,7 +53,7 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
     if cached.full_name not in state.kernel and _is_running(state, cached):
         return "unknown", (
             "is active, and device-mapper reports no cache of it, so that what is dirty in it is not known: compare lvs -a with dmsetup status, and run"
-            f" lvchange --refresh {cached.full_name} if a command was interrupted"
+            f" lvchange --refresh {lvm_names.visible_name(cached, state.volumes)} if a command was interrupted"
         )
     return "ok", ""
 

@@ -5,8 +5,9 @@
 
 """From the volume that a user names to the cached volume that is meant, and from a name that LVM does not show to the reason. Pure.
 
-The cache of a thin pool or VDO pool is on a hidden volume inside of it (``pool_tdata``, ``vpool_vdata``), for which LVM accepts the name of the pool
-(lvmcache(7), "Cache with thin pools"). A thin volume or VDO volume lies on its pool, and a snapshot on its origin.
+The cache of a thin pool or VDO pool is on a hidden volume inside of it (``pool_tdata``, ``vpool_vdata``). A thin volume or VDO volume lies on its
+pool, and a snapshot on its origin. Which of the two names a command takes is seen with LVM 2.03.16: ``lvconvert``, ``--activate`` and
+``--refresh`` that of the pool (lvmcache(7)), ``--cachemode`` and ``--cachesettings`` only the hidden one.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -26,7 +27,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
-#: Pools whose cache is on a hidden volume inside, and which LVM takes in the place of it.
+#: Pools whose cache is on a hidden volume inside.
 _POOLS = ("thin-pool", "vdo-pool")
 _SIGNATURE = "LVM2_member"
 
@@ -66,6 +67,8 @@ def _resolve(spec: LvmCacheSpec, volumes: Volumes) -> LvmCacheSpec:
             f"{spec.name}: {spec.origin} leads to the caches of {' and '.join(f'{spec.vg}/{name}' for name in found)}: name one of them as origin.",
             item=spec.name,
         )
+    if not found and spec.present and named.devices:
+        return dataclasses.replace(spec, lv=named.devices[0], public=named.name)
     if not found:
         _require_no_part(spec, named, volumes)
         return spec
@@ -86,6 +89,11 @@ def _cached_below(volume: LogicalVolume, volumes: Volumes, seen: set[str]) -> t.
         below = volumes.get((volume.vg, name))
         if below is not None:
             yield from _cached_below(below, volumes, seen)
+
+
+def visible_name(cached: LogicalVolume, volumes: t.Sequence[LogicalVolume]) -> str:
+    """What commands for the volume as a whole take: the full name of the pool that a hidden cached volume belongs to, or its own."""
+    return f"{cached.vg}/{_public_name(cached, {(volume.vg, volume.name): volume for volume in volumes}) or cached.name}"
 
 
 def _public_name(cached: LogicalVolume, volumes: Volumes) -> str:

@@ -209,7 +209,7 @@ class LvmOperations(LvmCommands):
             raise self._not_closed_cleanly(cached, step, kernel.dirty)
 
     def _change_mode(self, cached: CachedVolume, step: Step, mode: str) -> None:
-        command = ["lvchange", "--yes", "--cachemode", mode, cached.command_name]
+        command = ["lvchange", "--yes", "--cachemode", mode, cached.full_name]
         self._run(step, command, lambda: getattr(self._cached(cached), "cache_mode", None) == mode, watch=self._watch(cached, step))
 
     def _require_closed_cleanly(self, cached: CachedVolume, step: Step) -> None:
@@ -268,7 +268,7 @@ class LvmOperations(LvmCommands):
             settings = getattr(self._cached(cached), "settings", None) or {}
             return key not in settings if value == "default" else settings.get(key) == value
 
-        self._run(step, ["lvchange", "--yes", "--cachesettings", f"{key}={value}", cached.command_name], stored)
+        self._run(step, ["lvchange", "--yes", "--cachesettings", f"{key}={value}", cached.full_name], stored)
 
     @carry_out.register
     def _set_settings(self, operation: SetSettings, step: Step) -> None:
@@ -295,7 +295,7 @@ class LvmOperations(LvmCommands):
             return all(found.get(key) == value for key, value in values.items()) if values else not found
 
         text = " ".join(f"{key}={value}" for key, value in values.items())
-        completed = self._run(step, ["lvchange", "--yes", "--cachesettings", text, cached.command_name], None)
+        completed = self._run(step, ["lvchange", "--yes", "--cachesettings", text, cached.full_name], None)
         if completed.rc and "nrecognized writecache setting" in completed.stdout + completed.stderr:
             raise NotEffective(
                 f"{step.item}: this version of LVM does not support the writecache setting {' or '.join(values if named is None else named)};"

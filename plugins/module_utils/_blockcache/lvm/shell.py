@@ -7,7 +7,8 @@
 
 ``lvm`` without arguments reads commands from its standard input. With the command profile that LVM ships for its D-Bus daemon
 every command answers with one JSON object on the descriptor in ``LVM_REPORT_FD``: its report, if it has one, and a log whose
-last status is the command's return code (1 is success). Sources: lvm(8), ``lvmreport(7)``, ``lvmdbusd.profile``.
+last status is the command's return code (1 is success). The profile's ``command_log_selection`` keeps all other messages out of that log, and the
+shell prints none of them: the command ``lastlog`` with a selection of its own shows them. Sources: lvm(8), ``lvmreport(7)``, ``lvmdbusd.profile``.
 
 Only reports and ``lvchange`` use it, and only until devices change: the process keeps their state.
 """
@@ -43,6 +44,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 PROFILE = "etc/lvm/profile/lvmdbusd.profile"
 
 _SUCCESS = 1
+#: All messages of the command before it, also of what was done for single volumes. A selection without the last row prints JSON with a comma too many.
+_MESSAGES = "lastlog -S log_seq_num>0"
+#: Seconds that it may take: what the command did is known without it.
+_MESSAGES_TIMEOUT = 10.0
 #: What LVM cuts a line at, or takes as a quote, stays out of it.
 _WORD = re.compile(r"^[A-Za-z0-9_+./:,@%=\[\]-]+( [A-Za-z0-9_+./:,@%=\[\]-]+)*$")
 _CHUNK = 1 << 16
@@ -57,10 +62,11 @@ class ShellBroken(Exception):
 
 
 class Reply(t.NamedTuple):
-    """What one command answered. ``report`` is its JSON, ``code`` LVM's own return code."""
+    """What one command answered. ``report`` is its JSON, ``log`` the log in it, and ``code`` LVM's own return code, None if the log has none."""
 
     report: str
-    code: int
+    log: list[dict[str, t.Any]]
+    code: int | None
     out: str
     err: str
 
@@ -132,11 +138,10 @@ class LvmShell:
             # Its messages were written before its report.
             for key, _events in selector.select(0):
                 texts[key.data] += os.read(key.fd, _CHUNK)
-        code = _return_code(answer)
-        if code is None:
-            raise ShellBroken(texts["err"].decode(errors="replace"))
         report, out, err = (text.decode(errors="replace") for text in texts.values())
-        return Reply(report, code, out, err)
+        rows = answer.get("log")
+        log = [row for row in rows if isinstance(row, dict)] if isinstance(rows, list) else []
+        return Reply(report, log, _return_code(log), out, err)
 
     def close(self) -> tuple[Running, ...]:
         """End the process; what it was doing is stopped.
@@ -160,11 +165,14 @@ def _whole(text: bytes) -> dict[str, t.Any] | None:
     return found if isinstance(found, dict) else None
 
 
-def _return_code(answer: t.Mapping[str, t.Any]) -> int | None:
+def _return_code(log: t.Sequence[t.Mapping[str, t.Any]]) -> int | None:
     """Of the command, from the last line of its log that is a status; None if there is none."""
-    rows = answer.get("log")
-    codes = [row.get("log_ret_code") for row in rows if isinstance(row, dict) and row.get("log_type") == "status"] if isinstance(rows, list) else []
+    codes = [row.get("log_ret_code") for row in log if row.get("log_type") == "status"]
     return int(codes[-1]) if codes and str(codes[-1]).isdigit() else None
+
+
+def _messages(log: t.Sequence[t.Mapping[str, t.Any]], kinds: t.Container[str]) -> str:
+    return "".join(f"  {row.get('log_message', '')}\n" for row in log if row.get("log_type") in kinds)
 
 
 class LvmRunner(Runner):
@@ -211,6 +219,9 @@ class LvmRunner(Runner):
             if self._shell is None:
                 self._shell = LvmShell(self.find("lvm"))
             answer = self._shell.ask(line, started + how.limit, how.watch, how.interval, how.max_output)
+            if answer.code is None:
+                raise ShellBroken(answer.err)
+            log = [] if is_report else self._messages_of_the_last()
         except StorageError:
             self._give_up()
             return None
@@ -228,7 +239,16 @@ class LvmRunner(Runner):
         if is_report and rc:
             # The messages of a process of its own have the reason, for example a field that this LVM does not have.
             return None
-        return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), answer.err.encode(), started)
+        out = answer.report if is_report else answer.out + _messages(log, ("print",))
+        return self._remember(words, rc, out.encode(), (answer.err + _messages(log, ("warn", "error"))).encode(), started)
+
+    def _messages_of_the_last(self) -> list[dict[str, t.Any]]:
+        """What the last command had to say; empty if this cannot be had, which takes nothing from what it did."""
+        try:
+            return self._shell.ask(_MESSAGES, time.monotonic() + _MESSAGES_TIMEOUT).log if self._shell is not None else []
+        except (ShellBroken, subprocess.TimeoutExpired):
+            self._give_up()
+            return []
 
 
 def _without_format(words: t.Sequence[str]) -> list[str]:

@@ -51,7 +51,7 @@ class LvmCacheSpec(common.CacheSpec):
     @property
     def volume(self) -> str:
         """The name of the fast volume while it is attached to nothing; LVM adds ``_cpool`` or ``_cvol`` when it is."""
-        return f"{self.lv}_cache"
+        return f"{self.public or self.lv}_cache"
 
     @property
     def metadata_volume(self) -> str:

@@ -42,7 +42,7 @@ class CachedVolume:
 
     @property
     def command_name(self) -> str:
-        """What commands of LVM get."""
+        """What lvconvert, ``lvchange --activate`` and ``lvchange --refresh`` get; ``--cachemode`` and ``--cachesettings`` need the full name."""
         return f"{self.vg}/{self.public or self.lv}"
 
     @property

@@ -482,3 +482,11 @@ def test_pool_is_changed_by_its_name(tmp_path, monkeypatch):
     converge(host.layer(**fields), check_mode=False)
     assert host.changes[-1] == "lvchange --yes --cachemode writethrough vg/data"
     assert not converge(host.layer(**fields), check_mode=False).changed
+
+
+def test_pool_without_a_cache_gets_one_by_its_name(tmp_path, monkeypatch):
+    host = LvmHost(tmp_path, monkeypatch, CachedPool())
+    fields = {"origin": "vg/pool", "state": "present", "cache_devices": ["/dev/disk/by-id/ata-SSD0"]}
+    converge(host.layer(**fields), check_mode=False)
+    assert host.lvm.cache is not None
+    assert not converge(host.layer(**fields), check_mode=False).changed

@@ -49,10 +49,9 @@ options:
       origin:
         description:
           - The logical volume to cache, as V(volume group/logical volume). It must exist and be active.
-          - Linear, striped and RAID volumes can be cached. Snapshots, thin pools, thin volumes and volumes
-            with another type of cache cannot.
-          - The existing cache of a thin pool or VDO pool is managed by the name of the pool, and by that of its hidden data volume.
-            To flush or remove it, a thin volume or VDO volume of the pool can be named too, and a snapshot for the cache of its origin.
+          - Linear, striped and RAID volumes can be cached, and the data of a thin pool or VDO pool, by the name of the pool or of its hidden
+            data volume. Snapshots, thin volumes and volumes with another type of cache cannot.
+          - To flush or remove it, a thin volume or VDO volume of the pool can be named too, and a snapshot for the cache of its origin.
         type: str
         required: true
       cache_devices:

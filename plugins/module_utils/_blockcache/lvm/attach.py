@@ -96,8 +96,10 @@ class AttachPlan:
             raise self.bad(f"is an inner part of another volume: name the volume it serves, not {origin.name}")
         if origin.attr[:1] in ("s", "S") or "snapshot" in origin.roles:
             raise self.bad("is a snapshot, which cannot be cached: name the volume that the snapshot was taken of")
+        if origin.segtype in ("thin", "vdo"):
+            raise self.bad(f"is a volume of the pool {origin.vg}/{origin.pool}, whose cache serves all of them: name the pool")
         if origin.segtype not in CACHEABLE and not origin.segtype.startswith(("raid5_", "raid6_")):
-            raise self.bad(f"is of type {origin.segtype}, which this role does not cache: name a linear, striped or raid volume")
+            raise self.bad(f"is of type {origin.segtype}, which this role does not cache: name a linear, striped or raid volume, or a thin pool")
         if not origin.active:
             raise self.refused(lvm_health.inactive_advice(self.state, origin))
         return origin

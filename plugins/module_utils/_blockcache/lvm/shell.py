@@ -7,7 +7,9 @@
 
 ``lvm`` without arguments reads commands from its standard input. With the command profile that LVM ships for its D-Bus daemon
 every command answers with one JSON object on the descriptor in ``LVM_REPORT_FD``: its report, if it has one, and a log whose
-last status is the command's return code (1 is success). Sources: lvm(8), ``lvmreport(7)``, ``lvmdbusd.profile``.
+last status is the command's return code (1 is success). Messages about what the command worked on are in that log and on no other
+stream, and the profile selects only those of the shell itself: ``lastlog`` reports all of them. Sources: lvm(8), ``lvmreport(7)``,
+``lvmdbusd.profile``.
 
 Only reports and ``lvchange`` use it, and only until devices change: the process keeps their state.
 """
@@ -46,6 +48,9 @@ _SUCCESS = 1
 #: What LVM cuts a line at, or takes as a quote, stays out of it.
 _WORD = re.compile(r"^[A-Za-z0-9_+./:,@%=\[\]-]+( [A-Za-z0-9_+./:,@%=\[\]-]+)*$")
 _CHUNK = 1 << 16
+#: Its answer is in memory.
+_LAST_LOG = "lastlog"
+_LAST_LOG_PATIENCE = 10.0
 
 
 class ShellBroken(Exception):
@@ -133,9 +138,11 @@ class LvmShell:
             for key, _events in selector.select(0):
                 texts[key.data] += os.read(key.fd, _CHUNK)
         code = _return_code(answer)
-        if code is None:
-            raise ShellBroken(texts["err"].decode(errors="replace"))
         report, out, err = (text.decode(errors="replace") for text in texts.values())
+        if line == _LAST_LOG:
+            return Reply(report, _SUCCESS, out, _messages(answer))
+        if code is None:
+            raise ShellBroken(err)
         return Reply(report, code, out, err)
 
     def close(self) -> tuple[Running, ...]:
@@ -165,6 +172,13 @@ def _return_code(answer: t.Mapping[str, t.Any]) -> int | None:
     rows = answer.get("log")
     codes = [row.get("log_ret_code") for row in rows if isinstance(row, dict) and row.get("log_type") == "status"] if isinstance(rows, list) else []
     return int(codes[-1]) if codes and str(codes[-1]).isdigit() else None
+
+
+def _messages(answer: t.Mapping[str, t.Any]) -> str:
+    """The errors and warnings in a log, a line each."""
+    rows = answer.get("log")
+    found = [row.get("log_message") for row in rows if isinstance(row, dict) and row.get("log_type") in ("error", "warn")] if isinstance(rows, list) else []
+    return "".join(f"  {message}\n" for message in dict.fromkeys(found) if isinstance(message, str))
 
 
 class LvmRunner(Runner):
@@ -225,10 +239,19 @@ class LvmRunner(Runner):
             self._give_up()
             raise
         rc = 0 if answer.code == _SUCCESS else answer.code or -1
+        messages = "" if is_report else self._last_messages()
         if is_report and rc:
             # The messages of a process of its own have the reason, for example a field that this LVM does not have.
             return None
-        return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), answer.err.encode(), started)
+        return self._remember(words, rc, (answer.report if is_report else answer.out).encode(), (answer.err + messages).encode(), started)
+
+    def _last_messages(self) -> str:
+        """What LVM has to say about the command before; it is done, whatever becomes of this one."""
+        try:
+            return self._shell.ask(_LAST_LOG, time.monotonic() + _LAST_LOG_PATIENCE).err if self._shell is not None else ""
+        except (ShellBroken, subprocess.TimeoutExpired):
+            self._give_up()
+            return ""
 
 
 def _without_format(words: t.Sequence[str]) -> list[str]:

@@ -103,7 +103,7 @@ def test_cache_is_attached_to_empty_device_without_change_on_second_run(tmp_path
         "systemctl daemon-reload",
         "dmsetup reload images --table 0 8388608 cache /dev/mapper/cachefleet-images-meta"
         f" /dev/mapper/cachefleet-images-data {HDD} 128 2 metadata2 writeback smq 2 migration_threshold 4096",
-        "dmsetup resume --nolockfs images",
+        "dmsetup resume --noudevsync --nolockfs images",
     ]
     assert outcome.changed
     assert not run(host, **WRITEBACK, settings={"migration_threshold": 4096}).changed

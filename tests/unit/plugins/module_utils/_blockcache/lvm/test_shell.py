@@ -32,7 +32,14 @@ note("shell " + os.environ["LVM_COMMAND_PROFILE"] + " " + os.environ["HOME"])
 out = os.fdopen(int(os.environ["LVM_REPORT_FD"]), "w")
 def status(code):
     return {{"log_seq_num": "1", "log_type": "status", "log_context": "shell", "log_ret_code": str(code)}}
+last = []
+def message(kind, text):
+    last.append({{"log_seq_num": "2", "log_type": kind, "log_context": "processing", "log_message": text, "log_ret_code": "0"}})
 for line in sys.stdin:
+    if line.rstrip() == "lastlog":
+        out.write(json.dumps({{"log": last}}) + "\\n"); out.flush()
+        continue
+    last = []
     note("line: " + line.rstrip())
     if "mc/dies" in line:
         print("  Internal error", file=sys.stderr, flush=True)
@@ -43,12 +50,17 @@ for line in sys.stdin:
         out.write(json.dumps({{"strange": 1}}) + "\\n"); out.flush()
         continue
     if "mc/fails" in line:
-        print("  Failed to find logical volume mc/fails", file=sys.stderr, flush=True)
+        message("warn", "WARNING: a device is missing.")
+        message("error", "Failed to find logical volume mc/fails")
+        message("status", "failure")
         out.write(json.dumps({{"log": [status(5)]}}, indent=4) + "\\n"); out.flush()
         continue
     if "lacks" in line:
         out.write(json.dumps({{"report": [], "log": [status(5)]}}) + "\\n"); out.flush()
         continue
+    if "mc/unwritten" in line:
+        message("error", "/etc/lvm/backup/mc.tmp: write error failed: No space left on device")
+        message("error", "Backup of volume group mc metadata failed.")
     report = {{"report": [{{"vg": [{{"vg_name": "x" * 200000}}], "lv": []}}]}} if line.startswith("fullreport") else {{}}
     if not report:
         print("  Logical volume changed.", flush=True)
@@ -103,6 +115,15 @@ def test_failed_command_raises_with_lvm_message(host, runner):
         runner.run(["lvchange", "--yes", "mc/fails"])
     assert runner.run(["lvchange", "--yes", "mc/o"]).rc == 0
     assert len([line for line in requested(host) if line.startswith("shell")]) == 1
+
+
+def test_messages_about_a_volume_are_read_from_the_log(host, runner):
+    """LVM 2.03.16 writes them to no other stream, and its profile leaves them out of the answer."""
+    failed = runner.run(["lvchange", "--yes", "mc/fails"], ok=None)
+    assert (failed.rc, failed.stderr) == (5, "  WARNING: a device is missing.\n  Failed to find logical volume mc/fails\n")
+    done = runner.run(["lvchange", "--yes", "mc/unwritten"])
+    assert (done.rc, done.unwritten) == (0, "/etc/lvm/backup/mc.tmp: write error failed: No space left on device")
+    assert runner.run(["lvchange", "--yes", "mc/o"]).stderr == ""
 
 
 def test_report_that_fails_is_made_by_a_process_which_says_why(host, runner):

@@ -39,6 +39,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcac
     changes,
 )
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 UNIT = "cachefleet-flashcache-fc0.service"
 
@@ -763,6 +764,16 @@ def test_killed_run_converges_in_the_next_run(tmp_path_factory, life, reboot):
             assert host.unit == ""
         at += 1
     assert at > 1
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_change_loses_nothing(tmp_path_factory, life):
+    before, fields = LIVES[life]
+
+    def check(host):
+        assert host.machine["lost"] == 0
+
+    strike_everywhere(lambda: prepared(tmp_path_factory.mktemp("host"), before), lambda host: host.run_layer(**fields), check)
 
 
 def killed(host, point, **fields):

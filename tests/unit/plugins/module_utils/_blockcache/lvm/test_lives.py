@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import (
     NamedDevices,
     make_dev,
 )
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 BOTH = {"mirror": True, "cache_devices": [SSD_PATH, SSD1_PATH]}
@@ -155,6 +156,19 @@ def test_scenario_matches_prediction_without_change_on_second_run(run, life):
     assert not again.changed
     if fields.get("release_devices"):
         assert list(lvm.pvs) == ["/dev/sda"]
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_command_loses_nothing(run, life, tmp_path):
+    """LVM changes nothing of a group whose metadata it cannot archive; the fake refuses whatever would lose a block."""
+    make, fields, _expected = LIVES[life]
+
+    def fresh():
+        lvm = make()
+        lvm.root = tmp_path
+        return lvm
+
+    strike_everywhere(fresh, lambda lvm: run(lvm, **fields), at_least=1)
 
 
 @pytest.mark.parametrize("moment", ["before", "inside", "after"])

@@ -26,8 +26,8 @@ if t.TYPE_CHECKING:
 LARGEST = 16 * MIB
 #: Bytes that are read at once.
 _PIECE = 64 * 1024
-#: Bytes that must be free in /run: udev records a few KiB of each device of an event.
-_ROOM = 256 * 1024
+#: Bytes that must be free: udev records a few KiB of each device of an event; the locks of LVM are empty.
+_RUN = {"run/udev": 256 * 1024, "run/lock": 0}
 
 
 def read_file(path: Path, largest: int = LARGEST) -> str:
@@ -158,23 +158,22 @@ def _replace(path: Path, text: str, mode: int) -> None:
 
 
 def require_room(root: Path) -> None:
-    """Refuse to begin while ``/run`` is full or read-only: a command that waits for udev would wait for ever.
+    """Refuse to go on while ``/run`` is full or read-only: a command that waits for udev would wait for ever, and LVM would not say why it fails.
 
     systemd-udevd runs no program of an event that it could not record, and one of these programs ends the wait (95-dm-notify.rules).
 
     :raises CommandFailed: with the reason.
     """
-    folder = next((place for place in (root / "run/udev", root / "run") if place.is_dir()), None)
-    if folder is None:
-        return
-    try:
-        with tempfile.NamedTemporaryFile(prefix=".cachefleet-", suffix=".tmp", dir=str(folder)) as stream:
-            stream.write(bytes(_ROOM))
-    except OSError as error:
-        raise CommandFailed(
-            f"{folder} cannot be written: {error.strerror}; udev needs {format_size(_ROOM)} there, else commands that wait for it do not end: check df and mount.",
-            item=str(folder),
-        ) from None
+    for name, room in _RUN.items():
+        folder = root / name
+        if not folder.is_dir():
+            continue
+        try:
+            with tempfile.NamedTemporaryFile(prefix=".cachefleet-", suffix=".tmp", dir=str(folder)) as stream:
+                stream.write(bytes(room))
+        except OSError as error:
+            needs = f"; udev needs {format_size(room)} there, else commands that wait for it do not end" if room else ""
+            raise CommandFailed(f"{folder} cannot be written: {error.strerror}{needs}: check df and mount.", item=str(folder)) from None
 
 
 def sync_folder(path: Path) -> None:

@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 #: What is one file system, by the folder that names it.
-AREAS = {"etc": ("etc", "var"), "run": ("run",)}
+AREAS = {"etc": ("etc", "var", "spool"), "run": ("run",)}
 #: Changes of each run that are struck, unless every one is wanted.
 _SAMPLE = 4
 _LONG = bool(os.environ.get("CACHEFLEET_LONG"))

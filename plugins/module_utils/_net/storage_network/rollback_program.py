@@ -128,7 +128,9 @@ def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
         if not left or count == _PASSES - 1:
             break
         time.sleep(1.0)
-    undone = all([_change_back(change, messages) for change in reversed(journal.get("changes", []))])
+    undone = True
+    for change in reversed(journal.get("changes", [])):
+        undone = _change_back(change, messages) and undone
     note = {"token": journal.get("token"), "outcome": "put_back", "reason": reason, "said": messages, "live": live, "time": time.time()}
     with contextlib.suppress(OSError):
         write_text(os.path.join(folder, "last.json"), json.dumps(note))

@@ -427,7 +427,7 @@ def test_run_killed_at_any_step_is_completed_by_the_next(tmp_path, monkeypatch, 
 @pytest.mark.parametrize("life", LIVES)
 def test_full_or_read_only_file_system_at_any_change_is_completed_by_the_next_run(tmp_path, monkeypatch, life):
     monkeypatch.setattr(over_provisioning, "read_devices", lambda runner, _root: runner.devices())
-    earlier, requested, expected = LIVES[life]
+    earlier, requested, _expected = LIVES[life]
     numbers = itertools.count()
 
     def fresh():

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 
 import pytest
@@ -169,6 +170,24 @@ def test_full_or_read_only_file_system_at_any_command_loses_nothing(run, life, t
         return lvm
 
     strike_everywhere(fresh, lambda lvm: run(lvm, **fields), at_least=1)
+
+
+def test_backup_that_lvm_could_not_write_is_a_warning(run, monkeypatch):
+    """LVM 2.03.16 ends with 0 then."""
+    lvm = FakeLvm(fast="cachepool")
+    really = lvm.run
+
+    def with_full_backup(argv, **how):
+        completed = really(argv, **how)
+        failed = "  /etc/lvm/backup/vg.tmp: write error failed: No space left on device\n  Backup of volume group vg metadata failed.\n"
+        return dataclasses.replace(completed, stderr=failed) if argv[0] == "lvchange" else completed
+
+    monkeypatch.setattr(lvm, "run", with_full_backup)
+    (warning,) = run(lvm, **WRITEBACK)[0].warnings
+    assert warning == (
+        "images: lvchange --yes --cachemode writeback vg/data did its work and could not write what it keeps of it:"
+        " /etc/lvm/backup/vg.tmp: write error failed: No space left on device."
+    )
 
 
 @pytest.mark.parametrize("moment", ["before", "inside", "after"])

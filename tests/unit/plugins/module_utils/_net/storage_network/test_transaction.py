@@ -314,7 +314,7 @@ def test_what_a_read_only_file_system_kept_from_being_reverted_is_reverted_by_th
         patch.setattr(rollback_program, "write_text", read_only)
         assert any(line.endswith("interfaces could not be restored: Read-only file system") for line in host.switch.put_back("no confirmation"))
         assert host.switch.armed()["token"] == "t1"
-        with pytest.raises(CommandFailed, match="An earlier run could not be reverted: .*interfaces could not be restored: Read-only file system"):
+        with pytest.raises(CommandFailed, match=r"An earlier run could not be reverted: .*interfaces could not be restored: Read-only file system"):
             host.transaction(VLAN).run("t2")
     assert host.boot == changed
     host.transaction({"interface": "eth1", "mtu": 1500, "persistent": False}).run("t2")

@@ -165,12 +165,19 @@ class Faults:
                 message = f"Failed to write {error.filename}: {error.strerror}\n"
             finally:
                 self._in_tool = False
+                self._fill_after(words)
             completed = Completed(words, 5, "", message)
             if ok is not None and completed.rc not in ok:
                 raise CommandFailed(f"{completed.command_line} failed with exit status 5: {completed.last_words}", item=item, completed=completed)
             return completed
 
         return run_with_faults
+
+    def _fill_after(self, words: tuple[str, ...]) -> None:
+        """What udev records of the devices that a tool has made may be what fills /run."""
+        if self.area == "run" and _waits_for_udev(words):
+            self.count += 1
+            self.failed += [words[0]] if self.count == self.at else []
 
     @staticmethod
     def _what_it_writes(words: tuple[str, ...]) -> t.Mapping[int, str] | None:

@@ -321,6 +321,19 @@ def test_what_a_read_only_file_system_kept_from_being_reverted_is_reverted_by_th
     assert ("mtu" in host.boot, host.switch.armed()) == (False, {})
 
 
+def test_confirmation_that_cannot_be_recorded_reverts_at_once(host, monkeypatch):
+    host.transaction(VLAN).run("t1")
+
+    def read_only(path):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rollback_program, "remove", read_only)
+        with pytest.raises(CommandFailed, match=r"journal\.json cannot be removed: Read-only file system"):
+            host.transaction(VLAN).confirm("t1")
+    assert (host.mtu("eth1"), host.mtu("eth1.5"), host.boot.count("mtu")) == (1500, 1500, 0)
+
+
 @pytest.mark.parametrize("stale", ["another boot", "dead process"])
 def test_remains_of_interrupted_run_are_rolled_back_before_the_next(host, stale):
     host.transaction(VLAN).run("t1")

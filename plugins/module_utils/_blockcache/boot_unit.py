@@ -17,6 +17,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, sync_folder
 
 if t.TYPE_CHECKING:
@@ -156,17 +157,26 @@ def write_unit(runner: Runner, name: str, text: str, root: Path = Path("/")) -> 
         replace_file(path, text)
         # To enable a unit is also to load it.
         runner.run(["systemctl", "daemon-reload" if link.is_symlink() else "enable", *([] if link.is_symlink() else [name])], item=name)
-        if link.parent.is_dir():
-            sync_folder(link.parent)
-            sync_folder(link.parent.parent)
+        _keep_entries(link)
         return
     if path.exists() or link.is_symlink():
         runner.run(["systemctl", "disable", name], ok=None, item=name)
-        if link.is_symlink():
-            link.unlink()
-            sync_folder(link.parent)
+        replace_file(link, "")
         replace_file(path, "")
         runner.run(["systemctl", "daemon-reload"], item=name)
+
+
+def _keep_entries(link: Path) -> None:
+    """Have what systemctl made of a link survive a power cut.
+
+    :raises CommandFailed: if that is not possible.
+    """
+    try:
+        if link.parent.is_dir():
+            sync_folder(link.parent)
+            sync_folder(link.parent.parent)
+    except OSError as error:
+        raise CommandFailed(f"{link} cannot be written: {error.strerror}.", item=str(link)) from None
 
 
 def _link(name: str, root: Path) -> Path:

@@ -37,6 +37,7 @@ def releasing(paths: t.Iterable[str], root: Path = Path("/")) -> t.Iterator[None
     Metadata lie at the ends: what is between them is recorded first, for a run that is killed before the end.
 
     :param paths: stable paths of the devices.
+    :raises CommandFailed: if that cannot be recorded; before anything is wiped, unless the file system has become full in between.
     """
     paths = tuple(paths)
     for path in paths:
@@ -66,18 +67,19 @@ def _agrees(node: Path, places: t.Mapping[Extent, str]) -> bool:
 
 
 def keep(path: str, root: Path = Path("/"), *, ends: bool = True) -> None:
-    """Record what is on a device that is free. If this is lost, the device has to be made empty by hand, and nothing else happens.
+    """Record what is on a device that is free. Of a device that cannot be read nothing is recorded: it has to be made empty by hand.
 
     :param ends: whether both ends are recorded too.
+    :raises CommandFailed: if the record cannot be written.
     """
     node = root / path.lstrip("/")
+    size, rows = 0, []
     with contextlib.suppress(OSError, CommandFailed):
         size = contents.size_of(node)
         pieces = [piece for place in contents.places_of(size) for piece in _pieces(place)]
         places = [piece for piece in pieces if ends or (piece.offset >= EDGE and piece.offset + piece.length <= size - EDGE)]
-        if not places:
-            return
-        rows = [[place.offset, place.length, sha256] for place, sha256 in contents.digests(node, places).items()]
+        rows = [[place.offset, place.length, sha256] for place, sha256 in contents.digests(node, places).items()] if places else []
+    if rows:
         name = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
         replace_file(root / FOLDER / f"{name}.json", json.dumps({"device": path, "size": size, "places": rows}) + "\n", mode=0o600)
 

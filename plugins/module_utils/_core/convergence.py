@@ -22,6 +22,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -208,9 +209,13 @@ def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_readi
     done: list[Step] = []
     current: Step | None = None
     try:
-        for current in steps:
-            layer.apply(current)
-            done.append(current)
+        for step in steps:
+            current = None
+            if layer.one_at_a_time:
+                require_room(layer.root)
+            current = step
+            layer.apply(step)
+            done.append(step)
         current = None
         before_reading()
         state = layer.read()

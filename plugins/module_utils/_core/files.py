@@ -26,6 +26,8 @@ if t.TYPE_CHECKING:
 LARGEST = 16 * MIB
 #: Bytes that are read at once.
 _PIECE = 64 * 1024
+#: Bytes that must be free: udev records a few KiB of each device of an event; the locks of LVM are empty.
+_RUN = {"run/udev": 256 * 1024, "run/lock": 0}
 
 
 def read_file(path: Path, largest: int = LARGEST) -> str:
@@ -87,7 +89,7 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
         if text:
             make_folder(path.parent)
             _replace(path, text, mode)
-        elif path.exists():
+        elif os.path.lexists(path):
             path.unlink()
             sync_folder(path.parent)
     except UnicodeError:
@@ -148,10 +150,30 @@ def _replace(path: Path, text: str, mode: int) -> None:
             os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        # Not on a file system that became read-only; why the file could not be written is what matters.
+        with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
     sync_folder(path.parent)
+
+
+def require_room(root: Path) -> None:
+    """Refuse to go on while ``/run`` is full or read-only: a command that waits for udev would wait for ever, and LVM would not say why it fails.
+
+    systemd-udevd runs no program of an event that it could not record, and one of these programs ends the wait (95-dm-notify.rules).
+
+    :raises CommandFailed: with the reason.
+    """
+    for name, room in _RUN.items():
+        folder = root / name
+        if not folder.is_dir():
+            continue
+        try:
+            with tempfile.NamedTemporaryFile(prefix=".cachefleet-", suffix=".tmp", dir=str(folder)) as stream:
+                stream.write(bytes(room))
+        except OSError as error:
+            needs = f"; udev needs {format_size(room)} there, else commands that wait for it do not end" if room else ""
+            raise CommandFailed(f"{folder} cannot be written: {error.strerror}{needs}: check df and mount.", item=str(folder)) from None
 
 
 def sync_folder(path: Path) -> None:

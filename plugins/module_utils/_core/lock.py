@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import typing as t
@@ -35,7 +36,8 @@ def exclusive(name: str, root: Path = Path("/")) -> t.Iterator[None]:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise CommandFailed(f"{path} cannot be made: {error.strerror}. Does the task run as root (become: true)?", item=name) from None
+        advice = " Does the task run as root (become: true)?" if error.errno in (errno.EACCES, errno.EPERM) else ""
+        raise CommandFailed(f"{path} cannot be made: {error.strerror}.{advice}", item=name) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
         yield

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import shlex
 import signal
@@ -73,6 +74,8 @@ _CHUNK = 1 << 16
 _WRITE = 4096
 #: Commands that a runner records.
 _REMEMBERED = 64
+#: What the kernel answers a write to a full or read-only file system (strerror(3)), and LVM's own words for it.
+_UNWRITTEN = re.compile(r"^.*(?:no space left on device|read-only file ?system|disk quota exceeded|not enough space available).*$", re.I | re.M)
 
 
 @frozen
@@ -92,12 +95,19 @@ class Completed:
 
     @property
     def last_words(self) -> str:
-        """The last line the command printed, errors first: usually the reason. That there is help is none."""
-        for text in (self.stderr, self.stdout):
-            lines = [line.strip() for line in text.splitlines() if line.strip() and "--help" not in line]
-            if lines:
-                return lines[-1]
-        return "it printed nothing"
+        """The last line the command printed, errors first: usually the reason. That there is help is none.
+
+        After it the line about a file system that is full or read-only.
+        """
+        lines = [line.strip() for text in (self.stdout, self.stderr) for line in text.splitlines() if line.strip() and "--help" not in line]
+        last = lines[-1] if lines else "it printed nothing"
+        return f"{last} ({self.unwritten})" if self.unwritten and not _UNWRITTEN.search(last) else last
+
+    @property
+    def unwritten(self) -> str:
+        """The first line that reports a full or read-only file system; empty if there is none."""
+        found = _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")
+        return found.group().strip() if found else ""
 
 
 class Runner:

@@ -9,6 +9,9 @@
 of the new table refuse to go on, the device stays suspended *with that table*: every request waits for ever, and to resume it again
 is refused again. Only another table that the kernel takes helps (``do_resume`` of drivers/md/dm-ioctl.c, dmsetup(8)).
 
+dmsetup does not wait for udev (``--noudevsync``): node and links are there, and with a full ``/run`` the answer of udev never comes
+(systemd-udevd runs no program of an event that it cannot record), although the table is in effect.
+
 dm-cache counts every block as dirty each time its table is loaded, as long as its metadata is open that was not closed cleanly
 before (``load_mapping`` of drivers/md/dm-cache-target.c), and refuses to go on in passthrough while a block is dirty.
 """
@@ -27,6 +30,8 @@ if t.TYPE_CHECKING:
 _MODES = ("writethrough", "writeback", "passthrough")
 _CLEANER = ("cleaner", "0")
 _HOLDING = ("smq", "2", "migration_threshold", "0")
+#: No snapshot is taken: freezing the file system above would only write out all of its dirty pages first.
+_RESUME = ("resume", "--noudevsync", "--nolockfs")
 
 
 class Exchange:
@@ -58,20 +63,29 @@ class Exchange:
     def load(self, table: str) -> None:
         """Put another table in effect.
 
-        :raises StorageError: if the kernel does not take it, or not in time. The one before is in effect again then.
+        :raises StorageError: if the kernel does not take it, or not in time. The message says which one is in effect then.
         :raises NotEffective: if that was not possible: the device is suspended.
         """
         before = self.table()
         try:
             self._dmsetup("reload", self.name, "--table", table)
-            # No snapshot is taken: freezing the file system above would only write out all of its dirty pages first.
-            self._dmsetup("resume", "--nolockfs", self.name)
+            self._dmsetup(*_RESUME, self.name)
         except StorageError as error:
             # Also after a time limit: dmsetup may have been stopped between suspending and resuming.
             self._go_back(before)
-            error.message = f"{self.item}: {error.message.rstrip('.')}; {self.path} continues as before; see dmesg for the reason."
+            error.message = f"{self.item}: {error.message.rstrip('.')}; {self._found(before)}"
             error.args = (error.message,)
             raise
+
+    def _found(self, before: str) -> str:
+        """What is in effect after a failure, read back: a command that was stopped may have done its work."""
+        completed = self.runner.run(["dmsetup", "table", self.name], ok=None, timeout=self.patience, item=self.item)
+        found = completed.stdout.strip("\n")
+        if completed.rc:
+            return f"which table {self.path} has now cannot be read ({completed.last_words}); see dmesg for the reason."
+        if found == before:
+            return f"{self.path} continues as before; see dmesg for the reason."
+        return f"{self.path} continues with another table than before, '{found}'; see dmesg for the reason."
 
     def go_on(self, *, refused: bool = False) -> None:
         """Let a device go on that a command left suspended: with the table it has, or if the kernel refuses that, with one that writes through.
@@ -91,7 +105,7 @@ class Exchange:
         # What it has may be the table that it is not to go on with: the one that was there comes first, then a milder one.
         for candidate in dict.fromkeys((table, with_mode(table, "writethrough"))):
             self.runner.run(["dmsetup", "reload", self.name, "--table", candidate], ok=None, item=self.item)
-            self.runner.run(["dmsetup", "resume", "--nolockfs", self.name], ok=None, timeout=self.patience, item=self.item)
+            self.runner.run(["dmsetup", *_RESUME, self.name], ok=None, timeout=self.patience, item=self.item)
             if not self.suspended():
                 return
         raise NotEffective(

@@ -333,8 +333,13 @@ def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRI
     :raises OSError: if it cannot be written.
     """
     draft = path.parent / f".{path.name}.new"
-    _write(draft, text.encode(), durable=durable, mode=mode)
-    draft.rename(path)
+    try:
+        _write(draft, text.encode(), durable=durable, mode=mode)
+        draft.rename(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise
     if durable:
         sync_folder(path.parent)
 

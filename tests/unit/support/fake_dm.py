@@ -136,7 +136,7 @@ class FakeDm:
                 return 0, getattr(self, f"_dm_{words[1]}")(list(words[2:]), *([inside] if words[1] == "create" else [])) or "", ""
             return 0, getattr(self, f"_{words[0]}")(list(words[1:])) or "", ""
         except OSError as error:
-            return 1, "", str(error)
+            return 1, "", f"{error.filename}: {error.strerror}" if error.strerror else str(error)
 
     # -- the work that goes on over all this
 

@@ -59,7 +59,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.set
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
@@ -357,6 +357,7 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     # -- commands and what they left behind
 
     def _dmsetup(self, step: Step, *words: str) -> Completed:
+        require_room(self.root)
         try:
             return self.runner.run(["dmsetup", *words], timeout=PATIENCE, item=step.item)
         except CommandFailed as error:

@@ -17,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flu
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import CachedVolume, VolumeOperation
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange, cleaning
 
 if t.TYPE_CHECKING:
@@ -41,16 +42,23 @@ class LvmCommands:
     root: Path
     clock: t.Callable[[], float]
     sleep: t.Callable[[float], None]
+    warn: t.Callable[[str], None]
 
     # -- commands and what they left behind
 
     def _run(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool] | None, watch: t.Callable[[], t.Any] | None = None) -> Completed:
-        """Run a command of LVM; one that failed is forgiven only if what it was to do is read back as done (None: its caller checks)."""
+        """Run a command of LVM; one that failed is forgiven only if what it was to do is read back as done (None: its caller checks).
+
+        LVM does not change a group whose metadata it cannot archive, and only reports a backup that it could not write.
+        """
+        require_room(self.root)
         completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item, watch=watch, interval=INTERVAL)
         if completed.rc != 0:
             self._require_going_on(step)
             if took_effect is not None and not took_effect():
                 raise failed(step, completed)
+        elif completed.unwritten:
+            self.warn(f"{step.item}: {completed.command_line} did its work and could not write what it keeps of it: {completed.unwritten}.")
         return completed
 
     def _require_going_on(self, step: Step) -> None:

@@ -69,7 +69,6 @@ class LvmOperations(LvmCommands):
     """One method for each operation. The layer that inherits them has a runner, a root, a clock and a sleep, and reads."""
 
     read: t.Callable[[], LvmState]
-    warn: t.Callable[[str], None]
 
     @functools.singledispatchmethod
     def carry_out(self, operation: Operation, _step: Step) -> None:

@@ -172,7 +172,8 @@ def _return_code(log: t.Sequence[t.Mapping[str, t.Any]]) -> int | None:
 
 
 def _messages(log: t.Sequence[t.Mapping[str, t.Any]], kinds: t.Container[str]) -> str:
-    return "".join(f"  {row.get('log_message', '')}\n" for row in log if row.get("log_type") in kinds)
+    found = dict.fromkeys(row.get("log_message") for row in log if row.get("log_type") in kinds)
+    return "".join(f"  {message}\n" for message in found if isinstance(message, str))
 
 
 class LvmRunner(Runner):

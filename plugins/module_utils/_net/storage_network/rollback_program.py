@@ -117,6 +117,8 @@ def boot_id() -> str:
 def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
     """Undo the changes in the journal; the caller holds the lock. Nothing that fails keeps the rest from being tried.
 
+    The journal stays if a file could not be written: it is the only record of what the file was before.
+
     :returns: what was done and what could not be, one sentence each.
     """
     messages: list[str] = []
@@ -126,15 +128,17 @@ def put_back(folder: str, journal: Journal, reason: str) -> list[str]:
         if not left or count == _PASSES - 1:
             break
         time.sleep(1.0)
+    undone = True
     for change in reversed(journal.get("changes", [])):
-        _change_back(change, messages)
+        undone = _change_back(change, messages) and undone
     note = {"token": journal.get("token"), "outcome": "put_back", "reason": reason, "said": messages, "live": live, "time": time.time()}
     with contextlib.suppress(OSError):
         write_text(os.path.join(folder, "last.json"), json.dumps(note))
     with contextlib.suppress(OSError), open(os.path.join(folder, "log"), "a", encoding="utf-8") as stream:
         stream.writelines(f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {line}\n" for line in [reason, *messages])
     with contextlib.suppress(OSError):
-        remove(os.path.join(folder, "journal.json"))
+        if undone:
+            remove(os.path.join(folder, "journal.json"))
     return messages
 
 
@@ -165,7 +169,9 @@ def _repairs(tool: str, name: str, entry: dict[str, t.Any]) -> list[list[str]]:
     return commands
 
 
-def _change_back(change: dict[str, t.Any], messages: list[str]) -> None:
+def _change_back(change: dict[str, t.Any], messages: list[str]) -> bool:
+    """Whether every file is as before, or belongs to another program now."""
+    undone = True
     for file in change.get("files", []):
         try:
             current = _text(file["path"])
@@ -180,8 +186,10 @@ def _change_back(change: dict[str, t.Any], messages: list[str]) -> None:
                 remove(file["path"])
                 messages.append(f"{file['path']} is gone again")
         except OSError as error:
-            messages.append(f"{file['path']} could not be restored: {error}")
+            messages.append(f"{file['path']} could not be restored: {error.strerror}")
+            undone = False
     messages.extend(message for message in (_run(argv) for argv in change.get("undo", [])) if message)
+    return undone
 
 
 def _text(path: str) -> str:

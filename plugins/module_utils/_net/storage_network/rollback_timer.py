@@ -99,7 +99,9 @@ class RollbackTimer:
             self._start([sys.executable or "/usr/bin/python3", "-I", str(program), str(self.folder), token], token)
             self._await_start(token)
         except StorageError:
-            self.journal.unlink()
+            # Without it nobody waits for a confirmation; a process that comes late finds nothing to put back.
+            with contextlib.suppress(OSError):
+                self.journal.unlink()
             raise
 
     def _adopt(self) -> None:
@@ -110,13 +112,13 @@ class RollbackTimer:
         if not self._former.is_dir() or self.folder == self._former:
             return
         # A process that a former version has started may still be at its end.
-        with rollback_program.locked(str(self._former), GRACE) as mine:
+        with _locked(self._former) as mine:
             if not mine or self.folder == self._former:
                 return
             for name in sorted(os.listdir(self._former)):
                 if name not in _KEPT:
                     with contextlib.suppress(IsADirectoryError):
-                        rollback_program.remove(str(self._former / name))
+                        _remove(self._former / name)
         for name in _KEPT:
             state_folder.adopt(f"{_NAME}/{name}", self.root)
         state_folder.remove_empty(self._former, self.root)
@@ -139,6 +141,8 @@ class RollbackTimer:
         end = time.monotonic() + _START
         while rollback_program.read_json(str(self.folder / "watching.json")).get("token") != token:
             if time.monotonic() > end:
+                # The process cannot report why it ended; a file system that took no file from it takes none from this one either.
+                replace_file(self.folder / "watching.json", "{}\n", 0o600)
                 raise CommandFailed(
                     f"The rollback timer did not start within {_START:g} seconds, so nothing was changed: see journalctl.",
                     item="rollback timer",
@@ -153,7 +157,7 @@ class RollbackTimer:
         """
         if not self.folder.is_dir():
             raise self._too_late(token)
-        with rollback_program.locked(str(self.folder), GRACE) as mine:
+        with _locked(self.folder) as mine:
             if not mine or self.armed().get("token") != token:
                 raise self._too_late(token)
             yield
@@ -176,8 +180,11 @@ class RollbackTimer:
         self._write(journal)
 
     def confirm(self) -> None:
-        """What is now stays. The caller holds the lock."""
-        rollback_program.remove(str(self.journal))
+        """What is now stays. The caller holds the lock.
+
+        :raises CommandFailed: if the journal cannot be removed: the process will put back what it names.
+        """
+        _remove(self.journal)
 
     def put_back(self, reason: str) -> list[str]:
         """Put back now, in this process. The caller holds the lock, or ensures that no other process can have it."""
@@ -190,22 +197,26 @@ class RollbackTimer:
 
         :param repair: false only reports it, for a run that changes nothing.
         :returns: what was put back here, or would be.
-        :raises CommandFailed: if another run goes on for longer than its journal allows.
+        :raises CommandFailed: if another run goes on for longer than its journal allows, or cannot be reverted.
         """
         while self.journal.exists():
             # Where this journal is: once it is gone, it is the other folder.
             folder = self.folder
             journal = rollback_program.read_json(str(folder / "journal.json"))
             if not journal:
-                (folder / "journal.json").unlink(missing_ok=True)  # Not written by a run that changed anything: it is complete before a change is begun.
+                if repair:
+                    _remove(folder / "journal.json")  # Not written by a run that changed anything: it is complete before a change is begun.
                 return []
             stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
                 if not repair:
                     return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} is restored first."]
-                with rollback_program.locked(str(folder), GRACE) as mine:
+                with _locked(folder) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
-                        return self.put_back("a run ended without confirming that the host can be reached, and its rollback timer has ended")
+                        messages = self.put_back("a run ended without confirming that the host can be reached, and its rollback timer has ended")
+                        if (folder / "journal.json").exists():
+                            raise CommandFailed(f"An earlier run could not be reverted: {'; '.join(messages)}: run again.", item="rollback timer")
+                        return messages
                     if not mine:
                         raise CommandFailed(f"Another run on this host has held {folder} for too long: end it.", item="rollback timer")
             time.sleep(0.2)
@@ -221,6 +232,30 @@ class RollbackTimer:
         except (OSError, ValueError, KeyError):
             return False
         return str(journal.get("token")).encode() in words
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> t.Iterator[bool]:
+    """As :func:`rollback_program.locked`.
+
+    :raises CommandFailed: if the lock cannot be made.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            mine = stack.enter_context(rollback_program.locked(str(folder), GRACE))
+        except OSError as error:
+            raise CommandFailed(f"{folder} cannot be written: {error.strerror}.", item="rollback timer") from None
+        yield mine
+
+
+def _remove(path: Path) -> None:
+    """:raises CommandFailed: if a file cannot be removed."""
+    try:
+        rollback_program.remove(str(path))
+    except IsADirectoryError:
+        raise
+    except OSError as error:
+        raise CommandFailed(f"{path} cannot be removed: {error.strerror}.", item="rollback timer") from None
 
 
 def _before(journal: t.Mapping[str, t.Any]) -> str:

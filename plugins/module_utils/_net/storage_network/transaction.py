@@ -235,12 +235,12 @@ class Transaction:
                 self.layer.links.note = self.rollback_timer.note
                 for step in steps:
                     self._apply(step)
+                self.rollback_timer.confirm()
             except StorageError as error:
                 self._undo(token, error, f"the change was not kept: {error.message}", held=True)
                 raise
             finally:
                 self.layer.links.note = None
-            self.rollback_timer.confirm()
         state = self.layer.read()
         return self._finish(state, self.layer.plan(state))
 

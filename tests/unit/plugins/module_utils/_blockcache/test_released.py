@@ -11,6 +11,7 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import FOLDER, is_as_left, releasing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 
 SIZE = 8 * MIB
@@ -52,6 +53,13 @@ def test_killed_run_leaves_a_record_of_what_lies_between_the_ends(node, tmp_path
     assert is_as_left(node, tmp_path)
     put(node, MIB, b"a file system" * (6 * MIB // 13))
     assert not is_as_left(node, tmp_path)
+
+
+def test_nothing_is_wiped_that_cannot_be_recorded(node, tmp_path):
+    (tmp_path / FOLDER).parent.mkdir(parents=True)
+    (tmp_path / FOLDER).write_text("in the way")
+    with pytest.raises(CommandFailed, match=f"{FOLDER}/.*json cannot be written: "), releasing([PATH], tmp_path):
+        pytest.fail("the device is wiped")
 
 
 @pytest.mark.parametrize("offset", [MIB, 3 * MIB + 12345, SIZE - MIB - 1])

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import convergence
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -45,6 +46,26 @@ class Lamps(Layer):
             raise CommandFailed("The lamp broke.", item=step.item)
         if step.item not in self.deaf:
             self.lit[step.item] = operation.lit
+
+
+def test_full_run_stops_before_a_step_of_a_layer_that_waits_for_udev(tmp_path, monkeypatch):
+    def room(_root):
+        if not remaining.pop():
+            raise CommandFailed("/run/udev cannot be written: No space left on device.", item="/run/udev")
+
+    monkeypatch.setattr(convergence, "require_room", room)
+    for alone, free in ((False, []), (True, [False]), (True, [True, False])):
+        lamps, remaining = Lamps({"hall": False, "stairs": False}, {"hall": True, "stairs": True}), free[::-1]
+        lamps.one_at_a_time = alone
+        if not free:
+            assert converge(lamps, check_mode=False).changed
+            continue
+        with pytest.raises(CommandFailed, match="No space left") as caught:
+            converge(lamps, check_mode=False)
+        done = len(free) - 1
+        assert (caught.value.facts["changed"], len(caught.value.facts["actions"])) == (bool(done), done)
+        assert "broke_off" not in caught.value.facts
+        assert list(lamps.lit.values()).count(True) == done
 
 
 def test_converged_state_is_no_change():

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, TimedOut, ToolMissing, TooMuchOutput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 
 
 def test_output_exit_status_and_c_locale(monkeypatch):
@@ -34,6 +34,29 @@ def test_unexpected_exit_status_raises_with_output():
         Runner().run(["sh", "-c", "echo some; echo the reason >&2; exit 2"], item="/dev/x")
     result = caught.value.to_dict()
     assert (result["rc"], result["stdout"], result["stderr"], result["item"]) == (2, "some\n", "the reason\n", "/dev/x")
+
+
+@pytest.mark.parametrize(
+    ("stderr", "stdout", "expected"),
+    [
+        ("", "", "it printed nothing"),
+        ("WARNING: x\n  No.\n", "out\n", "No."),
+        ("", "first\nlast\n", "last"),
+        (
+            '  /etc/lvm/archive/.lvm_h_1_2: write error failed: No space left on device\n  Volume group "vg" metadata archive failed.\n',
+            "",
+            'Volume group "vg" metadata archive failed. (/etc/lvm/archive/.lvm_h_1_2: write error failed: No space left on device)',
+        ),
+        (
+            "  Cannot archive volume group metadata for vg to read-only filesystem.\n",
+            "",
+            "Cannot archive volume group metadata for vg to read-only filesystem.",
+        ),
+        ("failed\n", "mkdir: Read-only file system\n", "failed (mkdir: Read-only file system)"),
+    ],
+)
+def test_last_words_include_the_reason_of_a_file_system(stderr, stdout, expected):
+    assert Completed(("x",), 1, stdout, stderr).last_words == expected
 
 
 def test_missing_command_error_names_the_package():

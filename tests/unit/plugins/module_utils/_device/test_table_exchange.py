@@ -117,6 +117,36 @@ def test_resume_exceeding_timeout_is_rolled_back():
     assert (kernel.live, kernel.suspended) == (SMQ, False)
 
 
+def test_udev_is_not_waited_for():
+    """With a full /run its answer never comes."""
+    kernel = Kernel(SMQ, refused=(PASSTHROUGH,))
+    with pytest.raises(CommandFailed):
+        exchange(kernel).load(PASSTHROUGH)
+    resumed = [call for call in kernel.calls if call[0] == "resume"]
+    assert len(resumed) == 2
+    assert all("--noudevsync" in call for call in resumed)
+
+
+def test_table_that_is_in_effect_after_a_failure_is_reported():
+    """dmsetup was stopped after its work; what is in effect is read and not assumed."""
+
+    class Late(Kernel):
+        def _resume(self, words):
+            super()._resume(words)
+            raise TimedOut("dmsetup resume did not end within 60 seconds.", item="images")
+
+    kernel = Late(SMQ)
+    with pytest.raises(TimedOut, match=rf"/dev/vg/data continues with another table than before, '{CLEANER}'; see dmesg"):
+        exchange(kernel).load(CLEANER)
+
+    class Gone(Late):
+        def _table(self, words):
+            return (0, f"{self.live}\n") if self.live == SMQ else (1, "")
+
+    with pytest.raises(TimedOut, match=r"which table /dev/vg/data has now cannot be read \(refused\)"):
+        exchange(Gone(SMQ)).load(CLEANER)
+
+
 def test_rejected_previous_table_falls_back_to_writethrough():
     kernel = Kernel(SMQ, refused=(PASSTHROUGH, SMQ))
     with pytest.raises(CommandFailed):

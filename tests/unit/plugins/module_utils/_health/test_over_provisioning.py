@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import json
 import os
 
@@ -27,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_pr
     read_drives,
 )
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_drives import MIB, NVME, SATA, VOLUME, FakeDrives, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 
 @pytest.fixture
@@ -420,6 +422,21 @@ def test_run_killed_at_any_step_is_completed_by_the_next(tmp_path, monkeypatch, 
         assert (host.root / "dev/sdc").read_bytes() == other
         _assert_discarded(host, requested)
     assert kills >= 6
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_change_is_completed_by_the_next_run(tmp_path, monkeypatch, life):
+    monkeypatch.setattr(over_provisioning, "read_devices", lambda runner, _root: runner.devices())
+    earlier, requested, _expected = LIVES[life]
+    numbers = itertools.count()
+
+    def fresh():
+        host = FakeDrives(tmp_path / str(next(numbers)))
+        for item in earlier:
+            run(host.again(), item)
+        return host.again()
+
+    strike_everywhere(fresh, lambda host: run(host.again(), requested), at_least=1)
 
 
 def _state(host, requested):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import pytest
@@ -18,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._purge.erase im
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.layer import PurgeLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.plan import read_drives
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_purge import NVME, SAS, SATA, SIZE, VOLUME, FakePurge, Killed
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 
 @pytest.fixture
@@ -43,6 +45,24 @@ def run(host, *drives, once="", check_mode=False):
 
 def erased(host, name="sda"):
     return host.read(name) == bytes([host.fill]) * SIZE
+
+
+@pytest.mark.parametrize("device", [SATA, NVME, SAS])
+def test_full_or_read_only_file_system_at_any_change_is_completed_by_the_next_run(tmp_path, monkeypatch, device):
+    numbers = itertools.count()
+
+    def fresh():
+        fake = FakePurge(tmp_path / str(next(numbers)))
+        monkeypatch.setattr(layer_module, "read_devices", fake.devices)
+        monkeypatch.setattr(examination, "examine", fake.examine)
+        monkeypatch.setattr(examination, "examined_again", lambda facts, *_rest: fake.examine(None, facts.target))
+        return fake
+
+    def check(host):
+        """A drive is not left with a password that nobody has recorded."""
+        assert not host.security["enabled"] or read_record("S-sda", host.root) is not None
+
+    strike_everywhere(fresh, lambda host: run(host, drive(device), once="campaign"), check)
 
 
 # -- the drives before it took hours

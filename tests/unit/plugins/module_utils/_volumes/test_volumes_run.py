@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import argparse
+import itertools
 import json
 import os
 
@@ -16,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.run import VolumesRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VOLUME_OPTIONS, read_volumes
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 SIZE = 4 << 20
@@ -60,6 +63,21 @@ def host(tmp_path):
 def test_check_mode_claims_nothing(host):
     assert host.planned() == ["create_group", "create_volume"]
     assert not (host.root / "spool").exists()
+
+
+def test_full_or_read_only_file_system_at_any_change_claims_nothing_and_is_continued(tmp_path):
+    numbers = itertools.count()
+
+    def fresh():
+        host = Host(tmp_path / str(next(numbers)))
+        host.runner = ScriptedRunner({})
+        return host
+
+    def carry_out(host):
+        host.run().prepare(check_mode=False)
+        return argparse.Namespace(changed=False)
+
+    strike_everywhere(fresh, carry_out)
 
 
 def test_run_after_a_kill_continues_on_its_own_labels(host):

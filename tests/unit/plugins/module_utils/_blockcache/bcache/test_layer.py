@@ -38,6 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_bcache import HDD, HDD2, MIB, SSD, SSD2, Content, FakeBcache, FakeSysfs, Killed
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
@@ -629,6 +630,23 @@ def test_run_killed_at_every_step_converges_on_rerun(tmp_path, monkeypatch, life
         run(bcache, *after)
         assert picture(bcache, after, power_cut=power_cut) == expected[power_cut], what
         assert not run(bcache, *after).changed, what
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_change_loses_nothing(tmp_path, life):
+    before, after = LIVES[life]
+    numbers = itertools.count()
+
+    def fresh():
+        bcache = FakeBcache(tmp_path / str(next(numbers)))
+        if before:
+            run(bcache, *before)
+        for name in bcache.backings:
+            if bcache.contents[name].mode == "writeback":
+                bcache.make_dirty(name, 100 * MIB)
+        return bcache
+
+    strike_everywhere(fresh, lambda bcache: run(bcache, *after))
 
 
 def test_network_disk_is_registered_by_device_node(tmp_path):

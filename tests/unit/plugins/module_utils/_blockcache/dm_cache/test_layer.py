@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_dm import HDD, SSD, SSD1, FakeDm, Killed, Mapped
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -103,7 +104,7 @@ def test_cache_is_attached_to_empty_device_without_change_on_second_run(tmp_path
         "systemctl daemon-reload",
         "dmsetup reload images --table 0 8388608 cache /dev/mapper/cachefleet-images-meta"
         f" /dev/mapper/cachefleet-images-data {HDD} 128 2 metadata2 writeback smq 2 migration_threshold 4096",
-        "dmsetup resume --nolockfs images",
+        "dmsetup resume --noudevsync --nolockfs images",
     ]
     assert outcome.changed
     assert not run(host, **WRITEBACK, settings={"migration_threshold": 4096}).changed
@@ -826,6 +827,26 @@ def test_rerun_after_power_cut_at_any_command_converges(tmp_path, life):
         host.work()
 
     killed_everywhere(tmp_path, LIVES[life], power_cut)
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_change_loses_nothing(tmp_path, life):
+    numbers = itertools.count()
+    for place, requested in enumerate(LIVES[life]):
+
+        def fresh(place=place):
+            host = FakeDm(tmp_path / str(next(numbers)))
+            for fields in itertools.islice(live(host, LIVES[life]), place):
+                run(host, **fields)
+            return host
+
+        def check(host):
+            for _turn in range(8):
+                host.work()
+            if not host.mounted:
+                host.check_origin()
+
+        strike_everywhere(fresh, lambda host, requested=requested: run(host, **requested), check, at_least=1)
 
 
 @pytest.mark.parametrize("life", ["write-through", "mirrored"])

@@ -43,6 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import WRITETHROUGH
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.enhanceio import HDD, SSD, SSD2, SSD3, Killed, SimulatedEnhanceIO
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 ITEM = {"name": "images", "origin": HDD, "cache_devices": [SSD]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -389,6 +390,24 @@ def test_kill_at_every_change_converges_without_data_loss(tmp_path, monkeypatch,
         eio.boot()
         assert not eio.hidden("images")
         assert all_there(eio, value=value)
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_change_loses_nothing(tmp_path, life):
+    before, requested, _may_be_dirty = LIVES[life]
+    eio = SimulatedEnhanceIO(tmp_path, drain=2)
+
+    def fresh():
+        eio.reset()
+        for fields in before:
+            run(eio, **fields)
+        fill(eio)
+        return eio
+
+    def check(host):
+        assert host.hidden("images") or all_there(host)
+
+    strike_everywhere(fresh, lambda host: run(host, **requested), check)
 
 
 def test_interrupted_flush_does_not_disable_writeback(eio):

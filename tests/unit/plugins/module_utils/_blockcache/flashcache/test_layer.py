@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import errno
+import os
 import re
 
 import pytest
@@ -39,6 +40,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcac
     changes,
 )
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 UNIT = "cachefleet-flashcache-fc0.service"
 
@@ -684,8 +686,10 @@ LIVES = {
 }
 
 
-def prepared(tmp_path, life):
+def prepared(tmp_path, life, size=8192):
     host = FlashcacheHost(tmp_path)
+    for name in ("sdb", "sdc"):
+        os.truncate(host.root / "dev" / name, size)
     host.state["faults"]["first_block"] = "XFSB"
     for step in life:
         if step == "crash":
@@ -763,6 +767,19 @@ def test_killed_run_converges_in_the_next_run(tmp_path_factory, life, reboot):
             assert host.unit == ""
         at += 1
     assert at > 1
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_change_loses_nothing(tmp_path_factory, life):
+    before, fields = LIVES[life]
+
+    def fresh():
+        return prepared(tmp_path_factory.mktemp("host"), before, size=4 * MIB)
+
+    def check(host):
+        assert host.machine["lost"] == 0
+
+    strike_everywhere(fresh, lambda host: host.run_layer(**fields), check)
 
 
 def killed(host, point, **fields):

@@ -23,7 +23,10 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import H
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
 #: The flush of a cachepool: the table of the cleaner, put in force past LVM.
-FLUSH = ["dmsetup reload vg-data --table 0 819200 cache 253:1 253:2 253:3 128 2 metadata2 writethrough cleaner 0", "dmsetup resume --nolockfs vg-data"]
+FLUSH = [
+    "dmsetup reload vg-data --table 0 819200 cache 253:1 253:2 253:3 128 2 metadata2 writethrough cleaner 0",
+    "dmsetup resume --noudevsync --nolockfs vg-data",
+]
 
 
 @pytest.fixture(autouse=True)

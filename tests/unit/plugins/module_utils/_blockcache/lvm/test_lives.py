@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import itertools
 
 import pytest
@@ -28,6 +29,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import (
     NamedDevices,
     make_dev,
 )
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 ITEM = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
 BOTH = {"mirror": True, "cache_devices": [SSD_PATH, SSD1_PATH]}
@@ -155,6 +157,37 @@ def test_scenario_matches_prediction_without_change_on_second_run(run, life):
     assert not again.changed
     if fields.get("release_devices"):
         assert list(lvm.pvs) == ["/dev/sda"]
+
+
+@pytest.mark.parametrize("life", LIVES)
+def test_full_or_read_only_file_system_at_any_command_loses_nothing(run, life, tmp_path):
+    """LVM changes nothing of a group whose metadata it cannot archive; the fake refuses whatever would lose a block."""
+    make, fields, _expected = LIVES[life]
+
+    def fresh():
+        lvm = make()
+        lvm.root = tmp_path
+        return lvm
+
+    strike_everywhere(fresh, lambda lvm: run(lvm, **fields), at_least=1)
+
+
+def test_backup_that_lvm_could_not_write_is_a_warning(run, monkeypatch):
+    """LVM 2.03.16 ends with 0 then."""
+    lvm = FakeLvm(fast="cachepool")
+    really = lvm.run
+
+    def with_full_backup(argv, **how):
+        completed = really(argv, **how)
+        failed = "  /etc/lvm/backup/vg.tmp: write error failed: No space left on device\n  Backup of volume group vg metadata failed.\n"
+        return dataclasses.replace(completed, stderr=failed) if argv[0] == "lvchange" else completed
+
+    monkeypatch.setattr(lvm, "run", with_full_backup)
+    (warning,) = run(lvm, **WRITEBACK)[0].warnings
+    assert warning == (
+        "images: lvchange --yes --cachemode writeback vg/data did its work and could not write what it keeps of it:"
+        " /etc/lvm/backup/vg.tmp: write error failed: No space left on device."
+    )
 
 
 @pytest.mark.parametrize("moment", ["before", "inside", "after"])

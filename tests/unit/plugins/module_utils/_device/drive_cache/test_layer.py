@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 
 import pytest
@@ -27,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec, DriveWriteCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCacheSetting
 from ansible_collections.cachefleet.storage.tests.unit.support.drive_machine import HDD, NVME, RAID, SAS, SSD, VIRTIO, Drive, Machine
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 
 
 def attributes(outcome: Outcome) -> list[str]:
@@ -483,18 +485,24 @@ def test_cache_that_the_kernel_does_not_take_is_disabled_again(rack: Machine, mo
     assert rack.drives["sda"].on is False
 
 
-def test_cache_is_not_enabled_if_its_rule_cannot_be_written(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
-    rack.converge(DriveSpec(HDD, "disabled"))
-    mapped(rack, "vg-data", "0 2048 linear 8:0 2048")
+@pytest.mark.parametrize(("before", "after"), [("disabled", "enabled"), ("enabled", "disabled")])
+def test_full_or_read_only_file_system_at_any_change_leaves_no_cache_on_that_drops_flushes(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, before: str, after: str
+) -> None:
+    numbers = itertools.count()
 
-    def refused(*_words: object) -> None:
-        raise CommandFailed("/etc/udev/rules.d cannot be written: Read-only file system.", item="rules")
+    def fresh() -> Machine:
+        machine = Machine(tmp_path / str(next(numbers)), monkeypatch)
+        machine.add("sda", link=HDD, serial="HDD0", rotational=True)
+        machine.converge(DriveSpec(HDD, before))
+        mapped(machine, "vg-data", "0 2048 linear 8:0 2048")
+        return machine
 
-    monkeypatch.setattr(udev_rule, "write_rules", refused)
-    for _again in range(2):
-        with pytest.raises(StorageError, match="Read-only file system"):
-            rack.converge(DriveSpec(HDD, "enabled"))
-        assert {"boot_rule", "write_cache"} <= set(attributes(rack.converge(DriveSpec(HDD, "enabled"), check_mode=True)))
+    def check(machine: Machine) -> None:
+        above = next((machine.root / "sys/class/block").glob("dm-*")) / "queue/write_cache"
+        assert not machine.drives["sda"].on or above.read_text() == "write back\n"
+
+    strike_everywhere(fresh, lambda machine: machine.converge(DriveSpec(HDD, after)), check)
 
 
 @pytest.mark.parametrize("words", [("/usr/sbin/vblade", "-d", "0", "1", "eth1", "{}"), ("/usr/bin/python3", "/usr/sbin/vblade", "0", "1", "eth1", "{}")])

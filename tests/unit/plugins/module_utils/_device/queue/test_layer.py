@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pathlib
 import typing as t
 
@@ -17,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_queues import FakeQueues
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.refusals import not_refused
 
 HDD = "/dev/disk/by-id/ata-BIG_HDD0"
@@ -38,6 +40,19 @@ def rack(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> FakeQueues:
 
 def steps(outcome: Outcome, item: str) -> list[tuple[str, t.Any, t.Any]]:
     return [(step.attribute, step.before, step.after) for step in outcome.steps if step.item == item]
+
+
+def test_full_or_read_only_file_system_at_any_change_leaves_no_half_file(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = itertools.count()
+
+    def fresh() -> FakeQueues:
+        queues = FakeQueues(tmp_path / str(next(numbers)), monkeypatch)
+        queues.disk("sdb", model="QUICK", serial="SSD0", DEVLINKS=SSD)
+        queues.disk("nvme0n1", "nvme", tags=1023, model="FAST", serial="NVME0", DEVLINKS=NVME)
+        queues.converge({"device": SSD, "nomerges": 2})
+        return queues
+
+    strike_everywhere(fresh, lambda queues: queues.converge({"device": SSD, "profile": "flash_array"}, {"device": NVME, "nomerges": 1}))
 
 
 def test_empty_request_runs_nothing(rack: FakeQueues) -> None:

@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
@@ -15,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.fra
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import read_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -89,6 +92,11 @@ def initiator(tmp_path):
 def settle(initiator, **params):
     initiator.converge(**params)
     assert initiator.converge(**params).changed is False
+
+
+def test_full_or_read_only_file_system_at_any_change_leaves_no_half_file(tmp_path):
+    numbers = itertools.count()
+    strike_everywhere(lambda: Initiator(tmp_path / str(next(numbers)), loaded=False), lambda initiator: initiator.converge(dead_seconds=60))
 
 
 def test_empty_request_reads_nothing(tmp_path):

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
 
 import pytest
@@ -15,6 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer, read_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 HDD = "/dev/disk/by-id/ata-HDD"
@@ -133,6 +135,18 @@ def test_target_is_served_now_and_after_boot(host):
     layer = host.layer(ONE)
     (target,) = layer.facts(layer.read())["aoe_targets"]
     assert (target["running"], target["device"], target["direct"], target["sync"], target["socket"]) == (True, HDD, True, False, 288000)
+
+
+@pytest.mark.parametrize(("before", "after"), [((), (ONE,)), ((ONE,), ({**ONE, "slot": 2},)), ((ONE,), ({**ONE, "state": "absent"},))])
+def test_full_or_read_only_file_system_at_any_change_leaves_no_half_file(tmp_path, before, after):
+    numbers = itertools.count()
+
+    def fresh():
+        host = Host(tmp_path / str(next(numbers)))
+        host.converge(*before)
+        return host
+
+    strike_everywhere(fresh, lambda host: host.converge(*after, buffer=1 << 20 if "state" not in after[0] else None))
 
 
 def test_check_mode_starts_nothing(host):

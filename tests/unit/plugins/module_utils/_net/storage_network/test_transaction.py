@@ -7,7 +7,10 @@
 
 from __future__ import annotations
 
+import argparse
 import contextlib
+import errno
+import itertools
 import json
 import os
 import time
@@ -22,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_ne
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as timer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, RollbackTimer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkSpec, Part, StorageNetworkLayer, Transaction
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 MAC = "52:54:00:00:00:02"
@@ -203,6 +207,39 @@ def test_missing_confirmation_restores_everything_and_late_one_fails(host):
     assert host.boot.count("mtu") == 0
 
 
+def test_full_or_read_only_file_system_at_any_change_keeps_or_reverts_everything(tmp_path, monkeypatch):
+    numbers = itertools.count()
+
+    def fresh():
+        # What one host has replaced must not replace it for the next.
+        monkeypatch.undo()
+        monkeypatch.setattr(timer, "_START", 0.0)
+        host = Host(tmp_path / str(next(numbers)), monkeypatch)
+        start = timer.RollbackTimer._start
+
+        def started(switch, argv, token):
+            # A process that cannot write its file ends.
+            with contextlib.suppress(OSError):
+                start(switch, argv, token)
+
+        monkeypatch.setattr(timer.RollbackTimer, "_start", started)
+        return host
+
+    def carry_out(host):
+        report = host.transaction(VLAN).run("t1")
+        if report.pending:
+            report = host.transaction(VLAN).confirm("t1")
+        return argparse.Namespace(changed=bool(report.steps))
+
+    def check(host):
+        if host.switch.armed():
+            # The rollback timer, once the file system takes its record again.
+            host.switch.put_back("no confirmation")
+        assert (host.mtu("eth1.5"), host.boot.count("mtu 9000")) in ((1500, 0), (9000, 2))
+
+    strike_everywhere(fresh, carry_out, check)
+
+
 def test_confirmation_of_another_run_is_rejected(host):
     host.transaction(VLAN).run("t1")
     with pytest.raises(NotEffective):
@@ -260,6 +297,41 @@ def test_mtu_reset_by_another_program_is_not_confirmed(host):
     with pytest.raises(NotEffective, match=r"eth1.5: mtu should be 9000 and is 1500 again"):
         host.transaction(VLAN).confirm("t1")
     assert (host.mtu("eth1"), "mtu" in host.boot, not host.switch.armed()) == (1500, False, True)
+
+
+def test_what_a_read_only_file_system_kept_from_being_reverted_is_reverted_by_the_next_run(host, monkeypatch):
+    host.transaction(VLAN).run("t1")
+    with host.switch.held("t1"):
+        change = link_layer.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000)
+        host.switch.note(change)
+    changed = change.files[0]["after"]
+    host.write("etc/network/interfaces", changed)
+
+    def read_only(path, text, mode=0o600):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rollback_program, "write_text", read_only)
+        assert any(line.endswith("interfaces could not be restored: Read-only file system") for line in host.switch.put_back("no confirmation"))
+        assert host.switch.armed()["token"] == "t1"
+        with pytest.raises(CommandFailed, match=r"An earlier run could not be reverted: .*interfaces could not be restored: Read-only file system"):
+            host.transaction(VLAN).run("t2")
+    assert host.boot == changed
+    host.transaction({"interface": "eth1", "mtu": 1500, "persistent": False}).run("t2")
+    assert ("mtu" in host.boot, host.switch.armed()) == (False, {})
+
+
+def test_confirmation_that_cannot_be_recorded_reverts_at_once(host, monkeypatch):
+    host.transaction(VLAN).run("t1")
+
+    def read_only(path):
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rollback_program, "remove", read_only)
+        with pytest.raises(CommandFailed, match=r"journal\.json cannot be removed: Read-only file system"):
+            host.transaction(VLAN).confirm("t1")
+    assert (host.mtu("eth1"), host.mtu("eth1.5"), host.boot.count("mtu")) == (1500, 1500, 0)
 
 
 @pytest.mark.parametrize("stale", ["another boot", "dead process"])

@@ -188,8 +188,12 @@ class Config:
         status = self.values.word(raw, words.CACHE_STATUS, beginnings=True)
         reason = re.search(r"\(reason: *(.*?)\)?$", raw.value if raw else "", re.IGNORECASE) or re.search(r"\(reason: *(.*)\)$", details, re.IGNORECASE)
         memory = main.find("cache memory", part="cache") or main.find("installed memory")
-        reported = reason.group(1) if reason else details if status not in ("ok", UNKNOWN) else ""
-        return CacheModule(status=status, reason=reported, memory=self.values.size(memory))
+        reported = reason.group(1) if reason else details
+        if status == "ok" and "disabled" in details.lower():
+            # Both cannot be true.
+            status = UNKNOWN
+        # Details of a cache that works are no reason for anything that is not in effect.
+        return CacheModule(status=status, reason=reported if status not in ("ok", UNKNOWN) else "", memory=self.values.size(memory))
 
     def _protection(self) -> Protection:
         """The unit that is there; of two places, the one that is not empty."""

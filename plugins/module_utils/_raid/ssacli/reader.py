@@ -153,7 +153,7 @@ class ControllerReader:
         raw = self.head.value("battery/capacitor status")
         if raw is None:
             none = self.head.value("battery/capacitor count") == "0"
-            words = "Battery/Capacitor Count: 0" if none else cache.reason or cache.note if cache.status != "absent" else ""
+            words = "Battery/Capacitor Count: 0" if none else cache.reason if cache.status != "absent" else ""
             return Protection(kind=source, health=MISSING if none else UNKNOWN, raw=words)
         health = BATTERY_STATUS.get(raw.lower().split("(")[0].strip())
         if health is None:

@@ -44,7 +44,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import interpret, parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Output, read_output, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, VOLUME_FLAGS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, UNSUPPORTED, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
@@ -120,7 +120,9 @@ class StorCli(RaidProvider):
 
     def _units(self, controllers: t.Sequence[Controller]) -> t.Iterator[Reading]:
         """The output of units that are not healthy, or of which the summary does not report enough; each place is queried once."""
-        places = {one.id: _PLACES[one.protection.kind] for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)}
+        worth = [one for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)]
+        places = {one.id: _PLACES[one.protection.kind] for one in worth}
+        open_kind = {one.id for one in worth if one.protection.kind == UNKNOWN}
         done: set[str] = set()
         while set(places.values()) - done:
             place = min(set(places.values()) - done)
@@ -129,7 +131,11 @@ class StorCli(RaidProvider):
             output = self._ask(*words)
             numbers = [number for number, other in places.items() if other == place]
             places.update(_other_places(output, numbers))
-            yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
+            # A card that does not know the command for a battery may have a capacitor.
+            unsupported = [number for number, reason in _refusals_of(output, numbers) if number in open_kind and UNSUPPORTED.search(reason)]
+            elsewhere = {number: "cv" for number in unsupported if places[number] == place == "bbu"}
+            places.update(elsewhere)
+            yield _unit_reading(self.interpret(output), output, words, [number for number in numbers if number not in elsewhere], self.name)
 
     def _show(self, *words: str, needed: bool = True, listed: str = "") -> tuple[Reading, Output]:
         """One output and its contents.

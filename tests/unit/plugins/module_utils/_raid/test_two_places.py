@@ -136,6 +136,17 @@ def test_reason_of_disabled_cache_is_parsed_from_status_and_details(lines: dict[
     assert (cache.status, cache.reason) == ("temporarily_disabled", REASON)
 
 
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [({"Cache State": "Optimal(Reason: Charged)"}, "ok"), ({"Cache State Details": f"Temporarily Disabled(Reason: {REASON})"}, "unknown")],
+)
+def test_details_of_a_cache_that_works_are_no_reason(lines: dict[str, str], status: str) -> None:
+    text = config("Adaptec SmartRAID 3154-8i")
+    reported = "\n".join(f"   {label:<43}: {value}" for label, value in {"Cache Status": "Ok", **lines}.items())
+    cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: reported, text))).cache
+    assert (cache.status, cache.reason) == (status, "")
+
+
 @pytest.mark.parametrize(("message", "health"), [("Ready", "healthy"), ("Not Present", "missing"), ("Charging", "charging"), ("Fatal", "failed")])
 def test_backup_unit_is_parsed_below_either_heading(message: str, health: str) -> None:
     text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{message}", config("Adaptec ASR-81605ZQ"))

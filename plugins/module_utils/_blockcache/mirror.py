@@ -21,6 +21,7 @@ import uuid
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy, still_empty
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
@@ -172,7 +173,7 @@ class MirrorOperations:
             devices = read_devices(self.runner, self.root)
             begun = [device for device in devices if device.kind == "md" and device.slaves and not (device.size and device.properties.get("MD_UUID"))]
             if not begun or waited >= _BIRTH:
-                return devices
+                return expected_leaving(self.runner).without(devices)
             self.sleep(_LOOK)
             waited += _LOOK
 

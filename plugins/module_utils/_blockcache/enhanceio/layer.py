@@ -48,6 +48,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState, half_flushed, problems
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
@@ -100,7 +101,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             self.warn(warning)
         if not self.spec:
             return EnhanceIOState({}, Devices(()), fast_device.HostDevices(Devices(())))
-        caches = self._settled()
+        leaving = expected_leaving(self.runner)
+        caches = leaving.rest(LAYER, self._settled())
         devices = self._settled_devices()
         at_boot = {item.name: self._read_boot(item.name) for item in self.spec}
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
@@ -112,7 +114,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             caches=caches,
             devices=devices,
             ground=ground,
-            superblocks=self._read_superblocks(devices, looked_at, in_use, ground),
+            superblocks=self._read_superblocks(devices, looked_at, in_use | leaving.emptied, ground),
             boot=at_boot,
             tools=self._find_tools(),
             module=self.module,

@@ -15,6 +15,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
@@ -61,7 +62,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         if not self.spec:
             return LvmState((), (), Devices(()))
         report_to_come = Background(self._report)
-        known = read_devices(self.runner, self.root) if self._examined is None else self._examined[0]
+        known = expected_leaving(self.runner).without(read_devices(self.runner, self.root)) if self._examined is None else self._examined[0]
         report = report_to_come.answer()
         if self._examined is None:
             self._examined = known, self._examine(known, lvm_facts.pv_devices(report, known))
@@ -144,12 +145,15 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.DeviceUse]:
         found: dict[str, cache_device.DeviceUse] = {}
         around = Neighbourhood(devices, self.runner, self.root)
+        freed = expected_leaving(self.runner).emptied
         for path in (path for spec in self.spec if spec.present for path in spec.cache_devices):
             try:
                 device = devices.resolve(path)
             except DeviceMissing:
                 continue
-            if device.name not in found and device.name not in pv_devices.values():
+            if device.name in freed:
+                found[device.name] = cache_device.DeviceUse(examined=True)
+            elif device.name not in found and device.name not in pv_devices.values():
                 found[device.name] = cache_device.examine(self.runner, path, self.root, self.sleep, around=around)
         return found
 

@@ -1,0 +1,125 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A list in which a cache of one type goes and one of another type takes its devices: check mode plans with the host as the first leaves it."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import typing as t
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import Leaving, expected_leaving
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence, HostOutcome
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, stages_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import read_request
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
+from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import argument_spec
+from ansible_collections.cachefleet.storage.tests.simulators.enhanceio import EioCli, Sysctl
+from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import new_state
+from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import DISK, MIB, SSD, SSD2, FlashcacheHost
+from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
+
+ITEM = {"origin": DISK, "cache_devices": [SSD], "mode": "writethrough"}
+KINDS = {
+    "enhanceio": {},
+    "flashcache": {"allow_ignored_flushes": True},
+    "dm_cache": {},
+    "bcache": {},
+}
+
+
+class Machine(FlashcacheHost):
+    """A host with flashcache and EnhanceIO, whose other tools are there and are only asked."""
+
+    def __init__(self, root: pathlib.Path) -> None:
+        super().__init__(root, ssd=1024 * MIB, disk=4096 * MIB)
+        self.fake.write("proc/sys/kernel/osrelease", "4.19.0-27-amd64\n")
+        self.enhanceio = {"faults": {}, "controllers": [new_state(str(root), module="loaded", drain=1000)]}
+        EioCli(self.enhanceio).driver.publish()
+
+    def host_command(self, words: tuple[str, ...]) -> Answer:
+        known = {"eio_cli": EioCli, "sysctl": Sysctl}
+        if words[0] in known:
+            return known[words[0]](self.enhanceio).answer(words[1:], "")
+        return super().host_command(words) if hasattr(self, f"_{words[0]}") else Answer("")
+
+    def converge(self, *caches: dict[str, t.Any], check_mode: bool = True) -> HostOutcome:
+        defaults = {name: option.get("default") for name, option in argument_spec().items()}
+        host = Host(HostRunner(t.cast("t.Any", self)), self.root, sleep=self._sleep)
+        return HostConvergence(host, read_request({**defaults, "caches": list(caches)}), check_mode=check_mode).run()
+
+    def _sleep(self, _seconds: float) -> None:
+        self.kernel.tick()
+        EioCli(self.enhanceio).driver.tick()
+
+    @property
+    def caches(self) -> set[str]:
+        return {*self.machine["caches"], *EioCli(self.enhanceio).driver.state["caches"]}
+
+
+@pytest.fixture
+def machine(tmp_path: pathlib.Path) -> Machine:
+    return Machine(tmp_path)
+
+
+def item(kind: str, name: str, **further: t.Any) -> dict[str, t.Any]:
+    fields = {**ITEM, **KINDS[kind]} if further.get("state") != "absent" else {name: ITEM[name] for name in ("origin", "cache_devices")}
+    return {"type": kind, "name": name, **fields, **further}
+
+
+@pytest.mark.parametrize("mode", ["writethrough", "writeback"])
+@pytest.mark.parametrize(("old", "new"), [pair for pair in itertools.permutations(KINDS, 2) if pair[0] in ("enhanceio", "flashcache")])
+def test_cache_of_another_type_on_devices_that_become_free(machine: Machine, old: str, new: str, mode: str) -> None:
+    risks = {"allow_unmirrored_writeback": True, "allow_ignored_flushes": True} if mode == "writeback" else {}
+    machine.converge(item(old, "old", mode=mode, **risks), check_mode=False)
+    assert machine.caches == {"old"}
+    caches = item(old, "old", state="absent"), item(new, "new")
+    outcome = machine.converge(*caches)
+    assert (outcome.undetermined, outcome.left_out, machine.caches) == ({}, {}, {"old"})
+    predicted = [(step.layer, step.item, step.attribute) for step in outcome.steps]
+    assert {layer for layer, _item, _attribute in predicted} == {old, new}
+    assert (old, "old", "cache") in predicted
+    if new in ("enhanceio", "flashcache"):
+        assert [(step.layer, step.item, step.attribute) for step in machine.converge(*caches, check_mode=False).steps] == predicted
+        assert machine.caches == {"new"}
+        assert machine.converge(*caches).steps == []
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+@pytest.mark.parametrize("kind", ["enhanceio", "flashcache"])
+@pytest.mark.parametrize("beside", [True, False])
+def test_cache_device_of_a_cache_of_the_same_type_that_goes(machine: Machine, kind: str, check_mode: bool, beside: bool) -> None:
+    """Also where another type stays in the list, so that a type of which something goes and something stays is planned twice."""
+    machine.converge(item(kind, "old"), check_mode=False)
+    caches = [item(kind, "old", state="absent"), item(kind, "new", origin=SSD2)]
+    further = [item("dm_cache", "third", origin="/dev/disk/by-id/ata-NONE", state="absent", expect=["missing"])] if beside else []
+    outcome = machine.converge(*caches, *further, check_mode=check_mode)
+    assert (outcome.undetermined, machine.caches) == ({}, {"old" if check_mode else "new"})
+    changed = [step.item for step in outcome.steps if step.attribute == "cache"]
+    assert changed == ["old", "new"]
+
+
+def test_device_that_stays_in_use_is_not_free(machine: Machine) -> None:
+    """What goes frees its own devices only."""
+    machine.converge(item("enhanceio", "old"), check_mode=False)
+    machine.signatures["sdc"] = [{"type": "ext4", "uuid": "1-2-3"}]
+    elsewhere = item("flashcache", "new", cache_devices=[SSD2])
+    outcome = machine.converge(item("enhanceio", "old", state="absent"), elsewhere)
+    assert "carries a signature (ext4" in outcome.undetermined["flashcache"]
+
+
+def test_nothing_is_expected_when_steps_are_carried_out(machine: Machine) -> None:
+    machine.converge(item("flashcache", "old"), check_mode=False)
+    runner = HostRunner(t.cast("t.Any", machine))
+    defaults = {name: option.get("default") for name, option in argument_spec().items()}
+    request = read_request({**defaults, "caches": [item("flashcache", "old", state="absent"), item("enhanceio", "new")]})
+    planner = Planner(Host(runner, machine.root, sleep=lambda seconds: None), request, check_mode=True)
+    plan = planner.plan(planner.make(stages_of(request)))
+    assert all(one.steps for one in plan.stages)
+    assert expected_leaving(runner) == Leaving()

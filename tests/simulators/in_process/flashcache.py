@@ -268,7 +268,7 @@ class FlashcacheHost:
             return simulator.Answer("") if (self.root / node.lstrip("/")).exists() else self._shell(command)
         if words[0] == "/bin/sh":
             _sh, _c, script, _zero, value, path = words
-            assert script == 'echo "$1" > "$2"'
+            assert script.startswith('echo "$1" >"$2" && read -r found')
             place = self.root / path.lstrip("/")
             if not place.exists():
                 return simulator.Answer("", 2, f"/bin/sh: 1: cannot create {path}: Directory nonexistent\n")

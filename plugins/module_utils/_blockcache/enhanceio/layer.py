@@ -217,8 +217,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         cache = self._require_cache(step, operation.origin)
         if cache.config.block_size != operation.block_size:
             raise NotEffective(
-                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested: leave"
-                " chunk_size out. The cache runs and nothing is lost.",
+                f"{step.item}: the driver of EnhanceIO made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested, because it and"
+                " eio_cli do not belong together: install both from the same source, or leave chunk_size out. The cache runs and nothing is lost.",
                 item=step.item,
             )
 
@@ -380,7 +380,14 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             )
 
     def _set(self, step: Step, key: str, value: int) -> None:
-        self.runner.run(["sysctl", "-w", boot.sysctl(step.item, key, value)], item=step.item)
+        completed = self.runner.run(["sysctl", "-w", boot.sysctl(step.item, key, value)], ok=None, item=step.item)
+        # Of procps 3.3.17 only the message says that the kernel has refused it.
+        if completed.rc or completed.stderr.strip():
+            raise CommandFailed(
+                f"{step.item}: {key} cannot be set to {value} ({completed.command_line}, exit status {completed.rc}): {completed.last_words}.",
+                item=step.item,
+                completed=completed,
+            )
 
     def _cache(self, step: Step) -> proc.Cache | None:
         return proc.read_one(step.item, self.root)

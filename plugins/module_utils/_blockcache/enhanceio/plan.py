@@ -171,16 +171,16 @@ class _CachePlan:
     def _wants_other_blocks(self, config: Config) -> bool:
         """Whether the cache has to be made anew for the size of its blocks.
 
-        eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
-        the size of its sets shows what was requested.
+        The driver takes the size that its own eio_cli passes. One that was built from another source takes 4096 bytes, and only the size of its
+        sets shows what was requested.
         """
         requested = self.spec.chunk_size
         if requested is None or requested == config.block_size:
             return False
         if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[requested]:
             raise BadInput(
-                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {requested} were"
-                " requested. Leave chunk_size out.",
+                f"{self.name}: the driver of EnhanceIO and eio_cli on this host do not belong together: blocks are {BLOCK_SIZE} bytes after {requested} were"
+                " requested. Install both from the same source, or leave chunk_size out.",
                 item=self.name,
             )
         return True

@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import Cache, find
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import Cache, find, recovery
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.operations import (
     CreateCache,
     DeleteCache,
@@ -147,10 +147,7 @@ class _CachePlan:
         if config.flags & CHANGING:
             raise self._refused("has a cache that another command is changing, or a shutdown: wait until it is done and run again")
         if config.state == "failed":
-            raise self._refused(
-                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: reconnect the lost device and check"
-                " dmesg; deleting a failed cache would drop what is dirty, so decide manually"
-            )
+            raise self._refused(f"has a cache that has failed, so that it cannot be flushed and every request ends with an error, because {recovery(cache)}")
 
     def _adjust(self, cache: Cache) -> list[Step]:
         config = cache.config
@@ -240,8 +237,9 @@ class _CachePlan:
         if needed_files.rule and (not needed_files.fast or find(self.state.devices, needed_files.fast) is None):
             lost = f"its cache device {needed_files.fast}" if needed_files.fast else "its cache device"
             raise self._refused(
-                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: reconnect it; if it is permanently lost,"
-                f" decide manually and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
+                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: reconnect it and run again, which starts"
+                f" the cache with them; only if it is permanently lost, remove /{boot.RULE.format(name=self.name)}, which hides the origin, and restore the origin"
+                " from a backup"
             )
         return None
 

@@ -73,7 +73,7 @@ def test_writeback_cache_without_cache_device_has_failed(eio):
     eio.lose(SSD)
     (state,) = states(eio)
     assert (state.state, state.cache_device_names, state.cache_devices) == ("failed", (), (SSD,))
-    assert f"because its cache device {SSD} is gone" in state.problem
+    assert f"because its cache device {SSD} is gone: reconnect it, restart the host with systemctl reboot, and run again" in state.problem
     assert "Up to 4096 bytes are only on the cache device." in state.problem
 
 

@@ -527,6 +527,21 @@ def test_cache_failing_during_flush_is_not_touched(tmp_path):
     assert flush.STANDSTILL == 600
 
 
+def test_failed_cache_is_complete_again_after_its_device_is_reconnected_and_the_host_restarted(eio):
+    """The driver leaves it failed when the device is back."""
+    run(eio, **WRITEBACK)
+    fill(eio)
+    eio.driver.lose(SSD)
+    steps = "reconnect it, restart the host with systemctl reboot, and run again; the cache then starts with every block that is dirty now. Do not delete it"
+    for _lost, requested in itertools.product((True, False), (WRITEBACK, GONE)):
+        with pytest.raises(Refused, match=steps):
+            run(eio, **requested)
+        eio.driver.state["gone"].clear()
+    eio.boot()
+    run(eio, **GONE)
+    assert on_disk(eio) and not eio.caches
+
+
 # -- refusals
 
 

@@ -615,7 +615,7 @@ def test_ssd_missing_after_reboot_is_not_treated_as_clean(host, requested):
     host.crash()
     host.pull("sdb")
     host.calls.clear()
-    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: reconnect it"):
+    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks .* reconnect the device and run again"):
         host.run_layer(**{**BACK, **requested})
     assert host.changes == []
     assert "flashcache_load" in host.unit

@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import re
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fstab
@@ -31,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.ori
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures, read_tags
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
@@ -95,7 +96,8 @@ def read_starters(
 ) -> tuple[Starter, ...]:
     """What starts from the origins of the items that should be cached; an origin that is not there is passed over.
 
-    Costs a wipefs for each item without a cache, and two commands of LVM for each origin that it finds a physical volume on.
+    Costs a wipefs for each item without a cache, two commands of LVM for each origin that it finds a physical volume on, and a blkid for each item while
+    something at boot names what no other device carries.
 
     :param running: items whose cache runs: what the origin carries may be in the cache only, and udev knows it of the cached device.
     :param hides: whether the cached device is the origin itself, which a udev rule hides until the cache is there (EnhanceIO).
@@ -111,7 +113,7 @@ def read_starters(
             cached = item.origin if hides else f"/dev/mapper/{item.name}"
             top = None if hides else next((device for device in devices if device.dm_name == item.name), None)
             found += _by_content(runner, devices, item, origin, top, cached, direct=item.name not in running, hides=hides)
-            found += _by_name(item, devices, origin, top, cached, places)
+            found += _by_name(runner, item, devices, origin, top, cached, places)
     return tuple(found)
 
 
@@ -224,10 +226,18 @@ def _places(root: Path, *, by_unit: bool) -> list[_Place]:
     return [one for one in found if by_unit or one.early]
 
 
-def _by_name(item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockDevice | None, cached: str, places: t.Sequence[_Place]) -> t.Iterator[Starter]:
+def _by_name(
+    runner: Runner, item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockDevice | None, cached: str, places: t.Sequence[_Place]
+) -> t.Iterator[Starter]:
     ones = [origin, *partitions_of(devices, origin)]
     # What stands on the cached device stands on the origin once it is written back, whatever udev has of the origin.
     tags = [one for one in (top,) if one is not None]
+    own = {one.name for one in (*ones, *tags)}
+    foreign = [one for one in devices if one.name not in own]
+    if any(fstab.is_tag_of_content(place.source) and not any(fstab.names_content(place.source, one) for one in foreign) for place in places):
+        # udev may have missed the event of what was made just before, and probes an origin only when something happens to it.
+        shown = top or origin
+        tags.append(replace(shown, signature=read_tags(runner, shown.path)))
     for place in places:
         if not (any(fstab.names(place.source, one, without=cached) for one in ones) or any(fstab.names_content(place.source, one) for one in tags)):
             continue

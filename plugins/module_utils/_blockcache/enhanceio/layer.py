@@ -217,8 +217,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         cache = self._require_cache(step, operation.origin)
         if cache.config.block_size != operation.block_size:
             raise NotEffective(
-                f"{step.item}: the driver of EnhanceIO made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested, because it and"
-                " eio_cli do not belong together: install both from the same source, or leave chunk_size out. The cache runs and nothing is lost.",
+                f"{step.item}: the driver of EnhanceIO made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested, because it"
+                " and eio_cli do not belong together: install both from the same source, or leave chunk_size out. The cache runs and nothing is lost.",
                 item=step.item,
             )
 

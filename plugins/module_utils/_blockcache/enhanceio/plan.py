@@ -238,7 +238,7 @@ class _CachePlan:
             lost = f"its cache device {needed_files.fast}" if needed_files.fast else "its cache device"
             raise self._refused(
                 f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: reconnect it and run again, which starts"
-                f" the cache with them; only if it is permanently lost, remove /{boot.RULE.format(name=self.name)}, which hides the origin, and restore the origin"
+                f" the cache with them; only if it is permanently lost, remove /{boot.RULE.format(name=self.name)}, which hides the origin, and restore that"
                 " from a backup"
             )
         return None

@@ -37,19 +37,47 @@ DEFAULT = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'
 BEFORE_DEVICES_FILE = Reply('global_filter="r|/dev/sda|"\nfilter=["a|.*|"]\n', 5, "  Configuration node devices/use_devicesfile not found\n")
 
 
-def host(tmp_path, origin=ORIGIN, *others, found="", lvm=SEEN, config=DEFAULT, missing=()):
+def host(tmp_path, origin=ORIGIN, *others, found="", lvm=SEEN, config=DEFAULT, missing=(), tags=None):
     (tmp_path / "dev/disk/by-id").mkdir(parents=True, exist_ok=True)
     (tmp_path / "dev/sda").touch()
     if not (tmp_path / HDD.lstrip("/")).is_symlink():
         (tmp_path / HDD.lstrip("/")).symlink_to("../../sda")
     signatures = json.dumps({"signatures": [{"type": found}]}) if found else ""
-    runner = ScriptedRunner({("wipefs",): Reply(signatures), ("pvs",): lvm, ("lvmconfig",): config}, missing)
+    replies = {("wipefs",): Reply(signatures), ("pvs",): lvm, ("lvmconfig",): config, ("blkid",): tags or Reply("", 2)}
+    runner = ScriptedRunner(replies, missing)
     return runner, Devices([origin, *others], tmp_path)
 
 
 def read(tmp_path, runner, devices, *, mode="writeback", hides=False, running=()):
     items = read_items([{"name": "images", "origin": HDD, "cache_devices": ["/dev/disk/by-id/ata-SSD0"], "mode": mode}])
     return starters.read_starters(runner, devices, items, tmp_path, running=running, hides=hides)
+
+
+TAGS = Reply("DEVNAME=/dev/dm-3\nUUID=7d6f-11\nLABEL=my\\ images\nTYPE=ext4\nUSAGE=filesystem\n")
+
+
+@pytest.mark.parametrize("source", ["UUID=7d6f-11", "LABEL=my\\040images", "/dev/disk/by-uuid/7d6f-11", "/dev/disk/by-label/my\\x20images"])
+@pytest.mark.parametrize("runs", [True, False])
+def test_line_of_what_udev_does_not_know(tmp_path, source, runs):
+    """A file system that was just made on the cached device: udev probes the origin only when something happens to it."""
+    bare = dataclasses.replace(ORIGIN, signature=None)
+    runner, devices = host(tmp_path, bare, *([CACHED] if runs else []), tags=TAGS)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/fstab").write_text(f"UUID=1234 / ext4\n{source} /srv ext4\n")
+    (found,) = read(tmp_path, runner, devices, running=("images",) if runs else ())
+    assert found.text.startswith("Line 2 of /etc/fstab") and "instead" in found.text
+    assert [words[-1] for words in runner.calls if words[0] == "blkid"] == ["/dev/dm-3" if runs else "/dev/sda"]
+    runner, devices = host(tmp_path, bare, CACHED, tags=Reply("UUID=9999\n"))
+    assert read(tmp_path, runner, devices) == ()
+
+
+def test_lines_that_other_devices_explain_cost_nothing(tmp_path):
+    root = BlockDevice("sdz1", "/dev/sdz1", "8:9", signature=Signature("filesystem", "ext4", "1234", "root"))
+    runner, devices = host(tmp_path, ORIGIN, CACHED, root, tags=TAGS)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/fstab").write_text("UUID=1234 / ext4\nLABEL=root /x ext4\n/dev/mapper/images /srv ext4\n")
+    assert read(tmp_path, runner, devices, running=("images",)) == ()
+    assert not [words for words in runner.calls if words[0] == "blkid"]
 
 
 def typed(kind):

@@ -136,6 +136,7 @@ def test_enabled_cache_that_is_not_running_is_inactive(eio, mode, held):
 def test_writeback_unit_hides_origin_until_cache_runs(eio):
     files = install_unit(eio, dirty_high_threshold=60)
     lines = files.unit.splitlines()
+    setting = ["/bin/sh", "-c", enhanceio_boot.SET, "set", "/sbin/sysctl", "dev.enhanceio.images.dirty_high_threshold=60"]
     assert [line for line in lines if line.startswith("Exec")] == [
         f"ExecStartPre=/sbin/udevadm settle --exit-if-exists={HDD}",
         f"ExecStartPre=/sbin/test -b {HDD}",
@@ -143,7 +144,7 @@ def test_writeback_unit_hides_origin_until_cache_runs(eio):
         f"ExecStart=/sbin/eio_cli enable -d {HDD} -s {SSD} -m wb -p fifo -b 4096 -c images",
         "ExecStart=/sbin/test -d /proc/enhanceio/images",
         "ExecStart=/sbin/udevadm trigger --action=change --subsystem-match=block --property-match=CACHEFLEET_ENHANCEIO=images",
-        f"ExecStart={boot_unit.command_line(['/bin/sh', '-c', enhanceio_boot.SET, 'set', '/sbin/sysctl', 'dev.enhanceio.images.dirty_high_threshold=60'], 'images')}",
+        f"ExecStart={boot_unit.command_line(setting, 'images')}",
     ]
     assert "Requires=dev-disk-by\\x2did-ata\\x2dSSD_1.device" in lines
     assert files.rule.splitlines()[1:] == [

@@ -299,7 +299,7 @@ def refuse(monkeypatch, *keys):
 def test_refused_setting_fails_with_the_message_of_the_kernel(eio, monkeypatch):
     run(eio)
     refuse(monkeypatch, "mem_limit_pct")
-    with pytest.raises(CommandFailed, match="mem_limit_pct cannot be set to 50 .*exit status 0.*Operation not permitted"):
+    with pytest.raises(CommandFailed, match=r"mem_limit_pct cannot be set to 50 .*exit status 0.*Operation not permitted"):
         run(eio, settings={"mem_limit_pct": 50})
 
 
@@ -329,6 +329,8 @@ def test_contradicting_threshold_pair_is_rejected_before_any_change(eio):
 
 def test_setting_missing_in_driver_is_rejected(eio):
     run(eio, **WRITEBACK)
+    del eio.caches["images"]["sysctls"]["cache_wronly"]
+    eio.driver.publish()
     with pytest.raises(BadInput, match="has no setting cache_wronly"):
         run(eio, settings={"cache_wronly": 1}, **WRITEBACK)
 

@@ -165,7 +165,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             volume = known.get(spec.full_name)
             if not spec.present and volume is not None and not volume.cached:
                 device = lvm_facts.device_of(devices, spec.vg, spec.lv)
-                found[spec.name] = Origin(caches=caches_around(devices, device, self.root) if device is not None else ())
+                found[spec.name] = Origin(caches=caches_around(devices, device, self.root, of_volume=True) if device is not None else ())
         return found
 
     def _read_sectors(self, known: t.AbstractSet[str]) -> dict[str, int]:

@@ -305,6 +305,13 @@ def test_status_bits_are_used_if_the_unit_has_no_row(bits: int, health: str, lea
     assert (unit.kind, unit.health, unit.learn_cycle) == ("unknown", health, learn)
 
 
+@pytest.mark.parametrize(
+    ("state", "health"), [("Optimal", "healthy"), ("Optimal (Charging)", "charging"), ("Optimal(Zzyx)", "unknown"), ("Failed (Replace)", "failed")]
+)
+def test_reservation_about_a_unit_is_not_ignored(state: str, health: str) -> None:
+    assert parse(answer({"BBU_Info": [{"Model": "iBBU", "State": state}]})).controllers[0].protection.health == health
+
+
 def test_missing_status_is_not_healthy() -> None:
     assert only(answer({"Status": {"BBU Status": 0}})).protection.health == "unknown"
     assert only(answer({"Status": {"BBU Status": "NA"}, "HwCfg": {"BBU": "Present"}})).protection.health == "unknown"

@@ -162,6 +162,11 @@ BBU_BITS: t.Sequence[tuple[int, str]] = (
     (0x008, CHARGING),
     (0x020 | ~0x1FFF, UNKNOWN),
 )
+#: Lines of the firmware's state of a unit that say ``Yes`` if it will not last.
+UNIT_FAULTS = (
+    *("Replacement required", "Battery Replacement required", "Remaining Capacity Low", "Pack is about to fail & should be replaced"),
+    *("No space to cache offload", "I2c Errors Detected", "Learn Cycle Failed", "Learn Cycle Timeout"),
+)
 BBU_LEARN_REQUESTED = 0x020
 BBU_LEARN_ACTIVE = 0x040
 

@@ -190,6 +190,7 @@ def test_effective_settings(lines: dict[str, str | None], read: Policy, write: P
     [
         ("OK", "healthy", True),
         ("Recharging", "charging", False),
+        ("OK (Recharging)", "charging", False),
         ("Failed (Replace Batteries)", "failed", False),
         ("Failed (Replace Batteries/Capacitors)", "failed", False),
     ],
@@ -206,6 +207,11 @@ def test_protection(status: str, health: str, protects: bool) -> None:
 def test_details_are_a_reason_only_if_the_cache_is_disabled(line: str, note: str, reason: str) -> None:
     cache = only(NEW.replace("Cache Status: OK", f"{line}\n   Cache Status Details: WORDS".strip())).cache
     assert (cache.note, cache.reason) == (note, reason)
+
+
+def test_reservation_about_a_unit_is_not_ignored() -> None:
+    reading = parse(changed(Battery__Capacitor_Status="OK (Zzyx)"))
+    assert (reading.controllers[0].protection.health, len(reading.not_understood)) == ("unknown", 1)
 
 
 def test_broken_cable_is_unknown_health() -> None:

@@ -312,6 +312,15 @@ def test_reservation_about_a_unit_is_not_ignored(state: str, health: str) -> Non
     assert parse(answer({"BBU_Info": [{"Model": "iBBU", "State": state}]})).controllers[0].protection.health == health
 
 
+@pytest.mark.parametrize("label", ["Replacement required", "Remaining Capacity Low", "Pack is about to fail & should be replaced"])
+def test_unit_that_will_not_last_is_not_healthy(label: str) -> None:
+    def health(word: str) -> str:
+        tables = {"BBU_Info": [{"Property": "Battery State", "Value": "Optimal"}], "BBU_Firmware_Status": [{"Property": label, "Value": word}]}
+        return only(answer(tables)).protection.health
+
+    assert (health("No"), health("Yes")) == ("healthy", "degraded")
+
+
 def test_missing_status_is_not_healthy() -> None:
     assert only(answer({"Status": {"BBU Status": 0}})).protection.health == "unknown"
     assert only(answer({"Status": {"BBU Status": "NA"}, "HwCfg": {"BBU": "Present"}})).protection.health == "unknown"

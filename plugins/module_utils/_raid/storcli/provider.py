@@ -19,6 +19,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     DEFAULT,
@@ -202,6 +203,8 @@ class StorCli(RaidProvider):
             return f"{self.name} sets {self.settings[attribute][0]} to {known} only"
         if controller.mode == "hba":
             return "the controller is an HBA and has no volumes"
+        if controller.driver in ADAPTER_DRIVERS:
+            return "the controller is an adapter whose firmware has no policies for volumes"
         if attribute == "write" and value in WRITES_BACK and controller.cache.memory == 0:
             return f"the controller has no cache memory ({self.memory_label}: 0 MB)"
         trait = f"can_set_{attribute}"
@@ -249,7 +252,8 @@ class StorCli(RaidProvider):
         are cached whatever the write policy. Otherwise write-back in effect was requested, by its own word. Write-through in effect was
         requested only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
         write policy cannot be changed. With a protection that is not healthy, or not reported, a volume that was set to write-through appears
-        like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil.
+        like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil. Adapters with IR
+        firmware have no cache of their own.
         """
         known = configured(subject, attribute)
         if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
@@ -257,6 +261,8 @@ class StorCli(RaidProvider):
         # Old firmware prints no initial setting. What is in effect shows it, unless write-back may have fallen to write-through.
         if subject.io.effective != DIRECT or subject.write.effective != value:
             return False
+        if controller.driver in ADAPTER_DRIVERS:
+            return True
         return (
             value != WRITETHROUGH or controller.protection.protects is True or controller.cache.memory == 0 or controller.traits.get("can_set_write") is False
         )

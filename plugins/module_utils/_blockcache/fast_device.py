@@ -26,10 +26,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     resolve_stable,
     uses_of,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import Leaving, expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 
@@ -53,7 +53,7 @@ class HostDevices:
     arrays: t.Mapping[str, mirror.Array] = field(default_factory=dict)
     machine: str = ""
 
-    def without(self, leaving: Leaving) -> HostDevices:
+    def without(self, leaving: t.Any) -> HostDevices:
         """The same once caches are removed."""
         arrays = {name: array for name, array in self.arrays.items() if name not in leaving.gone}
         freed = {name: DeviceUse(examined=True) for name in leaving.emptied}

@@ -17,14 +17,12 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import REMOVED_CACHES
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-#: Under which the caches that go are expected.
-REMOVED = "removed_caches"
 #: What a step that takes it away has as its value before: the paths of devices that are empty afterwards.
 _EMPTIED = ("cache_device", "mirror")
 #: Before the path of a physical volume that is given back.
@@ -108,12 +106,6 @@ def expect(runner: t.Any, leaving: t.Iterable[Leaving]) -> None:
     """Let what is read through a runner be as planned steps leave it; see ``SharedReading.expected``."""
     every = list(leaving)
     joined = Leaving(*(frozenset().union(*(getattr(one, entry.name) for one in every)) for entry in dataclasses.fields(Leaving)))
-    runner.shared.expected.pop(REMOVED, None)
+    runner.shared.expected.pop(REMOVED_CACHES, None)
     if joined.caches:
-        runner.shared.expected[REMOVED] = {"all": joined}
-
-
-def expected_leaving(runner: t.Any) -> Leaving:
-    """What goes before a reader gets its turn; nothing for a runner that shares nothing."""
-    found: Leaving = expected_of(runner, REMOVED).get("all", Leaving())
-    return found
+        runner.shared.expected[REMOVED_CACHES] = {"all": joined}

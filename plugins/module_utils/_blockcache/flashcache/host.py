@@ -34,7 +34,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import Leaving
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -114,7 +113,7 @@ class FlashcacheState:
     found: t.Mapping[str, Origin] = field(default_factory=dict)
     starters: tuple[Starter, ...] = ()
 
-    def without(self, leaving: Leaving) -> FlashcacheState:
+    def without(self, leaving: t.Any) -> FlashcacheState:
         """The same once caches are removed."""
         stored = {name: superblock for name, superblock in self.stored.items() if name not in leaving.emptied}
         return dataclasses.replace(self, ground=self.ground.without(leaving), running=leaving.rest("flashcache", self.running), stored=stored)

@@ -15,7 +15,6 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
@@ -32,6 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spe
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices

@@ -28,6 +28,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fstab
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.hiding_rule import is_hidden
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter, partitions_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
@@ -112,13 +113,22 @@ def read_starters(
             origin = devices.resolve(item.origin)
             cached = item.origin if hides else f"/dev/mapper/{item.name}"
             top = None if hides else next((device for device in devices if device.dm_name == item.name), None)
-            found += _by_content(runner, devices, item, origin, top, cached, direct=item.name not in running, hides=hides)
+            found += _by_content(runner, devices, item, origin, top, cached, root, direct=item.name not in running, hides=hides)
             found += _by_name(runner, item, devices, origin, top, cached, places)
     return tuple(found)
 
 
 def _by_content(
-    runner: Runner, devices: Devices, item: CacheSpec, origin: BlockDevice, top: BlockDevice | None, cached: str, *, direct: bool, hides: bool
+    runner: Runner,
+    devices: Devices,
+    item: CacheSpec,
+    origin: BlockDevice,
+    top: BlockDevice | None,
+    cached: str,
+    root: Path,
+    *,
+    direct: bool,
+    hides: bool,
 ) -> t.Iterator[Starter]:
     ones = [one for device in (origin, *((top,) if top is not None else ())) for one in (device, *partitions_of(devices, device))]
     carriers: dict[str, list[BlockDevice]] = {}
@@ -133,7 +143,15 @@ def _by_content(
         kind = next((one for one in KINDS if re.fullmatch(one.types, word)), None)
         if kind is None or (hides and kind.by_udev) or (word == "btrfs" and _is_alone(devices, ones, found)):
             continue
-        if word.startswith("LVM") and _lvm_is_kept_away(runner, _on_origin(devices, origin, found)):
+        places = _on_origin(devices, origin, found)
+        if word.startswith("LVM") and _lvm_is_kept_away(runner, places):
+            continue
+        if (
+            kind.by_udev
+            and places
+            and all(is_hidden(one, kind.types, root) for one in places)
+            and (not word.startswith("LVM") or _lvm_waits_for_events(runner))
+        ):
             continue
         path = origin.stable_path or origin.path
         when = "without waiting for the cache, and would write below it" if kind.early else "if the cache is not there, and would write below it"
@@ -176,6 +194,14 @@ def _lvm_is_kept_away(runner: Runner, places: t.Sequence[BlockDevice]) -> bool:
     if not runner.has("pvs"):
         return True
     return bool(places) and all(_lvm_rejects(runner, one) for one in places)
+
+
+def _lvm_waits_for_events(runner: Runner) -> bool:
+    """Whether LVM activates at boot what udev reports, and nothing else."""
+    if not runner.has("lvmconfig"):
+        return False
+    shown = runner.run(["lvmconfig", "--typeconfig", "full", "global/event_activation"], ok=None)
+    return shown.rc == 0 and shown.stdout.strip() == "event_activation=1"
 
 
 def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:

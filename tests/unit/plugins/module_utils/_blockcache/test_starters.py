@@ -80,6 +80,57 @@ def test_lines_that_other_devices_explain_cost_nothing(tmp_path):
     assert not [words for words in runner.calls if words[0] == "blkid"]
 
 
+LINK = HDD[len("/dev/") :]
+RULE = f'ACTION!="remove", SUBSYSTEM=="block", SYMLINK=="{LINK}", ENV{{ID_FS_TYPE}}="hidden", ENV{{SYSTEMD_READY}}="0"\n'
+BY_EVENTS, BY_SCAN = Reply("event_activation=1\n"), Reply("event_activation=0\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown", "events", "accepted"),
+    [
+        ("62-mine.rules", RULE, "hidden", BY_EVENTS, True),
+        ("62-mine.rules", "# why\n" + RULE.replace(", ENV", ", \\\n  ENV", 1), "hidden", BY_EVENTS, True),
+        ("62-mine.rules", RULE.replace(f'SYMLINK=="{LINK}"', 'ENV{ID_SERIAL_SHORT}=="S1"'), "hidden", BY_EVENTS, True),
+        ("62-mine.rules", RULE.replace('"hidden"', '""'), None, BY_EVENTS, True),
+        # udev does not show it, or still shows what it was.
+        ("62-mine.rules", RULE, None, BY_EVENTS, False),
+        ("62-mine.rules", RULE, "LVM2_member", BY_EVENTS, False),
+        # No rule, one too early or too late, of another device, by a name that changes, or under conditions.
+        ("62-mine.conf", RULE, "hidden", BY_EVENTS, False),
+        ("50-mine.rules", RULE, "hidden", BY_EVENTS, False),
+        ("70-mine.rules", RULE, "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace(LINK, "disk/by-id/ata-OTHER"), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace(f'SYMLINK=="{LINK}"', 'KERNEL=="sda"'), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace("ENV{ID", 'TEST=="/run/x", ENV{ID', 1), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace("ENV{ID", 'PROGRAM="/bin/x", ENV{ID', 1), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", 'ACTION=="x", GOTO="end"\n' + RULE + 'LABEL="end"\n', "hidden", BY_EVENTS, False),
+        ("62-mine.rules", "#" + RULE, "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace('FS_TYPE}="', 'FS_TYPE}=="'), "hidden", BY_EVENTS, False),
+        # LVM that scans at boot asks no rule.
+        ("62-mine.rules", RULE, "hidden", BY_SCAN, False),
+    ],
+)
+def test_rule_of_the_user_that_hides_the_origin(tmp_path, name, text, shown, events, accepted):
+    origin = dataclasses.replace(ORIGIN, signature=Signature("other", shown) if shown else None, properties={"ID_SERIAL_SHORT": "S1"})
+    runner, devices = host(tmp_path, origin, found="LVM2_member")
+    runner.replies[("lvmconfig", "--typeconfig", "full", "global/event_activation")] = events
+    (tmp_path / "etc/udev/rules.d").mkdir(parents=True)
+    (tmp_path / "etc/udev/rules.d" / name).write_text(text)
+    assert (read(tmp_path, runner, devices) == ()) is accepted
+
+
+def test_rule_of_the_user_without_an_entry_of_udev_proves_nothing(tmp_path):
+    runner, devices = host(tmp_path, dataclasses.replace(ORIGIN, signature=None), found="linux_raid_member")
+    (tmp_path / "etc/udev/rules.d").mkdir(parents=True)
+    (tmp_path / "etc/udev/rules.d/62-mine.rules").write_text(RULE.replace('"hidden"', '""'))
+    assert read(tmp_path, runner, devices) != ()
+    known = dataclasses.replace(ORIGIN, signature=None, properties={"ID_SERIAL_SHORT": "S1"})
+    runner, devices = host(tmp_path, known, found="linux_raid_member")
+    assert read(tmp_path, runner, devices) == ()
+    runner, devices = host(tmp_path, known, found="zfs_member")
+    assert read(tmp_path, runner, devices) != ()
+
+
 def typed(kind):
     return dataclasses.replace(ORIGIN, signature=Signature("raid", kind, "7d6f-11"))
 

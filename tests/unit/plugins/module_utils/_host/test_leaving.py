@@ -7,13 +7,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import pathlib
 import typing as t
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import Leaving, leaving_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import NothingLeaves, expected_leaving
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence, HostOutcome
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, stages_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner
@@ -123,3 +127,54 @@ def test_nothing_is_expected_when_steps_are_carried_out(machine: Machine) -> Non
     plan = planner.plan(planner.make(stages_of(request)))
     assert all(one.steps for one in plan.stages)
     assert isinstance(expected_leaving(runner), NothingLeaves)
+
+
+def step(attribute: str, before: t.Any, after: t.Any = None) -> Step:
+    return Step("any", "images", attribute, before, after, "", Operation())
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps", "expected"),
+    [
+        # Without release_devices a cache device stays a physical volume.
+        ("lvm_cache", [step("cache", {})], (set(), set(), {"dm-1"})),
+        ("lvm_cache", [step("cache", {}), step("devices./dev/sdb", "vg")], (set(), {"sdb"}, {"dm-1"})),
+        (
+            "bcache",
+            [step("cache", "dirty", "clean"), step("cache", "clean"), step("cache_set", "x"), step("cache_device", "/dev/sdb")],
+            (set(), {"sdb"}, {"dm-1"}),
+        ),
+        ("enhanceio", [step("cache", {}), step("cache_device", "/dev/md127"), step("mirror", ["/dev/sdb", "/dev/sdc"])], ({"md127"}, {"sdb", "sdc"}, {"dm-1"})),
+        ("dm_cache", [step("cache", {}), step("cache_device", "/dev/sdb"), step("mapping", "/dev/mapper/images")], ({"dm-0"}, {"sdb"}, {"dm-1"})),
+        # Its mapping is in use and stays, on its origin.
+        ("dm_cache", [step("cache", {}), step("cache_device", "/dev/sdb")], (set(), {"sdb"}, set())),
+        # What is only changed, or wiped without a cache, frees nothing.
+        ("flashcache", [step("mode", "writeback", "writethrough"), step("unit", "text")], (set(), set(), set())),
+    ],
+)
+def test_what_steps_leave(tmp_path: pathlib.Path, kind: str, steps: list[Step], expected: tuple[set[str], set[str], set[str]]) -> None:
+    (tmp_path / "dev").mkdir()
+    names = {"sdb": {}, "sdc": {}, "md127": {"kind": "md", "slaves": ("sdb", "sdc")}, "dm-0": {"kind": "dm", "dm_name": "images"}, "dm-1": {"kind": "lvm"}}
+    for name in names:
+        (tmp_path / "dev" / name).touch()
+    devices = Devices([BlockDevice(name, f"/dev/{name}", f"8:{number}", **fields) for number, (name, fields) in enumerate(names.items())], tmp_path)
+    leaving = leaving_of(kind, {"images": "/dev/dm-1"}, steps, devices)
+    assert (leaving.gone, leaving.emptied, leaving.origins) == expected
+
+
+def test_devices_without_what_leaves() -> None:
+    """A logical volume without its cache is a plain one, and a wiped device has neither holder nor signature."""
+    signature = Signature("raid", "LVM2_member", "x")
+    top = BlockDevice("dm-1", "/dev/dm-1", "253:1", kind="lvm", dm_targets=("cache",), holders=("dm-9",), slaves=("sda", "sdb"))
+    found = [
+        top,
+        BlockDevice("sda", "/dev/sda", "8:0", holders=("dm-1", "dm-0"), signature=signature),
+        BlockDevice("sdb", "/dev/sdb", "8:16", holders=("dm-1",), signature=signature),
+        BlockDevice("dm-0", "/dev/dm-0", "253:0", kind="flashcache", slaves=("sda",)),
+    ]
+    leaving = Leaving(frozenset({("lvm_cache", "images")}), frozenset({"dm-0"}), frozenset({"sdb"}), frozenset({"dm-1"}))
+    left = {device.name: device for device in leaving.without(Devices(found))}
+    assert left["dm-1"] == dataclasses.replace(top, dm_targets=("linear",), slaves=("sda",))
+    assert (left["sda"].holders, left["sda"].signature) == (("dm-1",), signature)
+    assert (left["sdb"].holders, left["sdb"].signature) == ((), None)
+    assert "dm-0" not in left

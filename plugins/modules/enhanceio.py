@@ -96,8 +96,8 @@ options:
           - Size of a block of the cache.
           - V(2048), V(4096) or V(8192) bytes. Defaults to 4096 for a new cache. The size of an existing cache is not changed by default.
           - Changing the size of a running cache flushes, removes and recreates the cache.
-          - In the public versions of EnhanceIO the driver ignores the size that C(eio_cli) passes and always uses 4096.
-            This is detected and refused.
+          - The driver uses the size that its own C(eio_cli) passes. A driver and a C(eio_cli) from different sources make blocks of 4096 bytes
+            whatever is requested. This is detected and refused.
         type: str
       settings:
         description:

@@ -87,8 +87,8 @@ class EioCli(Simulator):
         block_size = int(options.get("b", "4096"))
         mode, policy = MODES[options.get("m", "wt")], POLICIES[options.get("p", "lru")]
         told = self._told(options["c"], options["d"], options["s"], mode, policy, block_size)
-        # The size of blocks goes over without the size of a sector, and the driver does not look at it then.
-        failed = self._host.create(options["c"], options["d"], options["s"], mode=mode, policy=policy, set_size=_SET_SIZES[block_size])
+        sizes = {"set_size": _SET_SIZES[block_size], "block_size": block_size}
+        failed = self._host.create(options["c"], options["d"], options["s"], mode=mode, policy=policy, **sizes)
         if failed:
             return Answer(told + "Cache creation failed (dmesg can provide you more info)\n", _FAILURE)
         return Answer(told + self._write_rule(options["c"]) + "Cache created successfully\n")
@@ -184,7 +184,10 @@ class _OfTheDriver(Simulator):
 
 
 class Sysctl(_OfTheDriver):
-    """``sysctl -w dev.enhanceio.NAME.KEY=VALUE``."""
+    """``sysctl -w dev.enhanceio.NAME.KEY=VALUE`` and ``sysctl -n dev.enhanceio.NAME.KEY`` of procps 3.3.17 (Debian 11 and 12).
+
+    It ends with 0 if the kernel refuses a value, and says so on standard error only.
+    """
 
     name = "eio_sysctl"
     paths = (f"{FOLDER}/sysctl",)
@@ -196,13 +199,16 @@ class Sysctl(_OfTheDriver):
         driver = EioCli(self.state).driver
         if parts[:2] != ["dev", "enhanceio"] and driver is not None and driver.real:
             return machine.run(machine.SYSCTL, words, stdin)
+        if words[0] == "-n":
+            found = driver.read_sysctl(parts[2], parts[3]) if driver is not None and len(parts) == 4 else None
+            return Answer("", 255, f"sysctl: cannot stat {place}: No such file or directory\n") if found is None else Answer(f"{found}\n")
         failed = errno.ENOENT
         if driver is not None and parts[:2] == ["dev", "enhanceio"] and len(parts) == 4 and value.lstrip("-").isdigit():
             failed = driver.write_sysctl(parts[2], parts[3], int(value))
         if failed == errno.ENOENT:
             return Answer("", 255, f"sysctl: cannot stat {place}: No such file or directory\n")
         if failed:
-            return Answer("", 255, f'sysctl: setting key "{key}": {os.strerror(failed)}\n')
+            return Answer("", 0, f'sysctl: setting key "{key}": {os.strerror(failed)}\n')
         if driver is not None and driver.real:
             driver.pass_time()
         return Answer(f"{key} = {value}\n")

@@ -43,8 +43,10 @@ _STATS = (
     *("rd_replace", "wr_replace", "noroom", "cleanings", "md_write_dirty", "md_write_clean", "md_ssd_writes", "do_clean", "nr_blocks", "nr_dirty"),
     *("nr_sets", "clean_index", "uncached_reads", "uncached_writes", "uncached_map_size", "uncached_map_uncacheable", "disk_reads", "disk_writes"),
     *("ssd_reads", "ssd_writes", "ssd_readfills", "ssd_readfill_unplugs", "readdisk", "writedisk", "readcache", "readfill", "writecache"),
-    *("readcount", "writecount", "kb_reads", "kb_writes", "rdtime_ms", "wrtime_ms"),
+    *("readcount", "writecount", "kb_reads", "kb_writes", "rdtime_ms", "wrtime_ms", "unaligned_ios"),
 )
+#: Of a cache whose metadata has 8 more bytes for each block, as that of every device from 1 GiB on.
+_LARGE = 1 << 5
 
 
 def new_state(root: str, *, module: str = "loaded", drain: int = 1000) -> State:
@@ -102,7 +104,7 @@ class Driver:
     def create(self, name: str, source: str, fast: str, *, mode: int, policy: int, set_size: int, persistence: int = 0, block_size: int = 0) -> int:
         """EIO_IOC_CREATE and, with ``persistence`` 1, EIO_IOC_ENABLE. A new cache takes the device whatever is on it.
 
-        :param block_size: what the driver understood of the size of blocks: nothing, when eio_cli asked.
+        :param block_size: what eio_cli passes; the fault ``block_size_ignored`` is that of a driver and an eio_cli that do not belong together.
         """
         disk, ssd = self.node(source), self.node(fast)
         if disk is None or ssd is None:
@@ -122,13 +124,13 @@ class Driver:
             "effective_policy": policy or 1,
             "flags": 0,
             "do_clean": 0,
-            "block_size": block_size or 4096,
+            "block_size": 4096 if self.state.get("block_size_ignored") else block_size or 4096,
             "set_size": set_size or 512,
             "blocks": {},
             "dirty": [],
             "errors": {},
             "stats": dict.fromkeys(_STATS, 0),
-            "sysctls": {"mem_limit_pct": 75, "control": 0, **{key: default for key, (_low, _high, default) in _LIMITS.items()}},
+            "sysctls": {"mem_limit_pct": 75, "control": 0, "cache_wronly": 0, **{key: default for key, (_low, _high, default) in _LIMITS.items()}},
         }
         if persistence == _RELOAD:
             loaded = self._load(cache, name)
@@ -220,6 +222,8 @@ class Driver:
             failed = 0 if value in (0, 1) else errno.EINVAL
             if value == 1:
                 cache["stats"] = {**dict.fromkeys(_STATS, 0)}
+        elif key == "cache_wronly":
+            failed = 0 if value in (0, 1) else errno.EINVAL
         elif key == "mem_limit_pct":
             failed = 0 if 0 <= value <= 100 else errno.EINVAL
         else:
@@ -230,6 +234,13 @@ class Driver:
                 self._store(name, SB_RUNNING)
         self.publish()
         return failed
+
+    def read_sysctl(self, name: str, key: str) -> int | None:
+        """A number below /proc/sys/dev/enhanceio; None without such a file."""
+        cache = self.state["caches"].get(name)
+        if cache is None or not self._shows(cache, key):
+            return None
+        return cache["do_clean"] if key == "do_clean" else cache["sysctls"].get(key)
 
     def _shows(self, cache: State, key: str) -> bool:
         return cache["mode"] == WRITEBACK or key in ("zero_stats", "mem_limit_pct", "control")
@@ -245,8 +256,10 @@ class Driver:
         return 0
 
     def _set_control(self, cache: State, value: int) -> int:
-        if not 0 <= value <= 7 or (value in (6, 7) and cache["mode"] == WRITEBACK):
+        if not 0 <= value <= 7:
             return errno.EINVAL
+        if value in (6, 7) and cache["mode"] == WRITEBACK:
+            return errno.EPERM
         if value == 6:
             cache["flags"] |= FAST_REMOVE
         elif value == 7:
@@ -429,12 +442,13 @@ class Driver:
         done, cache["dirty"] = cache["dirty"][:count], cache["dirty"][count:]
         for block in done:
             self._disk(cache["disk"])[block] = cache["blocks"][block]
-        cache["stats"]["cleanings"] += len(done)
         self._remember(cache)
 
     def _count(self, cache: State) -> int:
         size = machine.sectors(cache["ssd"]) * 512 if self.real else max(os.path.getsize(cache["ssd"]), 1 << 30)
-        blocks = size // cache["block_size"]
+        # In front of them are the superblock and 16 bytes for each block.
+        metadata = _OFFSET + 4096 + 16 * (size // cache["block_size"])
+        blocks = (size - metadata) // cache["block_size"]
         return blocks // cache["set_size"] * cache["set_size"]
 
     # -- /proc
@@ -486,8 +500,8 @@ class Driver:
         return (
             f"src_name   {cache['source']}\nssd_name   {cache['fast']}\nsrc_size   {self._sectors(cache['disk'])}\nssd_size   {blocks}\n"
             f"set_size   {cache['set_size']:10d}\nblock_size {cache['block_size']:10d}\nmode       {cache['mode']:10d}\neviction   {cache['policy']:10d}\n"
-            f"num_sets   {blocks // cache['set_size']:10d}\nnum_blocks {blocks:10d}\nmetadata        small\nstate        {state}\n"
-            f"flags      0x{cache['flags']:08x}\n"
+            f"num_sets   {blocks // cache['set_size']:10d}\nnum_blocks {blocks:10d}\nmetadata        large\nstate        {state}\n"
+            f"flags      0x{cache['flags'] | _LARGE:08x}\n"
         )
 
     def stats(self, cache: State) -> str:

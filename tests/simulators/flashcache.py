@@ -36,6 +36,9 @@ Usage : {0} Cache Mode back|thru|around is required argument
 Usage : {0} Default units for -b, -m, -s are sectors, or specify in k/M/G. Default associativity is 512.
 """
 
+#: Further columns of ``dmsetup info``: a mapping of flashcache has no UUID.
+_PLAIN = {"uuid": "", "suspended": "Active", "readonly": "Writeable", "tables_loaded": "Live"}
+
 
 class Ended(Exception):
     """The tool prints something on standard error and ends with 1."""
@@ -344,7 +347,7 @@ class Dmsetup(FlashcacheTool):
                 self.out.append("".join(f"{label + ':':<19}{value}\n" for label, value in facts.items()) + "\n")
             return
         columns = options.get("-o", "name").split(",")
-        rows = [{"name": cache["name"], "open": str(kernel.opened(cache)), "major": "253", "minor": str(cache["minor"])} for cache in caches]
+        rows = [{"name": cache["name"], "open": str(kernel.opened(cache)), "major": "253", "minor": str(cache["minor"]), **_PLAIN} for cache in caches]
         self.out += [options.get("--separator", ":").join(row[column] for column in columns) + "\n" for row in rows]
         if not rows:
             self.out.append("No devices found\n")

@@ -104,6 +104,7 @@ class StorCli(Simulator):
         "plain_text_error": "A syntax error in plain text in spite of J; details: verb (only commands with this verb, such as set).",
         "pinned_cache": "The cache keeps data of volumes that are offline: nothing of theirs can be set until it is deleted.",
         "vd_offline": "Volumes are offline: nothing of theirs can be set.",
+        "lost_rows": "A summary has lost the last row of its lists; details: list (only of this one, such as VD LIST).",
         "no_controller": "The tool is there, a card is not.",
         "incomplete_foreign": "A summary is a failure with data, because of drives with an incomplete foreign configuration.",
     }
@@ -226,6 +227,8 @@ class StorCli(Simulator):
 
     def _summary(self, view: View, full: bool) -> Outcome:
         response = views.controller_full(view) if full else views.controller_brief(view)
+        if view.faults.get("lost_rows"):
+            response = views.without_rows(response, view.faults["lost_rows"])
         announced = not view.state["hba"]
         if view.faults.get("incomplete_foreign") and announced:
             row = {"Ctrl": view.number, "Status": "Failed", "ErrCd": 59, "ErrMsg": "Incomplete foreign configuration"}
@@ -335,6 +338,8 @@ class StorCli(Simulator):
         return Outcome(description="Delete VD succeeded")
 
     def _drives(self, view: View, command: Command) -> Outcome:
+        if view.state.get("ir"):
+            return Outcome(success=False, description=_UNSUPPORTED)
         here = view.state["enclosure"] in command.enclosures.among([view.state["enclosure"]]) if command.enclosures else True
         known = {drive["slot"]: drive for drive in view.state["drives"]} if here else {}
         wanted = command.objects.among(known)

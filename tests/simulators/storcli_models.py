@@ -10,13 +10,14 @@ State of a controller (plain data)::
     model, product, overview    the name one asks for, the product name, and the name in the overview (without blanks)
     layout                      which labels it prints, see storcli_labels
     hba                         true for an adapter without RAID (driver mpt3sas)
+    ir                          true for an adapter whose firmware makes volumes, which have a number and no group; unlisted: it prints none of them
     serial, sas_address, ...    what identifies the card; invented
     protection                  null, or {"kind": "cachevault" | "battery", "model": "CVPM02", ...}
     abilities                   {"write_back", "cached_io", "ssd_association", "jbod_write_cache", "change_ssd_cache"}
     settings                    {"cacheflushint": seconds, "jbodwritecache": "Default", "batterywarning": "ON", ...}
     enclosure, slots            number of the enclosure and of its slots
     absent_labels               labels of volumes that this card does not print
-    drives                      [{"slot", "id", "group", "row", "size", "interface", "media", "model", "serial", "wwn", ...}]
+    drives                      [{"slot", "id", "group", "row", "jbod", "size", "interface", "media", "model", "serial", "wwn", ...}]
     volumes                     [{"id", "group", "level", "size", "name", "read", "write", "io", "disk_cache", "os_path", "wwn", ...}]
 
 What is configured is in the state, never what is effective: that follows from the state and the faults when it is printed.
@@ -135,6 +136,7 @@ def _megaraid(
     media: str = "HDD",
     index: int = 0,
     jbod_write_cache: bool = False,
+    jbod: bool = False,
     abilities: t.Mapping[str, bool] | None = None,
     disk: State | None = None,
     ssd: State | None = None,
@@ -154,6 +156,7 @@ def _megaraid(
     :param os_devices: per volume the disk of the operating system that it stands for: path, wwn, size, and name if wanted.
     :param media: what the drives are: HDD, SSD, or mixed (the first drive group of SSDs).
     :param index: makes the identifiers of several controllers of one host differ.
+    :param jbod: the unconfigured drives are passed through, each with a cache that is on.
     :param jbod_write_cache: the card can set the cache of drives without RAID (``Support JBOD Write cache``).
     """
     policies = {"read": "RA", "write": "WB", "io": "Direct", "disk_cache": "Default", **(policy or {})}
@@ -169,6 +172,9 @@ def _megaraid(
         first_slot=first_slot,
         policy=policies,
     )
+    for drive in made_drives:
+        if jbod and drive["group"] is None:
+            drive.update(jbod=True, write_cache="Enabled")
     return {
         "model": model,
         "product": product,
@@ -284,6 +290,16 @@ def _hba(
     }
 
 
+def lsi_3008_ir(*, volumes: int = 1, drives: int | None = None, unlisted: bool = False, **options: t.Any) -> State:
+    """LSI 9300-8i with IR firmware: mirrors of two drives each, whose rows have the number of a volume and no group.
+
+    :param unlisted: as some builds print it: no list of volumes at all, and every drive as good.
+    """
+    state = _hba("LSI3008-IR", "hba9400", "  SAS3008(C0)", drives=max(2 * volumes, drives or 0), **options)
+    state.update({"ir": True, "unlisted": unlisted, "volumes": [{"id": number, "size": state["drives"][0]["size"]} for number in range(volumes)]})
+    return state
+
+
 hba_9400 = functools.partial(_hba, "HBA 9400-16i", "hba9400", "  SAS3416(B0)")
 hba_9500 = functools.partial(_hba, "HBA 9500-8i", "hba9500", "  SAS3808(A0)")
 
@@ -295,6 +311,7 @@ BROADCOM: t.Mapping[str, t.Callable[..., State]] = {
     "HPE MR216i-a": hpe_mr216i,
     "HBA 9400-16i": hba_9400,
     "HBA 9500-8i": hba_9500,
+    "LSI3008-IR": lsi_3008_ir,
 }
 #: What perccli is given; the first is the default.
 DELL: t.Mapping[str, t.Callable[..., State]] = {"PERC H740P": perc_h740p, "PERC H755": perc_h755}

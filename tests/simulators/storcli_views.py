@@ -126,7 +126,7 @@ def drive_row(view: View, drive: State) -> Response:
     """Row of a drive in "PD LIST", "PDs for VD", "Drive Information" and "Drive /cx/ex/sx"."""
     unknown = "-" if view.state["hba"] else "N"
     row: Response = {
-        "EID:Slt": f"{view.state['enclosure']}:{drive['slot']}",
+        "EID:Slt": f"{' ' if view.state.get('ir') else view.state['enclosure']}:{drive['slot']}",
         "DID": drive["id"],
         "State": drive_state(view, drive),
         "DG": "-" if drive["group"] is None or view.without_raid else drive["group"],
@@ -139,10 +139,16 @@ def drive_row(view: View, drive: State) -> Response:
         "Model": _padded_model(drive),
         "Sp": "-" if view.state["hba"] else "U",
     }
-    return row if view.state["hba"] else {**row, "Type": "-"}
+    passed = drive.get("jbod") and view.layout == "hpe"
+    return row if view.state["hba"] else {**row, "Type": "JBOD" if passed else "-"}
 
 
 def drive_state(view: View, drive: State) -> str:
+    if view.state.get("ir"):
+        return "Online" if drive["slot"] < 2 * len(view.volumes) and not view.state["unlisted"] else "UGood"
+    if drive.get("jbod"):
+        # HPE's builds say so in the column Type.
+        return "Onln" if view.layout == "hpe" else "JBOD"
     if view.state["hba"] or view.without_raid:
         return "JBOD"
     return "UGood" if drive["group"] is None else "Onln"
@@ -237,11 +243,12 @@ def _lists(view: View) -> Response:
         response["TOPOLOGY"] = topology(view)
         response["Virtual Drives"] = len(view.volumes)
         response["VD LIST"] = [volume_row(view, volume) for volume in view.volumes]
-    if view.without_raid:
-        response.update({"JBOD Drives": len(rows), "JBOD LIST": rows})
+    passed = rows if view.without_raid else [drive_row(view, drive) for drive in view.state["drives"] if drive.get("jbod")]
+    if passed:
+        response.update({"JBOD Drives": len(passed), "JBOD LIST": passed})
     response["Physical Drives"] = len(rows)
     if rows:
-        response["PD LIST"] = rows
+        response["Drive LIST" if passed and view.layout == "hpe" else "PD LIST"] = rows
     enclosures = _enclosures(view)
     response.update({"Enclosures": len(enclosures), "Enclosure LIST": enclosures, **summary(view.state["protection"], view.protection)})
     return response
@@ -273,6 +280,8 @@ def controller_brief(view: View) -> Response:
         rows = [drive_row(view, drive) for drive in state["drives"]]
         firmware = {"FW Version": version["Firmware Version"], "BIOS Version": version["Bios Version"], "NVDATA Version": version["NVDATA Version"]}
         board = {"Board Name": state["product"], "Board Assembly": "N/A", "Board Tracer Number": state["serial"], "Security Protocol": "None"}
+        if state.get("ir"):
+            return {**identity, **place, "FW Version": "15.00.03.00", "Driver Name": "mpt3sas", **_ir_lists(view)}
         head = {**identity, **place, **package, **firmware, **driver, **numbers, **ids, **board}
         return {**head, "Physical Drives": len(rows), **({"PD LIST": rows} if rows else {}), "Requested Boot Drive": "Not Set"}
     clock = {"Mfg. Date": "01/15/26", "Controller Time": f"{_DATE} {_TIME}"}
@@ -293,7 +302,29 @@ def _pci_address(state: State) -> str:
 
 def controller_full(view: View) -> Response:
     """Answer to ``/cx show all``."""
+    if view.state.get("ir"):
+        return controller_brief(view)
     return _hba_full(view) if view.state["hba"] else _megaraid_full(view)
+
+
+def _ir_lists(view: View) -> Response:
+    """Drives and volumes of an adapter with IR firmware, which has no groups."""
+    rows = [drive_row(view, drive) for drive in view.state["drives"]]
+    response: Response = {"Physical Drives": len(rows), "PD LIST": rows}
+    if view.volumes and not view.state["unlisted"]:
+        plain = {"TYPE": "RAID1", "State": "Optl", "Access": "RW", "Consist": "No", "Cache": "NRWTD"}
+        listed = [{"VD": str(volume["id"]), **plain, "Size": _volume_size(view, volume["size"]), "Name": ""} for volume in view.volumes]
+        response.update({"Virtual Drives": len(listed), "VD LIST": listed})
+    return response
+
+
+def without_rows(response: Response, details: t.Any) -> Response:
+    """An answer that has lost the last row of its lists, or of one list; the numbers above them stay.
+
+    :param details: ``True``, or ``{"list": "VD LIST"}``.
+    """
+    only = details.get("list") if isinstance(details, dict) else None
+    return {key: value[:-1] if isinstance(value, list) and key.endswith("LIST") and only in (None, key) else value for key, value in response.items()}
 
 
 def _megaraid_full(view: View) -> Response:

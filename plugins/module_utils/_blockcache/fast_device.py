@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import time
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
@@ -28,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 
@@ -50,6 +52,12 @@ class HostDevices:
     findings: t.Mapping[str, DeviceUse] = field(default_factory=dict)
     arrays: t.Mapping[str, mirror.Array] = field(default_factory=dict)
     machine: str = ""
+
+    def without(self, leaving: t.Any) -> HostDevices:
+        """The same once caches are removed."""
+        arrays = {name: array for name, array in self.arrays.items() if name not in leaving.gone}
+        freed = {name: DeviceUse(examined=True) for name in leaving.emptied}
+        return replace(self, devices=leaving.without(self.devices), findings={**self.findings, **freed}, arrays=arrays)
 
     def redundancy(self, names: t.Iterable[str]) -> str:
         """What protects a cache on these devices, by kernel name."""
@@ -104,7 +112,9 @@ def read_host_devices(
     above.update({array.name: array.path for array in arrays.values() if array.ours})
     examined = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
     around = Neighbourhood(devices, runner, root)
-    findings = {name: examine(runner, path, root, sleep, around=around) for name, path in examined.items() if name not in in_use}
+    freed = expected_leaving(runner).emptied
+    findings = {name: examine(runner, path, root, sleep, around=around) for name, path in examined.items() if name not in in_use and name not in freed}
+    findings.update({name: DeviceUse(examined=True) for name in examined if name in freed})
     return HostDevices(devices, findings, arrays, mirror.machine_id(root))
 
 

@@ -74,9 +74,18 @@ def names(source: str, device: BlockDevice, *, without: str = "") -> bool:
 
 def names_content(source: str, device: BlockDevice) -> bool:
     """Whether it is a tag of what stands on a device, which every device with the same content has too."""
-    tag = _TAG.match(source)
-    by_link = source.startswith(("/dev/disk/by-uuid/", "/dev/disk/by-label/"))
-    return (by_link or (tag is not None and tag.group(1) in ("UUID", "LABEL"))) and _names(source, device, _paths_of(device))
+    if not is_tag_of_content(source):
+        return False
+    paths, content = _paths_of(device), device.signature
+    if content is not None:
+        tags = (("by-uuid", content.uuid), ("by-label", content.label))
+        paths |= {f"/dev/disk/{folder}/{_as_link(value)}" for folder, value in tags if value}
+    return _names(source, device, paths)
+
+
+def is_tag_of_content(source: str) -> bool:
+    """Whether the first field of a line is a tag of what stands on a device."""
+    return source.startswith(("UUID=", "LABEL=", "/dev/disk/by-uuid/", "/dev/disk/by-label/"))
 
 
 def _paths_of(device: BlockDevice) -> set[str]:

@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.rel
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
@@ -172,7 +173,7 @@ class MirrorOperations:
             devices = read_devices(self.runner, self.root)
             begun = [device for device in devices if device.kind == "md" and device.slaves and not (device.size and device.properties.get("MD_UUID"))]
             if not begun or waited >= _BIRTH:
-                return devices
+                return expected_leaving(self.runner).without(devices)
             self.sleep(_LOOK)
             waited += _LOOK
 

@@ -56,9 +56,19 @@ def _read_origin(devices: Devices, path: str, item: str, root: Path) -> Origin:
     return Origin(caches=caches_around(devices, device, root))
 
 
-def caches_around(devices: Devices, device: BlockDevice, root: Path = Path("/")) -> tuple[FoundCache, ...]:
-    """Every cache that holds a device, or is held by it, each once; what is nearest first."""
-    around = [device, *devices.children(device), *devices.parents(device)]
+def caches_around(devices: Devices, device: BlockDevice, root: Path = Path("/"), *, of_volume: bool = False) -> tuple[FoundCache, ...]:
+    """Every cache that holds a device, or is held by it, each once; what is nearest first.
+
+    :param of_volume: whether the device is a volume that only LVM would cache: one whose physical volume is on the device of another cache uses that as
+        any file system does, and does not belong to it.
+    """
+    below = devices.parents(device)
+    if of_volume:
+        inside = [one for one in below if one.kind == "lvm"]
+        # Of a group on top of another one: what is below a physical volume.
+        outside = {parent.name for one in below if one.kind != "lvm" for parent in devices.parents(one)}
+        below = [one for one in inside if one.name not in outside]
+    around = [device, *devices.children(device), *below]
     found = [cache for one in around for cache in (_mapped(one), _bcache(one, root)) if cache is not None]
     names = {one.name for one in around}
     found += _enhanceio(devices, names, root)

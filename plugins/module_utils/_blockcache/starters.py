@@ -24,14 +24,16 @@ from __future__ import annotations
 import contextlib
 import re
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fstab
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.hiding_rule import is_hidden
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter, partitions_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures, read_tags
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import CacheSpec
@@ -95,7 +97,8 @@ def read_starters(
 ) -> tuple[Starter, ...]:
     """What starts from the origins of the items that should be cached; an origin that is not there is passed over.
 
-    Costs a wipefs for each item without a cache, and two commands of LVM for each origin that it finds a physical volume on.
+    Costs a wipefs for each item without a cache, two commands of LVM for each origin that it finds a physical volume on, and a blkid for each item while
+    something at boot names what no other device carries.
 
     :param running: items whose cache runs: what the origin carries may be in the cache only, and udev knows it of the cached device.
     :param hides: whether the cached device is the origin itself, which a udev rule hides until the cache is there (EnhanceIO).
@@ -110,13 +113,22 @@ def read_starters(
             origin = devices.resolve(item.origin)
             cached = item.origin if hides else f"/dev/mapper/{item.name}"
             top = None if hides else next((device for device in devices if device.dm_name == item.name), None)
-            found += _by_content(runner, devices, item, origin, top, cached, direct=item.name not in running, hides=hides)
-            found += _by_name(item, devices, origin, top, cached, places)
+            found += _by_content(runner, devices, item, origin, top, cached, root, direct=item.name not in running, hides=hides)
+            found += _by_name(runner, item, devices, origin, top, cached, places)
     return tuple(found)
 
 
 def _by_content(
-    runner: Runner, devices: Devices, item: CacheSpec, origin: BlockDevice, top: BlockDevice | None, cached: str, *, direct: bool, hides: bool
+    runner: Runner,
+    devices: Devices,
+    item: CacheSpec,
+    origin: BlockDevice,
+    top: BlockDevice | None,
+    cached: str,
+    root: Path,
+    *,
+    direct: bool,
+    hides: bool,
 ) -> t.Iterator[Starter]:
     ones = [one for device in (origin, *((top,) if top is not None else ())) for one in (device, *partitions_of(devices, device))]
     carriers: dict[str, list[BlockDevice]] = {}
@@ -131,7 +143,15 @@ def _by_content(
         kind = next((one for one in KINDS if re.fullmatch(one.types, word)), None)
         if kind is None or (hides and kind.by_udev) or (word == "btrfs" and _is_alone(devices, ones, found)):
             continue
-        if word.startswith("LVM") and _lvm_is_kept_away(runner, _on_origin(devices, origin, found)):
+        places = _on_origin(devices, origin, found)
+        if word.startswith("LVM") and _lvm_is_kept_away(runner, places):
+            continue
+        if (
+            kind.by_udev
+            and places
+            and all(is_hidden(one, kind.types, root) for one in places)
+            and (not word.startswith("LVM") or _lvm_waits_for_events(runner))
+        ):
             continue
         path = origin.stable_path or origin.path
         when = "without waiting for the cache, and would write below it" if kind.early else "if the cache is not there, and would write below it"
@@ -174,6 +194,14 @@ def _lvm_is_kept_away(runner: Runner, places: t.Sequence[BlockDevice]) -> bool:
     if not runner.has("pvs"):
         return True
     return bool(places) and all(_lvm_rejects(runner, one) for one in places)
+
+
+def _lvm_waits_for_events(runner: Runner) -> bool:
+    """Whether LVM activates at boot what udev reports, and nothing else."""
+    if not runner.has("lvmconfig"):
+        return False
+    shown = runner.run(["lvmconfig", "--typeconfig", "full", "global/event_activation"], ok=None)
+    return shown.rc == 0 and shown.stdout.strip() == "event_activation=1"
 
 
 def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:
@@ -224,10 +252,18 @@ def _places(root: Path, *, by_unit: bool) -> list[_Place]:
     return [one for one in found if by_unit or one.early]
 
 
-def _by_name(item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockDevice | None, cached: str, places: t.Sequence[_Place]) -> t.Iterator[Starter]:
+def _by_name(
+    runner: Runner, item: CacheSpec, devices: Devices, origin: BlockDevice, top: BlockDevice | None, cached: str, places: t.Sequence[_Place]
+) -> t.Iterator[Starter]:
     ones = [origin, *partitions_of(devices, origin)]
     # What stands on the cached device stands on the origin once it is written back, whatever udev has of the origin.
     tags = [one for one in (top,) if one is not None]
+    own = {one.name for one in (*ones, *tags)}
+    foreign = [one for one in devices if one.name not in own]
+    if any(fstab.is_tag_of_content(place.source) and not any(fstab.names_content(place.source, one) for one in foreign) for place in places):
+        # udev may have missed the event of what was made just before, and probes an origin only when something happens to it.
+        shown = top or origin
+        tags.append(replace(shown, signature=read_tags(runner, shown.path)))
     for place in places:
         if not (any(fstab.names(place.source, one, without=cached) for one in ones) or any(fstab.names_content(place.source, one) for one in tags)):
             continue

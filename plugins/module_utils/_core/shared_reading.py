@@ -16,6 +16,8 @@ import typing as t
 
 Value = t.TypeVar("Value")
 Mapping = t.Mapping[str, t.Any]
+#: The kind of thing under which caches that are removed are expected.
+REMOVED_CACHES = "removed_caches"
 
 
 class SharedReading:
@@ -61,6 +63,23 @@ def was_read(runner: t.Any, key: t.Hashable) -> bool:
     """Whether a runner shares what was read under this key."""
     shared = getattr(runner, "shared", None)
     return isinstance(shared, SharedReading) and shared.knows(key)
+
+
+class NothingLeaves:
+    """Stands for ``_blockcache.leaving.Leaving`` where no cache is removed before the reader gets its turn, in calls that do not carry its code."""
+
+    caches = gone = emptied = origins = frozenset()
+
+    def without(self, devices: t.Any) -> t.Any:
+        return devices
+
+    def rest(self, _kind: str, found: Mapping) -> dict[str, t.Any]:
+        return dict(found)
+
+
+def expected_leaving(runner: t.Any) -> t.Any:
+    """The caches that go before a reader gets its turn."""
+    return expected_of(runner, REMOVED_CACHES).get("all") or NothingLeaves()
 
 
 def expected_of(runner: t.Any, kind: str) -> Mapping:

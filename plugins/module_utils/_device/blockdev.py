@@ -168,6 +168,12 @@ class Devices:
         changed._by_name = {**self._by_name, **{device.name: device for device in devices}}
         return changed
 
+    def without(self, names: t.Container[str], devices: t.Iterable[BlockDevice]) -> Devices:
+        """The same host with these devices only, and without some of them."""
+        changed = copy.copy(self)
+        changed._by_name = {device.name: device for device in devices if device.name not in names}
+        return changed
+
     def resolve(self, path: str, item: str | None = None) -> BlockDevice:
         """The device behind a path, through every symbolic link.
 

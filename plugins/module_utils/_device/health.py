@@ -30,6 +30,14 @@ if t.TYPE_CHECKING:
 _ASKED = frozenset({"sata", "sas", "scsi", "nvme", "usb", "unknown"})
 #: Drivers of RAID controllers whose drives ``smartctl --scan-open`` can list, and what is in the type of such a drive.
 _LISTED_DRIVERS = {"megaraid_sas": "megaraid", "mpi3mr": "mpi3mr"}
+#: The drivers whose drives each type of ``smartctl -d`` is for; other types may be for any.
+_DRIVERS_OF_TYPE = {
+    "megaraid": ("megaraid_sas", "megaraid_mbox", "megaraid"),
+    "cciss": ("hpsa", "smartpqi", "cciss"),
+    "aacraid": ("aacraid",),
+    "areca": ("arcmsr",),
+    "3ware": ("3w-9xxx", "3w-sas", "3w-xxxx"),
+}
 
 
 @frozen
@@ -67,7 +75,7 @@ def read_drives(devices: Devices, runner: Runner, further: t.Sequence[Address] =
     except ToolMissing as error:
         return DriveReadings(problems=(f"{error.message.rstrip('.')}; without it the wear of the drives of this host is not known.",))
     addresses = [Address(device.path, device.stable_path or device.path) for device in direct]
-    hidden, problems = _behind_controllers(runner, behind, bool(further), root) if behind else ([], [])
+    hidden, problems = _behind_controllers(runner, behind, further, root) if behind else ([], [])
     drives: list[DriveHealth] = []
     for address in (*addresses, *hidden, *further):
         try:
@@ -100,10 +108,10 @@ def _is_multipath(devices: Devices, name: str) -> bool:
     return holder is not None and holder.kind == "multipath"
 
 
-def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported: bool, root: Path) -> tuple[list[Address], list[str]]:
+def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], further: t.Sequence[Address], root: Path) -> tuple[list[Address], list[str]]:
     """The drives behind RAID controllers, and a sentence for those that cannot be opened, and for each driver with disks whose drives smartctl does not list.
 
-    :param reported: whether the user named further drives, which may be these.
+    :param further: drives that the user named, which may be these.
     """
     addresses, problems = [], []
     try:
@@ -114,7 +122,7 @@ def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported
         return [], [error.message]
     unlisted: dict[str, list[str]] = {}
     for disk in disks:
-        if not reported and not _is_listed(disk, disks, addresses, root):
+        if not any(_may_be_behind(disk, address) for address in further) and not _is_listed(disk, disks, addresses, root):
             unlisted.setdefault(disk.driver or "unknown driver", []).append(disk.path)
     for driver, paths in sorted(unlisted.items()):
         names = ", ".join(paths)
@@ -123,6 +131,11 @@ def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], reported
             " name them in further_drives, each with the argument of smartctl -d."
         )
     return addresses, problems
+
+
+def _may_be_behind(disk: BlockDevice, address: Address) -> bool:
+    drivers = [drivers for word, drivers in _DRIVERS_OF_TYPE.items() if word in (address.device_type or "")]
+    return not drivers or disk.driver is None or disk.driver in drivers[0]
 
 
 def _is_listed(disk: BlockDevice, disks: t.Sequence[BlockDevice], addresses: t.Sequence[Address], root: Path) -> bool:

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import struct
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -61,6 +63,15 @@ def read_signatures(runner: Runner, path: str) -> tuple[str, ...]:
     values = dict(line.split("=", 1) for line in completed.stdout.splitlines() if "=" in line)
     found = [_described(values[key], values.get("LABEL") or values.get("UUID")) for key in ("TYPE", "PTTYPE") if values.get(key)]
     return tuple(found) or ("an unnamed signature",)
+
+
+def read_tags(runner: Runner, path: str) -> Signature | None:
+    """UUID and label of what stands on a device, by low-level probing; None where blkid finds nothing, or finds several things."""
+    completed = runner.run(["blkid", "--probe", "--output", "export", path], ok=None, item=path) if runner.has("blkid") else None
+    if completed is None or completed.rc:
+        return None
+    values = {key: re.sub(r"\\(.)", r"\1", value) for key, equals, value in (line.partition("=") for line in completed.stdout.splitlines()) if equals}
+    return Signature(values.get("USAGE"), values.get("TYPE"), values.get("UUID"), values.get("LABEL"))
 
 
 def _described(kind: str, name: str | None) -> str:

@@ -54,10 +54,14 @@ WEAR_ATTRIBUTES = (
 _PERCENT_IN_WORDS = 230
 #: Numbers of attributes whose raw value is the percentage that is left, also where the normalised value never moves (Phison, Silicon Motion).
 _RAW_IS_LEFT = frozenset({169, 231})
-#: Families whose raw value of such an attribute is nothing.
+#: Families whose raw value of such an attribute is nothing: 0 or 1.
 _WITHOUT_RAW = re.compile(r"sandforce", re.IGNORECASE)
 #: Attributes whose raw value counts something else than percent: erasures (Samsung), and nothing (Intel).
-_RAW_COUNTS = {"Wear_Leveling_Count": re.compile(""), "Media_Wearout_Indicator": re.compile(r"intel|solidigm", re.IGNORECASE)}
+_ERASURES = "Wear_Leveling_Count"
+_RAW_COUNTS = {_ERASURES: re.compile(""), "Media_Wearout_Indicator": re.compile(r"intel|solidigm", re.IGNORECASE)}
+
+#: By how many points attributes of one drive may differ that mean the same.
+_AGREEMENT = 10
 
 #: The number of sectors or blocks that a drive has replaced; raw value.
 _REALLOCATED = ("Reallocated_Sector_Ct", "Reallocated_Sector_Count", "Retired_Block_Count", "Reallocate_NAND_Blk_Cnt", "Reallocated_Block_Count")
@@ -220,7 +224,13 @@ def _ata_wear(found: t.Mapping[str, t.Any], statistics: t.Mapping[str, int], for
     rows = _rows(found, "ata_smart_attributes", "table")
     family = _word(found.get("model_family")) or ""
     read = [_wear_of(row, family, foreign) for name in WEAR_ATTRIBUTES for row in rows if row.get("name") == name]
-    return next((one for one in read if one[0] is not None), next((one for one in read if one[1]), (None, "")))
+    known = [(wear, source) for wear, source in read if wear is not None]
+    if not known:
+        return next((one for one in read if one[1]), (None, ""))
+    low, high = min(known), max(known)
+    if high[0] - low[0] > _AGREEMENT:
+        return None, f"{low[1]} means {low[0]} % and {high[1]} means {high[0]} %"
+    return known[0]
 
 
 def _wear_of(row: t.Mapping[str, t.Any], family: str, foreign: str) -> tuple[int | None, str]:
@@ -242,11 +252,17 @@ def _wear_of(row: t.Mapping[str, t.Any], family: str, foreign: str) -> tuple[int
     counts = _RAW_COUNTS.get(name)
     if raw is None and value == 100 and name not in _RAW_COUNTS:
         return None, f"{source}: its raw value is not reported"
-    if raw is None or raw > 100 or raw == value or (counts is not None and counts.search(family)):
+    is_count = counts is not None and counts.search(family) is not None
+    # A value that never moves while something is counted, and of an unknown model something else under a default name.
+    if raw is not None and raw > 100 and ((value == 100 and (name == _ERASURES or not is_count)) or (foreign and not is_count)):
+        return None, f"{source}: its raw value {raw} is no percentage"
+    if raw is None or raw > 100 or raw == value or is_count:
+        return 100 - value, source
+    if _WITHOUT_RAW.search(family) and raw <= 1:
         return 100 - value, source
     if number in _RAW_IS_LEFT and value == 100 and raw:
         return 100 - raw, f"{name} (attribute {number}, raw value {raw}{foreign})"
-    if (raw == 0 and (value < 100 or _WITHOUT_RAW.search(family))) or (number not in _RAW_IS_LEFT and raw == 100 - value):
+    if (raw == 0 and value < 100) or (number not in _RAW_IS_LEFT and raw == 100 - value):
         return 100 - value, source
     return None, f"{source}: its raw value {raw} contradicts it"
 

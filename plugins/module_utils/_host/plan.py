@@ -18,7 +18,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import RAID_DRIVERS, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import conflicts
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, AnyLayer, Host, Stage, transaction_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import (
+    BLOCK_CACHE,
+    DRIVES,
+    NETWORK,
+    AnyLayer,
+    Host,
+    Stage,
+    path_of_origin,
+    transaction_of,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
 #: Drivers whose drives tools of RAID controllers report: storcli also knows plain adapters.
@@ -110,8 +119,12 @@ class Planner:
         conflicts.check(self.request, devices)
         plan = HostPlan(made, devices)
         migrating = self._migrating(devices)
-        for place, one in enumerate(made):
-            self._plan_at(plan, place, one, migrating=migrating)
+        try:
+            for place, one in enumerate(made):
+                self._plan_at(plan, place, one, migrating=migrating)
+        finally:
+            # Steps are carried out on the host as it is.
+            self._expect_removed(())
         return plan
 
     def _plan_at(self, plan: HostPlan, place: int, one: StagePlan, *, migrating: bool) -> None:
@@ -143,6 +156,8 @@ class Planner:
         layer = one.layer
         if layer is None:
             return
+        if one.stage.group == BLOCK_CACHE:
+            self._expect_removed(before)
         if one.stage.layer == NETWORK:
             report = transaction_of(layer, self.host, self.revert_after).predict()
             one.state, one.steps = report.state, report.steps
@@ -157,6 +172,17 @@ class Planner:
         fresh = dataclasses.replace(one, layer=one.stage.layer_on(self.host), deferred=None)
         self.fill(fresh)
         return fresh
+
+    def _expect_removed(self, before: t.Sequence[StagePlan]) -> None:
+        """What is read of block devices by a layer of caches is what the caches leave that are removed before."""
+        removing = [one for one in before if one.stage.group == BLOCK_CACHE and any(step.attribute == "cache" and step.after is None for step in one.steps)]
+        if not removing and not self.host.runner.shared.expected:
+            return
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import leaving
+
+        devices = read_devices(self.host.runner, self.host.root) if removing else Devices(())
+        origins = {id(one): {spec.name: path_of_origin(spec.origin) for spec in t.cast("t.Any", one.layer).spec} for one in removing}
+        leaving.expect(self.host.runner, [leaving.leaving_of(one.stage.layer, origins[id(one)], one.steps, devices) for one in removing])
 
     def _expect_drives(self, one: StagePlan) -> None:
         """What is read of drives by the layers after it is what will be, once the steps have been carried out."""

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio import EioCli, Sysctl
-from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import Driver, new_state
+from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import FAST_REMOVE, Driver, new_state
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 
@@ -134,6 +134,20 @@ class SimulatedEnhanceIO:
     def _sysctl(self, words: t.Sequence[str]) -> Answer:
         return Sysctl(self.state).answer(words, "")
 
+    def _sh(self, words: t.Sequence[str]) -> Answer:
+        """The scripts of the unit; ``test_boot.py`` runs them in a shell."""
+        _c, script, _zero, tool, assignment, *further = words
+        key, _equals, value = assignment.partition("=")
+        self._sysctl(["-w", assignment])
+        if script == enhanceio_boot.SET:
+            found = self._sysctl(["-n", key]).stdout.strip()
+            return Answer("") if found == value else Answer("", 1, f"{assignment} is not in effect: it is {found}\n")
+        assert (script, tool) == (enhanceio_boot.FORGET, "/sbin/sysctl")
+        if self.caches[further[2]]["flags"] & FAST_REMOVE:
+            return Answer("")
+        self._eio_cli(["disable", "-c", further[2]])
+        return Answer("", 1, f"{further[2]} would keep its contents\n")
+
     def _modprobe(self, words: t.Sequence[str]) -> Answer:
         if self.driver.state["module"] == "absent" or words[-1] != "enhanceio":
             return Answer("", 1, f"modprobe: FATAL: Module {words[-1]} not found in directory /lib/modules/4.19.0-27-amd64\n")
@@ -225,7 +239,9 @@ class SimulatedEnhanceIO:
             path = "/" + device[: -len(".device")].replace("-", "/").replace("\\x2d", "-")
             if not (self.root / path.lstrip("/")).exists() or any(self.hidden(name) and path == HDD for name in ("images",)):
                 return False
-        commands = [shlex.split(line.partition("=")[2]) for line in lines if line.startswith(("ExecStartPre=", "ExecStart="))]
+        # systemd.service(5), "COMMAND LINES".
+        found = [line.partition("=")[2].replace("$$", "$").replace("%%", "%") for line in lines if line.startswith(("ExecStartPre=", "ExecStart="))]
+        commands = [shlex.split(line) for line in found]
         return all(self.run(command, ok=None).rc == 0 for command in commands)
 
 

@@ -205,6 +205,11 @@ class FlashcacheHost:
             found.append({"type": "xfs", "uuid": "1-2-3"})
         return simulator.Answer(json.dumps({"signatures": found}) if found else "")
 
+    def _blkid(self, words: list[str]) -> simulator.Answer:
+        """A file system on the cached device is read through it; ``signatures`` has what udev does not know."""
+        found = self.signatures.get(self.kernel.node(words[-1]).name, [])
+        return simulator.Answer("".join(f"{key.upper()}={value}\n" for key, value in found[0].items())) if found else simulator.Answer("", 2)
+
     def _pvs(self, words: list[str]) -> simulator.Answer:
         if self.lvm_rejects:
             return simulator.Answer("", 5, f'  Failed to find device "{words[-1]}".\n')
@@ -268,7 +273,7 @@ class FlashcacheHost:
             return simulator.Answer("") if (self.root / node.lstrip("/")).exists() else self._shell(command)
         if words[0] == "/bin/sh":
             _sh, _c, script, _zero, value, path = words
-            assert script == 'echo "$1" > "$2"'
+            assert script.startswith('echo "$1" >"$2" && read -r found')
             place = self.root / path.lstrip("/")
             if not place.exists():
                 return simulator.Answer("", 2, f"/bin/sh: 1: cannot create {path}: Directory nonexistent\n")

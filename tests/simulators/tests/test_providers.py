@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     StorageError,
     TimedOut,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
@@ -223,3 +223,67 @@ def test_auto_selects_the_tool_reporting_the_controller():
 def test_missing_card_is_reported():
     with pytest.raises(StorageError, match=r"is not on this host; controllers that .* can see: none"):
         _converge(SimulatedRunner(*KINDS.values()), _asking("auto", write="writeback"))
+
+
+# -- shapes of the field
+
+
+def _storcli(*controllers, **faults):
+    runner = SimulatedRunner(*KINDS.values())
+    for index, (model, options) in enumerate(controllers):
+        runner.add(StorCli, model, index=index, **options)
+    runner.states["storcli"]["faults"].update(faults)
+    return runner
+
+
+def _read(runner):
+    return registry.read_host(registry.find_tools(runner))
+
+
+@pytest.mark.parametrize("unlisted", [False, True])
+def test_volume_of_an_adapter_is_no_bare_drive(unlisted):
+    (seen,) = _read(_storcli(("LSI3008-IR", {"unlisted": unlisted}))).controllers
+    one = seen.controller
+    assert seen.source.reading.lost == ()
+    volumes = [(volume.id, volume.raid_level, volume.status, volume.write.effective, volume.drive_cache, volume.members_untold) for volume in one.volumes]
+    assert volumes == ([] if unlisted else [("0", "1", "optimal", "writethrough", "unknown", 2)])
+    assert {drive.usage for drive in one.drives} == {"unconfigured" if unlisted else "configured"}
+    assert unlisted or one.mode == "raid"
+
+
+def test_policies_of_an_adapter_are_refused_before_the_tool_refuses_them():
+    runner = _storcli(("LSI3008-IR", {}))
+    assert not _converge(runner, _asking("storcli", write="writethrough")).changed
+    for settings in ({"write": "writeback"}, {"drive_cache": "disabled"}, {"read": "read_ahead"}):
+        with pytest.raises(BadInput, match="the controller is an adapter whose firmware has no policies for volumes"):
+            _converge(runner, _asking("storcli", **settings), check_mode=True)
+
+
+def test_adapter_beside_a_raid_controller_does_not_doubt_it():
+    runner = _storcli(("MegaRAID 9361-8i", {"volumes": 1}), ("LSI3008-IR", {}))
+    steps = [_converge(runner, {**_asking("storcli", write="writethrough"), "id": "0"}, check_mode=True).steps]
+    steps.append(_converge(runner, {"provider": "storcli", "id": "0", "volumes": [{"id": "0", "write": "writethrough"}]}, check_mode=True).steps)
+    assert [[(step.item, step.after) for step in found] for found in steps] == [[("storcli controller 0 volume 0", "writethrough")]] * 2
+    assert _read(runner).controllers[0].source.reading.lost == ()
+
+
+@pytest.mark.parametrize("model", ["HPE MR216i-a", "MegaRAID 9560-8i"])
+def test_caches_of_passed_drives_are_held_against_the_policy(model):
+    runner = _storcli((model, {"volumes": 1, "drives": 4, "unconfigured": 2, "jbod": True, "jbod_write_cache": True}))
+    host = _read(runner)
+    drives = [drive for drive in host.controllers[0].controller.drives if drive.usage == "jbod"]
+    assert [drive.write_cache for drive in drives] == ["enabled"] * 2
+    runner.states["storcli"]["controllers"][0]["settings"]["jbodwritecache"] = "OFF"
+    wanted = parse_controllers([{"provider": "storcli", "id": "0", "drive_cache": {"jbod": "disabled"}}])
+    (one,) = in_force.not_in_force(_read(runner), wanted)
+    assert (one.found, one.must) == ("enabled", True)
+    assert one.cause.startswith("reported by 2 of its drives")
+
+
+@pytest.mark.parametrize("rows", ["VD LIST", "PD LIST", True])
+def test_lost_row_of_one_controller_stops_its_own_plan_only(rows):
+    lost = {"controllers": [1], **({} if rows is True else {"list": rows})}
+    runner = _storcli(("MegaRAID 9361-8i", {"volumes": 2}), ("MegaRAID 9361-8i", {"volumes": 2}), lost_rows=lost)
+    assert _converge(runner, {**_asking("storcli", write="writethrough"), "id": "0"}, check_mode=True).changed
+    with pytest.raises(NotUnderstood, match=r"controller 1 .*not everything that is there could be read"):
+        _converge(runner, {**_asking("storcli", write="writethrough"), "id": "1"})

@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.tests.simulators import simulator
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_SHOWS, CONTROLLER_WORDS, VOLUME_WORDS
 
-RAID_MODELS = [(StorCli, name) for name in StorCli.models if not name.startswith("HBA")] + [(PercCli, name) for name in PercCli.models]
+RAID_MODELS = [(StorCli, name) for name in StorCli.models if not name.startswith(("HBA", "LSI3008"))] + [(PercCli, name) for name in PercCli.models]
 HBA_MODELS = [(StorCli, name) for name in StorCli.models if name.startswith("HBA")]
 EVERY_MODEL = RAID_MODELS + HBA_MODELS
 

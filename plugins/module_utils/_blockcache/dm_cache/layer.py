@@ -15,6 +15,7 @@ in which what is mounted stands still, whenever this is killed.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import os
 import typing as t
@@ -60,6 +61,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spe
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, require_room
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
@@ -105,8 +107,10 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
         if not self.spec:
             return DmCacheState(Kernel(), Devices(()), HostDevices(Devices(())), Tools("dmsetup"))
         devices = self._settled_devices()
+        leaving = expected_leaving(self.runner)
         kernel = dm_cache_facts.read_kernel(self.runner, self.root)
-        records, units = dm_cache_record.read_records(self.root)
+        kernel = dataclasses.replace(kernel, mappings=leaving.rest("flashcache", leaving.rest(LAYER, kernel.mappings)))
+        records, units = (leaving.rest(LAYER, found) for found in dm_cache_record.read_records(self.root))
         self.spec = [dm_cache_facts.with_own_origin(cache, kernel, devices) for cache in self.spec]
         in_use = set()
         for mapping in kernel.mappings.values():
@@ -172,11 +176,12 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
             if not cache.present or (mapping is not None and isinstance(mapping.table, CacheTable) and mapping.table.kind == cache.kind):
                 continue
             try:
-                devices.resolve(cache.origin)
+                origin = devices.resolve(cache.origin)
             except DeviceMissing:
                 continue
             # An origin keeps its data: only who uses it matters.
-            users = cache_device.examine(self.runner, cache.origin, self.root, self.sleep, around=around, empty=False).users if mapping is None else ()
+            alone = mapping is not None or origin.name in expected_leaving(self.runner).origins
+            users = () if alone else cache_device.examine(self.runner, cache.origin, self.root, self.sleep, around=around, empty=False).users
             found[cache.origin] = OriginContent(users, self._content_block(cache.origin) if cache.kind == tables.WRITECACHE else 0)
         return found
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import unit_name
@@ -56,6 +57,17 @@ class DmCacheState:
     found: t.Mapping[str, Origin] = field(default_factory=dict)
     starters: tuple[Starter, ...] = ()
     root: Path = Path("/")
+
+    def without(self, leaving: t.Any) -> DmCacheState:
+        """The same once caches are removed."""
+        return replace(
+            self,
+            kernel=replace(self.kernel, mappings=leaving.rest(LAYER, self.kernel.mappings)),
+            devices=leaving.without(self.devices),
+            ground=self.ground.without(leaving),
+            records=leaving.rest(LAYER, self.records),
+            units=leaving.rest(LAYER, self.units),
+        )
 
 
 @frozen

@@ -23,7 +23,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import MODE_WORDS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import FAST_REMOVE, MODE_WORDS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
@@ -38,6 +38,14 @@ TOOLS = ("modprobe", "eio_cli", "test", "sysctl", "udevadm", "systemctl")
 #: Written to ``control``: no metadata is written when the cache is taken down. One that stays so loses what is dirty when it
 #: is changed or deleted, so it is set only for the moment before a cache that has nothing dirty is taken down and started again.
 FAST_REMOVE_ON = 6
+#: sysctl(8) of procps 3.3.17 (Debian 11 and 12) ends with 0 also if the kernel refuses a value: what counts is what is read afterwards.
+SET = 'found=$("$1" -w "$2" >/dev/null; "$1" -n "${2%%=*}"); [ "$found" = "${2#*=}" ] || { echo "$2 is not in effect: it is $found" >&2; exit 1; }'
+#: ``control`` is a command: its effect is the flag. A cache that would keep its contents is taken down: it writes through, and its blocks may be older than
+#: what was written to its origin while it was away.
+FORGET = (
+    'flags=0; "$1" -w "$2" >/dev/null; while read -r key value; do [ "$key" != flags ] || flags=$value; done <"$3";'
+    f' [ $((flags & {FAST_REMOVE})) -ne 0 ] || {{ "$4" disable -c "$5"; echo "$5 would keep its contents: $2 is not in effect" >&2; exit 1; }}'
+)
 _ENABLE = re.compile(r" enable ((?:-[a-z] \S+ ?)+)")
 _OPTION = re.compile(r"-([a-z]) (\S+)")
 #: As :func:`sysctl` writes it; ``control`` is no setting.
@@ -105,11 +113,13 @@ def needed_files(
     start: list[list[str]] = [[tools["modprobe"], module], enable]
     if not hides:
         # Nothing records what was written to the origin while the cache was away: it is stopped silently and begins empty.
-        start += [[tools["sysctl"], "-w", sysctl(name, "control", FAST_REMOVE_ON)], [tools["eio_cli"], "disable", "-c", name], enable]
+        control = [tools["sysctl"], sysctl(name, "control", FAST_REMOVE_ON), f"/proc/enhanceio/{name}/config", tools["eio_cli"], name]
+        start += [["/bin/sh", "-c", FORGET, "forget", *control], [tools["eio_cli"], "disable", "-c", name], enable]
     start.append([tools["test"], "-d", f"/proc/enhanceio/{name}"])
-    start += [[tools["sysctl"], "-w", sysctl(name, key, value)] for key, value in settings.items()]
     if hides:
         start.append([tools["udevadm"], "trigger", "--action=change", "--subsystem-match=block", f"--property-match={PROPERTY}={name}"])
+    # Last, as a setting that cannot be made must not keep the file systems on the cache from being mounted.
+    start += [["/bin/sh", "-c", SET, "set", tools["sysctl"], sysctl(name, key, value)] for key, value in settings.items()]
     unit = boot_unit.render(
         f"EnhanceIO cache {name} of {origin}",
         # A hidden origin is none of systemd's devices: it is waited for in another way, and calls the unit when it comes late.

@@ -211,18 +211,23 @@ def _state(cache: Cache) -> tuple[str, str]:
             f"The cache device {config.fast} of the EnhanceIO cache {cache.name} is gone, and {config.source} works without it: reconnect it or replace it."
         )
     if config.state == "failed":
-        if cache.errors.get("no_source_dev"):
-            gone = f"its origin {config.source} is gone"
-        elif cache.errors.get("no_cache_dev"):
-            gone = f"its cache device {config.fast} is gone"
-        else:
-            gone = "a device of it failed"
         held = f" Up to {cache.dirty} bytes are only on the cache device." if cache.dirty else ""
-        return "failed", (
-            f"The EnhanceIO cache {cache.name} answers every request with an error, because {gone}: reconnect the device, check dmesg, and"
-            f" decide manually; deleting a cache that has failed drops what is dirty.{held}"
-        )
+        return "failed", f"The EnhanceIO cache {cache.name} answers every request with an error, because {recovery(cache)}.{held}"
     return "ok", ""
+
+
+def recovery(cache: Cache) -> str:
+    """Why a cache has failed and what brings it back, as a clause. It stays failed when the device is back, and an orderly start finds every dirty block."""
+    if cache.errors.get("no_source_dev"):
+        gone, again = f"its origin {cache.config.source} is gone", "reconnect it"
+    elif cache.errors.get("no_cache_dev"):
+        gone, again = f"its cache device {cache.config.fast} is gone", "reconnect it"
+    else:
+        gone, again = "a device of it failed", "find it in dmesg and reconnect it"
+    return (
+        f"{gone}: {again}, restart the host with systemctl reboot, and run again; the cache then starts with every block that is dirty now. Do not delete it"
+        " before (eio_cli delete), which drops what is dirty"
+    )
 
 
 def find(devices: Devices, path: str) -> BlockDevice | None:

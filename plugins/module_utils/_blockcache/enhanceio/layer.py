@@ -56,6 +56,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 #: Making a cache writes all of its metadata; changing one that is clean takes a moment.
@@ -100,7 +101,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             self.warn(warning)
         if not self.spec:
             return EnhanceIOState({}, Devices(()), fast_device.HostDevices(Devices(())))
-        caches = self._settled()
+        leaving = expected_leaving(self.runner)
+        caches = leaving.rest(LAYER, self._settled())
         devices = self._settled_devices()
         at_boot = {item.name: self._read_boot(item.name) for item in self.spec}
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
@@ -112,7 +114,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             caches=caches,
             devices=devices,
             ground=ground,
-            superblocks=self._read_superblocks(devices, looked_at, in_use, ground),
+            superblocks=self._read_superblocks(devices, looked_at, in_use | leaving.emptied, ground),
             boot=at_boot,
             tools=self._find_tools(),
             module=self.module,
@@ -215,8 +217,8 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         cache = self._require_cache(step, operation.origin)
         if cache.config.block_size != operation.block_size:
             raise NotEffective(
-                f"{step.item}: the EnhanceIO of this host made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested: leave"
-                " chunk_size out. The cache runs and nothing is lost.",
+                f"{step.item}: the driver of EnhanceIO made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested, because it"
+                " and eio_cli do not belong together: install both from the same source, or leave chunk_size out. The cache runs and nothing is lost.",
                 item=step.item,
             )
 
@@ -378,7 +380,14 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             )
 
     def _set(self, step: Step, key: str, value: int) -> None:
-        self.runner.run(["sysctl", "-w", boot.sysctl(step.item, key, value)], item=step.item)
+        completed = self.runner.run(["sysctl", "-w", boot.sysctl(step.item, key, value)], ok=None, item=step.item)
+        # Of procps 3.3.17 only the message says that the kernel has refused it.
+        if completed.rc or completed.stderr.strip():
+            raise CommandFailed(
+                f"{step.item}: {key} cannot be set to {value} ({completed.command_line}, exit status {completed.rc}): {completed.last_words}.",
+                item=step.item,
+                completed=completed,
+            )
 
     def _cache(self, step: Step) -> proc.Cache | None:
         return proc.read_one(step.item, self.root)

@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import Cache, find
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import Cache, find, recovery
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.operations import (
     CreateCache,
     DeleteCache,
@@ -44,6 +44,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import leaving_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
@@ -69,7 +70,10 @@ def plan(state: EnhanceIOState, specs: t.Sequence[EnhanceIOSpec]) -> list[Step]:
     taken: set[str] = set()
     steps: list[Step] = []
     for spec in specs:
-        steps += _CachePlan(state, spec, taken).steps()
+        planned = _CachePlan(state, spec, taken).steps()
+        steps += planned
+        if not spec.present:
+            state = state.without(leaving_of(LAYER, {spec.name: spec.origin}, planned, state.devices))
     return steps
 
 
@@ -143,10 +147,7 @@ class _CachePlan:
         if config.flags & CHANGING:
             raise self._refused("has a cache that another command is changing, or a shutdown: wait until it is done and run again")
         if config.state == "failed":
-            raise self._refused(
-                "has a cache that has failed, so that it cannot be flushed and every request ends with an error: reconnect the lost device and check"
-                " dmesg; deleting a failed cache would drop what is dirty, so decide manually"
-            )
+            raise self._refused(f"has a cache that has failed, so that it cannot be flushed and every request ends with an error, because {recovery(cache)}")
 
     def _adjust(self, cache: Cache) -> list[Step]:
         config = cache.config
@@ -167,16 +168,16 @@ class _CachePlan:
     def _wants_other_blocks(self, config: Config) -> bool:
         """Whether the cache has to be made anew for the size of its blocks.
 
-        eio_cli hands the block size over in a way that the driver does not understand: it always takes 4096 bytes, and only
-        the size of its sets shows what was requested.
+        The driver takes the size that its own eio_cli passes. One that was built from another source takes 4096 bytes, and only the size of its
+        sets shows what was requested.
         """
         requested = self.spec.chunk_size
         if requested is None or requested == config.block_size:
             return False
         if config.block_size == BLOCK_SIZE and config.set_size == SET_SIZES[requested]:
             raise BadInput(
-                f"{self.name}: the EnhanceIO of this host does not follow eio_cli about the size of blocks: they are {BLOCK_SIZE} bytes after {requested} were"
-                " requested. Leave chunk_size out.",
+                f"{self.name}: the driver of EnhanceIO and eio_cli on this host do not belong together: blocks are {BLOCK_SIZE} bytes after {requested} were"
+                " requested. Install both from the same source, or leave chunk_size out.",
                 item=self.name,
             )
         return True
@@ -236,8 +237,9 @@ class _CachePlan:
         if needed_files.rule and (not needed_files.fast or find(self.state.devices, needed_files.fast) is None):
             lost = f"its cache device {needed_files.fast}" if needed_files.fast else "its cache device"
             raise self._refused(
-                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: reconnect it; if it is permanently lost,"
-                f" decide manually and remove /{boot.RULE.format(name=self.name)}, which hides the origin"
+                f"has a write-back cache that does not run, and {lost} cannot be found, which may hold newer blocks: reconnect it and run again, which starts"
+                f" the cache with them; only if it is permanently lost, remove /{boot.RULE.format(name=self.name)}, which hides the origin, and restore that"
+                " from a backup"
             )
         return None
 

@@ -10,9 +10,10 @@
 from __future__ import annotations
 
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import AtBoot
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
@@ -53,6 +54,16 @@ class EnhanceIOState:
     volatile: t.Mapping[str, t.Sequence[str]] = field(default_factory=dict)
     found: t.Mapping[str, Origin] = field(default_factory=dict)
     starters: tuple[Starter, ...] = ()
+
+    def without(self, leaving: t.Any) -> EnhanceIOState:
+        """The same once caches are removed."""
+        return replace(
+            self,
+            caches=leaving.rest(LAYER, self.caches),
+            devices=leaving.without(self.devices),
+            ground=self.ground.without(leaving),
+            superblocks={name: superblock for name, superblock in self.superblocks.items() if name not in leaving.emptied},
+        )
 
     def users(self) -> dict[str, str]:
         """The name of the cache by the kernel name of the device that it lies on or caches."""

@@ -160,9 +160,9 @@ class Diff:
         if self.running is not None or not flashcache_unit.loads(unit) or name_behind(self.state.ground.devices, ssd) is not None:
             return
         raise self._refused(
-            f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: reconnect it"
-            " and do not use the origin before; if it is permanently lost, decide manually and remove the unit"
-            f" {boot_unit.unit_name('flashcache', self.spec.name)}"
+            f"has a write-back cache that does not run, and its device {ssd} cannot be found, which may hold newer blocks than its origin: do not use"
+            " the origin, reconnect the device and run again, which loads the cache with them; only if it is permanently lost, remove the unit"
+            f" {boot_unit.unit_name('flashcache', self.spec.name)} and restore the origin from a backup"
         )
 
     def _require_not_used_past(self) -> None:

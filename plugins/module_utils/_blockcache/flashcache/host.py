@@ -113,6 +113,11 @@ class FlashcacheState:
     found: t.Mapping[str, Origin] = field(default_factory=dict)
     starters: tuple[Starter, ...] = ()
 
+    def without(self, leaving: t.Any) -> FlashcacheState:
+        """The same once caches are removed."""
+        stored = {name: superblock for name, superblock in self.stored.items() if name not in leaving.emptied}
+        return dataclasses.replace(self, ground=self.ground.without(leaving), running=leaving.rest("flashcache", self.running), stored=stored)
+
 
 def read_running(devices: Devices, runner: Runner, root: Path = Path("/")) -> dict[str, Running]:
     """Every cache that runs; two commands whatever their number, none where there is none.

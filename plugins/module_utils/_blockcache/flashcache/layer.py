@@ -53,6 +53,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.rel
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
@@ -117,7 +118,8 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
         ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
         tools = {name: self.runner.find(name) for name in TOOLS if self.runner.has(name)}
-        stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings}
+        freed = expected_leaving(self.runner).emptied
+        stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings if name not in freed}
         return FlashcacheState(
             ground=ground,
             running=running,
@@ -180,7 +182,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         waited = 0.0
         while True:
             devices = self._settled_devices()
-            running = flashcache_host.read_running(devices, self.runner, self.root)
+            running = expected_leaving(self.runner).rest(LAYER, flashcache_host.read_running(devices, self.runner, self.root))
             names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
             removing = {name for name in names if _is_unused(devices, name)}
             if not removing or waited >= STANDSTILL:

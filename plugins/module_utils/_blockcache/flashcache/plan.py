@@ -34,6 +34,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import default_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import leaving_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -55,7 +56,13 @@ def plan(state: FlashcacheState, specs: t.Sequence[FlashcacheSpec]) -> list[Step
     :raises StorageError: if one of them cannot or must not be.
     """
     taken: set[str] = set()
-    return [step for spec in specs for step in CachePlan(state, spec, taken).steps()]
+    steps: list[Step] = []
+    for spec in specs:
+        planned = CachePlan(state, spec, taken).steps()
+        steps += planned
+        if not spec.present:
+            state = state.without(leaving_of(LAYER, {spec.name: spec.origin}, planned, state.ground.devices))
+    return steps
 
 
 class CachePlan(Diff):

@@ -24,7 +24,7 @@ _DESCRIPTION = re.compile(r"^Description=flashcache (?P<name>\S+) of (?P<disk>\S
 #: ``$1`` is the node of the cache, the rest a command that would fail where it runs already.
 _UNLESS_THERE = '[ -e "$1" ] || { shift; exec "$@"; }'
 #: A shell, because nothing else writes a file that is called like this in every release of systemd; it parses neither value.
-_WRITE = 'echo "$1" > "$2"'
+_WRITE = 'echo "$1" >"$2" && read -r found <"$2" && [ "$found" = "$1" ] || { echo "$2 could not be set to $1" >&2; exit 1; }'
 
 
 @frozen
@@ -47,7 +47,7 @@ def render(name: str, ssd: str, disk: str, make: t.Sequence[str], numbers: t.Map
     start = [
         [places["modprobe"], places.kernel_module],
         ["/bin/sh", "-c", _UNLESS_THERE, "unless-there", f"/dev/mapper/{name}", *make],
-        # A sysctl that cannot be set must not keep the file systems on the cache from being mounted.
+        # A sysctl that cannot be set is in the journal and does not fail the unit: one that failed does not take the cache down before a halt.
         *(["-/bin/sh", "-c", _WRITE, "write", str(value), f"{sysctl_folder(ssd, disk)}/{key}"] for key, value in sorted(numbers.items())),
     ]
     return boot_unit.render(

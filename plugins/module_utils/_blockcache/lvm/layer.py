@@ -31,6 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spe
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
@@ -61,7 +62,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         if not self.spec:
             return LvmState((), (), Devices(()))
         report_to_come = Background(self._report)
-        known = read_devices(self.runner, self.root) if self._examined is None else self._examined[0]
+        known = expected_leaving(self.runner).without(read_devices(self.runner, self.root)) if self._examined is None else self._examined[0]
         report = report_to_come.answer()
         if self._examined is None:
             self._examined = known, self._examine(known, lvm_facts.pv_devices(report, known))
@@ -144,12 +145,15 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     def _examine(self, devices: Devices, pv_devices: t.Mapping[str, str]) -> dict[str, cache_device.DeviceUse]:
         found: dict[str, cache_device.DeviceUse] = {}
         around = Neighbourhood(devices, self.runner, self.root)
+        freed = expected_leaving(self.runner).emptied
         for path in (path for spec in self.spec if spec.present for path in spec.cache_devices):
             try:
                 device = devices.resolve(path)
             except DeviceMissing:
                 continue
-            if device.name not in found and device.name not in pv_devices.values():
+            if device.name in freed:
+                found[device.name] = cache_device.DeviceUse(examined=True)
+            elif device.name not in found and device.name not in pv_devices.values():
                 found[device.name] = cache_device.examine(self.runner, path, self.root, self.sleep, around=around)
         return found
 
@@ -161,7 +165,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             volume = known.get(spec.full_name)
             if not spec.present and volume is not None and not volume.cached:
                 device = lvm_facts.device_of(devices, spec.vg, spec.lv)
-                found[spec.name] = Origin(caches=caches_around(devices, device, self.root) if device is not None else ())
+                found[spec.name] = Origin(caches=caches_around(devices, device, self.root, of_volume=True) if device is not None else ())
         return found
 
     def _read_sectors(self, known: t.AbstractSet[str]) -> dict[str, int]:

@@ -19,11 +19,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DISABLED, ENABLED
 
-_HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(\d)\s*\((?:on|off)\)|(not supported))\s*$")
+_HDPARM_VALUE = re.compile(r"^\s*write-caching\s*=\s*(?:(?P<on>1)\s*\(on\)|(?P<off>0)\s*\(off\)|(not supported))\s*$")
 _HDPARM_DEVICE = re.compile(r"^(/\S+):\s*$")
 _SDPARM_DEVICE = re.compile(r"^\s+(/\S+): ")
-_SDPARM_VALUE = re.compile(r"^\s*WCE\s+(\d)(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
-_NVME_VALUE = re.compile(r"value:\s*(0x[0-9a-fA-F]+|0+)(?![^\s,])")
+_SDPARM_VALUE = re.compile(r"^\s*WCE\s+([01])(?:\s+\[cha: (y|n)(?:, def:\s*(\d+))?(?:, sav:\s*(\S+?))?\])?\s*$")
+_NVME_VALUE = re.compile(r"get-feature:\s*(?:0x)?0*6\s[^\n]*Current value:\s*(0x[0-9a-fA-F]+|0+)(?![^\s,])")
 _NVME_VERBOSE = re.compile(r"\(WCE\):\s*(Enabled|Disabled)")
 
 
@@ -45,7 +45,7 @@ def parse_hdparm(text: str) -> dict[str, str | None]:
             continue
         value = _HDPARM_VALUE.match(line)
         if value and device is not None:
-            found[device].append({"1": ENABLED, "0": DISABLED}.get(value.group(1) or ""))
+            found[device].append(ENABLED if value["on"] else DISABLED if value["off"] else None)
     return {device: values[0] if len(values) == 1 else None for device, values in found.items()}
 
 
@@ -109,13 +109,13 @@ def parse_nvme_feature(text: str) -> bool:
     (nvme-cli 2.3; version 1 writes ``0x6`` and fewer digits). With -H there is a second line
     ``Volatile Write Cache Enable (WCE): Enabled``.
 
-    :raises NotUnderstood: if no value is printed, or two that contradict each other.
+    :raises NotUnderstood: if no current value of this feature is printed, one with reserved bits, or two that contradict each other.
     """
     value, verbose = _NVME_VALUE.search(text), _NVME_VERBOSE.search(text)
-    reported = {bool(int(value.group(1), 16) & 1)} if value else set()
+    reported: set[bool | None] = {{0: False, 1: True}.get(int(value.group(1), 16))} if value else set()
     reported |= {verbose.group(1) == "Enabled"} if verbose else set()
-    if len(reported) == 1:
-        return reported.pop()
+    if reported in ({True}, {False}):
+        return True in reported
     raise NotUnderstood(f"The output of nvme get-feature holds no clear value; it begins with '{_first_line(text)}'.")
 
 

@@ -188,8 +188,12 @@ class Config:
         status = self.values.word(raw, words.CACHE_STATUS, beginnings=True)
         reason = re.search(r"\(reason: *(.*?)\)?$", raw.value if raw else "", re.IGNORECASE) or re.search(r"\(reason: *(.*)\)$", details, re.IGNORECASE)
         memory = main.find("cache memory", part="cache") or main.find("installed memory")
-        reported = reason.group(1) if reason else details if status not in ("ok", UNKNOWN) else ""
-        return CacheModule(status=status, reason=reported, memory=self.values.size(memory))
+        reported = reason.group(1) if reason else details
+        if status == "ok" and ("disabled" in details.lower() or (raw is not None and raw.value.lower() != "ok")):
+            # Both cannot be true.
+            status = UNKNOWN
+        # Details of a cache that works are no reason for anything that is not in effect.
+        return CacheModule(status=status, reason=reported if status not in ("ok", UNKNOWN) else "", memory=self.values.size(memory))
 
     def _protection(self) -> Protection:
         """The unit that is there; of two places, the one that is not empty."""
@@ -219,9 +223,11 @@ class Config:
         learning = (main.value("learn status", part="backup") or "").lower()
         if learning in ("active", "idle"):
             unit = dataclasses.replace(unit, learn_cycle=learning)
+        part = self.values.word(main.find("supercap status", part="backup"), words.BACKUP_UNIT, beginnings=True)
+        if unit.health == HEALTHY and part in (FAILED, MISSING, CHARGING):
+            return dataclasses.replace(unit, health=part, raw=f"{unit.raw} (supercap: {main.value('supercap status', part='backup')})")
         if unit.health == DEGRADED:
             # Not ready: its parts show why.
-            part = self.values.word(main.find("supercap status", part="backup"), words.BACKUP_UNIT, beginnings=True)
             health = LEARNING if learning == "active" else part if part in (FAILED, CHARGING) else DEGRADED
             raw = main.value("supercap status", part="backup")
             return dataclasses.replace(unit, health=health, raw=f"{unit.raw} (supercap: {raw})" if raw else unit.raw)

@@ -16,6 +16,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     DISABLED,
     ENABLED,
+    HEALTHY,
     MISSING,
     NONE,
     READ_AHEAD,
@@ -153,9 +154,14 @@ class ControllerReader:
         raw = self.head.value("battery/capacitor status")
         if raw is None:
             none = self.head.value("battery/capacitor count") == "0"
-            words = "Battery/Capacitor Count: 0" if none else cache.reason or cache.note if cache.status != "absent" else ""
+            words = "Battery/Capacitor Count: 0" if none else cache.reason if cache.status != "absent" else ""
             return Protection(kind=source, health=MISSING if none else UNKNOWN, raw=words)
-        health = BATTERY_STATUS.get(raw.lower().split("(")[0].strip())
+        plain, _bracket, addition = raw.lower().partition("(")
+        health = BATTERY_STATUS.get(plain.strip())
+        if health == HEALTHY and addition:
+            # Healthy with a reservation.
+            health = BATTERY_STATUS.get(addition.rstrip(") "))
+            health = None if health == HEALTHY else health
         if health is None:
             self.doubts.append(quote(self.head.fields["battery/capacitor status"][1], f"battery/capacitor status: {raw}"))
         return Protection(kind=source, health=health or UNKNOWN, raw=f"Battery/Capacitor Status: {raw}")

@@ -56,6 +56,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
     OTHER_PLACE,
     PERSONALITIES,
     READ_COLUMN,
+    UNIT_FAULTS,
     USAGES,
     VOLUME_FLAGS,
     VOLUME_KEY,
@@ -321,6 +322,8 @@ class _Generation7:
             health = CHARGING
         elif flag(firmware.get("Battery Pack Missing")):
             health = MISSING
+        elif health == HEALTHY and any(flag(firmware.get(label)) for label in UNIT_FAULTS):
+            health = DEGRADED
         capacity = section(self.data.get("BBU_Capacity_Info"))
         return Protection(
             kind=kind,

@@ -19,6 +19,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CACHED,
     DEFAULT,
@@ -44,7 +45,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import interpret, parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Output, read_output, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, VOLUME_FLAGS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, UNSUPPORTED, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
@@ -120,7 +121,9 @@ class StorCli(RaidProvider):
 
     def _units(self, controllers: t.Sequence[Controller]) -> t.Iterator[Reading]:
         """The output of units that are not healthy, or of which the summary does not report enough; each place is queried once."""
-        places = {one.id: _PLACES[one.protection.kind] for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)}
+        worth = [one for one in controllers if self.asks_for_units and _is_worth_asking(one.protection)]
+        places = {one.id: _PLACES[one.protection.kind] for one in worth}
+        open_kind = {one.id for one in worth if one.protection.kind == UNKNOWN}
         done: set[str] = set()
         while set(places.values()) - done:
             place = min(set(places.values()) - done)
@@ -129,7 +132,11 @@ class StorCli(RaidProvider):
             output = self._ask(*words)
             numbers = [number for number, other in places.items() if other == place]
             places.update(_other_places(output, numbers))
-            yield _unit_reading(self.interpret(output), output, words, numbers, self.name)
+            # A card that does not know the command for a battery may have a capacitor.
+            unsupported = [number for number, reason in _refusals_of(output, numbers) if number in open_kind and UNSUPPORTED.search(reason)]
+            elsewhere = {number: "cv" for number in unsupported if places[number] == place == "bbu"}
+            places.update(elsewhere)
+            yield _unit_reading(self.interpret(output), output, words, [number for number in numbers if number not in elsewhere], self.name)
 
     def _show(self, *words: str, needed: bool = True, listed: str = "") -> tuple[Reading, Output]:
         """One output and its contents.
@@ -196,6 +203,8 @@ class StorCli(RaidProvider):
             return f"{self.name} sets {self.settings[attribute][0]} to {known} only"
         if controller.mode == "hba":
             return "the controller is an HBA and has no volumes"
+        if controller.driver in ADAPTER_DRIVERS:
+            return "the controller is an adapter whose firmware has no policies for volumes"
         if attribute == "write" and value in WRITES_BACK and controller.cache.memory == 0:
             return f"the controller has no cache memory ({self.memory_label}: 0 MB)"
         trait = f"can_set_{attribute}"
@@ -243,7 +252,8 @@ class StorCli(RaidProvider):
         are cached whatever the write policy. Otherwise write-back in effect was requested, by its own word. Write-through in effect was
         requested only if nothing can have made the controller fall back to it: its protection is healthy, it has no memory, or its
         write policy cannot be changed. With a protection that is not healthy, or not reported, a volume that was set to write-through appears
-        like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil.
+        like one that was set to write-back and fell; this is no agreement then, and a command that is repeated each run is the lesser evil. Adapters with IR
+        firmware have no cache of their own.
         """
         known = configured(subject, attribute)
         if known != UNKNOWN or attribute != "write" or not isinstance(subject, Volume):
@@ -251,6 +261,8 @@ class StorCli(RaidProvider):
         # Old firmware prints no initial setting. What is in effect shows it, unless write-back may have fallen to write-through.
         if subject.io.effective != DIRECT or subject.write.effective != value:
             return False
+        if controller.driver in ADAPTER_DRIVERS:
+            return True
         return (
             value != WRITETHROUGH or controller.protection.protects is True or controller.cache.memory == 0 or controller.traits.get("can_set_write") is False
         )

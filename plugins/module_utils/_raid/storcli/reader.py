@@ -13,7 +13,7 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CHARGING, DEGRADED, UNKNOWN, Drive, Reading, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CHARGING, DEGRADED, HEALTHY, UNKNOWN, Drive, Reading, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import Members, join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, folded, rows, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
@@ -117,7 +117,14 @@ class Reader:
         raw = squeezed(word(value))
         if raw.startswith("degraded"):
             return CHARGING if "charging" in raw else DEGRADED
-        return self.known(HEALTH, "State", word(value).partition("(")[0])
+        plain, _bracket, addition = word(value).partition("(")
+        if addition and HEALTH.get(squeezed(plain)) == HEALTHY:
+            # Healthy with a reservation.
+            if "charging" in raw:
+                return CHARGING
+            self.not_understood("State", word(value))
+            return UNKNOWN
+        return self.known(HEALTH, "State", plain)
 
     # Parts that all four tools print alike
 

@@ -148,16 +148,24 @@ NOTHING_THERE = re.compile(
     r"No Controller|Controller \S+ not found|un-?supported command|No VD|No (?:PD|drive)|No Enclosure|(?:Drive|Enclosure) not found",
     re.IGNORECASE,
 )
+UNSUPPORTED = re.compile(r"un-?supported command", re.IGNORECASE)
 #: The answer of a card that has the other kind of unit: ``use /cx/cv``.
 OTHER_PLACE = re.compile(r"\buse /c(?:x|[0-9]+)/(bbu|cv)\b", re.IGNORECASE)
 
-#: Bits of ``BBU Status`` (MFI firmware), used only where the unit has no row of its own.
+#: Bits of ``BBU Status`` (MFI firmware), used only where the unit has no row of its own. That a learn cycle is requested comes with healthy and with
+#: degraded units, so alone it says neither; that one is required (0x1000) comes with healthy ones. Other bits are not known.
 BBU_BITS: t.Sequence[tuple[int, str]] = (
     (0x001, MISSING),
     (0x080 | 0x100 | 0x200 | 0x400, FAILED),
     (0x040, LEARNING),
-    (0x002 | 0x004 | 0x010 | 0x020 | 0x800, DEGRADED),
+    (0x002 | 0x004 | 0x010 | 0x800, DEGRADED),
     (0x008, CHARGING),
+    (0x020 | ~0x1FFF, UNKNOWN),
+)
+#: Lines of the firmware's state of a unit that say ``Yes`` if it will not last.
+UNIT_FAULTS = (
+    *("Replacement required", "Battery Replacement required", "Remaining Capacity Low", "Pack is about to fail & should be replaced"),
+    *("No space to cache offload", "I2c Errors Detected", "Learn Cycle Failed", "Learn Cycle Timeout"),
 )
 BBU_LEARN_REQUESTED = 0x020
 BBU_LEARN_ACTIVE = 0x040

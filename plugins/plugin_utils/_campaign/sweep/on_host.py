@@ -307,13 +307,22 @@ class _Caches:
         origins = {origin for _type, origin in present}
         kept = {key: one for key, one in self.described.items() if key in self.touched and key not in whole and key[1] not in origins}
         there = {**kept, **present}
-        return [there[key] if key in there else _absent(definition) for key, definition in self.touched.items()]
+        return [there[key] if key in there else _absent(definition, _others(key, there)) for key, definition in self.touched.items()]
 
 
-def _absent(cache: Values) -> dict[str, t.Any]:
-    """The entry that removes a cache and gives its devices back to the next variant."""
+def _others(key: tuple[str, str], there: t.Iterable[tuple[str, str]]) -> list[str]:
+    """The types of the caches that a device has instead of one: the list may name the same device by another link."""
+    return [kind for kind, device in there if device == key[1] and kind != key[0]]
+
+
+def _absent(cache: Values, others: t.Sequence[str]) -> dict[str, t.Any]:
+    """The entry that removes a cache and gives its devices back to the next variant.
+
+    :param others: the types of the caches that its origin has then.
+    """
     kept = {key: cache[key] for key in ("name", "type", "origin", "cache_devices", "mirror") if cache.get(key)}
-    return {**kept, "state": "absent", **({"release_devices": True} if cache.get("cache_devices") else {})}
+    released = {"release_devices": True} if cache.get("cache_devices") else {}
+    return {**kept, "state": "absent", **released, **({"expect": list(others)} if others else {})}
 
 
 def _over(before: Values, entry: Values) -> dict[str, t.Any]:

@@ -412,6 +412,28 @@ def test_volume_that_another_type_caches_is_refused(tmp_path, monkeypatch, state
     assert not converge(host.layer(state="absent"), check_mode=check_mode).changed
 
 
+def test_volume_on_the_device_of_another_cache_is_only_its_user(tmp_path, monkeypatch):
+    """Its physical volume is on a flashcache device: the list need not expect that."""
+    stack = [
+        device("sdq", number="65:0", holders=("dm-5",)),
+        device("dm-5", number="253:5", kind="flashcache", dm_name="fc0", slaves=("sdq",), holders=("dm-0",)),
+        lvm_device("dm-0", "vg-data", "linear", number="253:0", slaves=("dm-5",)),
+    ]
+    host = LvmHost(tmp_path, monkeypatch, FakeLvm(), stack)
+    assert not converge(host.layer(state="absent"), check_mode=False).changed
+    require_error(host, check_mode=False, match="vg/data", state="flushed")
+    # Asked for as a cache of another type, that is the nearest answer.
+    devices = Devices(stack)
+    assert [str(found) for found in origin.caches_around(devices, devices.get("dm-0"))] == ["the flashcache fc0"]
+
+
+def test_volume_in_a_cached_pool_belongs_to_that_cache(tmp_path):
+    pool, tdata = lvm_device("dm-1", "vg-pool", "thin-pool", slaves=("dm-0",)), lvm_device("dm-0", "vg-pool_tdata", "cache", slaves=("sda",))
+    thin = lvm_device("dm-2", "vg-thin", "thin", slaves=("dm-1",))
+    devices = Devices([device("sda"), tdata, pool, thin])
+    assert [str(found) for found in origin.caches_around(devices, thin, of_volume=True)] == ["the lvm_cache vg/pool_tdata"]
+
+
 @pytest.mark.parametrize("part", ["vg/data_corig", "vg/data_cache_cpool", "vg/data_cache_cpool_cdata", "vg/data_cache_cpool_cmeta"])
 @pytest.mark.parametrize("state", ["present", *STATES])
 def test_hidden_part_of_cache_is_refused_with_the_cached_volume(tmp_path, monkeypatch, part, state):

@@ -37,19 +37,98 @@ DEFAULT = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'
 BEFORE_DEVICES_FILE = Reply('global_filter="r|/dev/sda|"\nfilter=["a|.*|"]\n', 5, "  Configuration node devices/use_devicesfile not found\n")
 
 
-def host(tmp_path, origin=ORIGIN, *others, found="", lvm=SEEN, config=DEFAULT, missing=()):
+def host(tmp_path, origin=ORIGIN, *others, found="", lvm=SEEN, config=DEFAULT, missing=(), tags=None):
     (tmp_path / "dev/disk/by-id").mkdir(parents=True, exist_ok=True)
     (tmp_path / "dev/sda").touch()
     if not (tmp_path / HDD.lstrip("/")).is_symlink():
         (tmp_path / HDD.lstrip("/")).symlink_to("../../sda")
     signatures = json.dumps({"signatures": [{"type": found}]}) if found else ""
-    runner = ScriptedRunner({("wipefs",): Reply(signatures), ("pvs",): lvm, ("lvmconfig",): config}, missing)
+    replies = {("wipefs",): Reply(signatures), ("pvs",): lvm, ("lvmconfig",): config, ("blkid",): tags or Reply("", 2)}
+    runner = ScriptedRunner(replies, missing)
     return runner, Devices([origin, *others], tmp_path)
 
 
 def read(tmp_path, runner, devices, *, mode="writeback", hides=False, running=()):
     items = read_items([{"name": "images", "origin": HDD, "cache_devices": ["/dev/disk/by-id/ata-SSD0"], "mode": mode}])
     return starters.read_starters(runner, devices, items, tmp_path, running=running, hides=hides)
+
+
+TAGS = Reply("DEVNAME=/dev/dm-3\nUUID=7d6f-11\nLABEL=my\\ images\nTYPE=ext4\nUSAGE=filesystem\n")
+
+
+@pytest.mark.parametrize("source", ["UUID=7d6f-11", "LABEL=my\\040images", "/dev/disk/by-uuid/7d6f-11", "/dev/disk/by-label/my\\x20images"])
+@pytest.mark.parametrize("runs", [True, False])
+def test_line_of_what_udev_does_not_know(tmp_path, source, runs):
+    """A file system that was just made on the cached device: udev probes the origin only when something happens to it."""
+    bare = dataclasses.replace(ORIGIN, signature=None)
+    runner, devices = host(tmp_path, bare, *([CACHED] if runs else []), tags=TAGS)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/fstab").write_text(f"UUID=1234 / ext4\n{source} /srv ext4\n")
+    (found,) = read(tmp_path, runner, devices, running=("images",) if runs else ())
+    assert found.text.startswith("Line 2 of /etc/fstab") and "instead" in found.text
+    assert [words[-1] for words in runner.calls if words[0] == "blkid"] == ["/dev/dm-3" if runs else "/dev/sda"]
+    runner, devices = host(tmp_path, bare, CACHED, tags=Reply("UUID=9999\n"))
+    assert read(tmp_path, runner, devices) == ()
+
+
+def test_lines_that_other_devices_explain_cost_nothing(tmp_path):
+    root = BlockDevice("sdz1", "/dev/sdz1", "8:9", signature=Signature("filesystem", "ext4", "1234", "root"))
+    runner, devices = host(tmp_path, ORIGIN, CACHED, root, tags=TAGS)
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "etc/fstab").write_text("UUID=1234 / ext4\nLABEL=root /x ext4\n/dev/mapper/images /srv ext4\n")
+    assert read(tmp_path, runner, devices, running=("images",)) == ()
+    assert not [words for words in runner.calls if words[0] == "blkid"]
+
+
+LINK = HDD[len("/dev/") :]
+RULE = f'ACTION!="remove", SUBSYSTEM=="block", SYMLINK=="{LINK}", ENV{{ID_FS_TYPE}}="hidden", ENV{{SYSTEMD_READY}}="0"\n'
+BY_EVENTS, BY_SCAN = Reply("event_activation=1\n"), Reply("event_activation=0\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shown", "events", "accepted"),
+    [
+        ("62-mine.rules", RULE, "hidden", BY_EVENTS, True),
+        ("62-mine.rules", "# why\n" + RULE.replace(", ENV", ", \\\n  ENV", 1), "hidden", BY_EVENTS, True),
+        ("62-mine.rules", RULE.replace(f'SYMLINK=="{LINK}"', 'ENV{ID_SERIAL_SHORT}=="S1"'), "hidden", BY_EVENTS, True),
+        ("62-mine.rules", RULE.replace('"hidden"', '""'), None, BY_EVENTS, True),
+        # udev does not show it, or still shows what it was.
+        ("62-mine.rules", RULE, None, BY_EVENTS, False),
+        ("62-mine.rules", RULE, "LVM2_member", BY_EVENTS, False),
+        # No rule, one too early or too late, of another device, by a name that changes, or under conditions.
+        ("62-mine.conf", RULE, "hidden", BY_EVENTS, False),
+        ("50-mine.rules", RULE, "hidden", BY_EVENTS, False),
+        ("70-mine.rules", RULE, "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace(LINK, "disk/by-id/ata-OTHER"), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace(f'SYMLINK=="{LINK}"', 'KERNEL=="sda"'), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace("ENV{ID", 'TEST=="/run/x", ENV{ID', 1), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace("ENV{ID", 'PROGRAM="/bin/x", ENV{ID', 1), "hidden", BY_EVENTS, False),
+        ("62-mine.rules", 'ACTION=="x", GOTO="end"\n' + RULE + 'LABEL="end"\n', "hidden", BY_EVENTS, False),
+        ("62-mine.rules", "#" + RULE, "hidden", BY_EVENTS, False),
+        ("62-mine.rules", RULE.replace('FS_TYPE}="', 'FS_TYPE}=="'), "hidden", BY_EVENTS, False),
+        # LVM that scans at boot asks no rule.
+        ("62-mine.rules", RULE, "hidden", BY_SCAN, False),
+    ],
+)
+def test_rule_of_the_user_that_hides_the_origin(tmp_path, name, text, shown, events, accepted):
+    origin = dataclasses.replace(ORIGIN, signature=Signature("other", shown) if shown else None, properties={"ID_SERIAL_SHORT": "S1"})
+    runner, devices = host(tmp_path, origin, found="LVM2_member")
+    runner.replies[("lvmconfig", "--typeconfig", "full", "global/event_activation")] = events
+    (tmp_path / "etc/udev/rules.d").mkdir(parents=True)
+    (tmp_path / "etc/udev/rules.d" / name).write_text(text)
+    assert (read(tmp_path, runner, devices) == ()) is accepted
+
+
+def test_rule_of_the_user_without_an_entry_of_udev_proves_nothing(tmp_path):
+    runner, devices = host(tmp_path, dataclasses.replace(ORIGIN, signature=None), found="linux_raid_member")
+    (tmp_path / "etc/udev/rules.d").mkdir(parents=True)
+    (tmp_path / "etc/udev/rules.d/62-mine.rules").write_text(RULE.replace('"hidden"', '""'))
+    assert read(tmp_path, runner, devices) != ()
+    known = dataclasses.replace(ORIGIN, signature=None, properties={"ID_SERIAL_SHORT": "S1"})
+    runner, devices = host(tmp_path, known, found="linux_raid_member")
+    assert read(tmp_path, runner, devices) == ()
+    runner, devices = host(tmp_path, known, found="zfs_member")
+    assert read(tmp_path, runner, devices) != ()
 
 
 def typed(kind):

@@ -151,6 +151,20 @@ def test_drives_behind_another_controller_than_the_listed_one_are_a_problem(tmp_
     assert "/dev/sdb (megaraid_sas)" in problem
 
 
+def test_drives_behind_a_controller_that_is_not_listed_beside_one_that_is(tmp_path):
+    """Also where drives of another kind of controller are named."""
+    host = FakeHost(tmp_path)
+    host.disk("sda", "raid")
+    host.disk("sdb", "raid", driver="mpi3mr")
+    row = {"name": "/dev/bus/0", "info_name": "/dev/bus/0 [megaraid_disk_00]", "type": "sat+megaraid,0", "protocol": "ATA"}
+    replies = {SCAN: Reply(json.dumps({"devices": [row]})), ("smartctl", "-j", "-x"): lambda words: answer(words[-2])}
+    for further in ((), [Address("/dev/bus/9", "/dev/bus/9 -d sat+megaraid,4", "sat+megaraid,4")]):
+        found, _runner = look(host, replies, further=further)
+        (problem,) = found.problems
+        assert "of /dev/sdb (mpi3mr) is not known" in problem
+    assert look(host, replies, further=[Address("/dev/sg1", "/dev/sg1 -d scsi", "scsi")])[0].problems == ()
+
+
 def test_listed_drive_that_cannot_be_opened_is_a_problem(tmp_path):
     host = FakeHost(tmp_path)
     host.disk("sda", "raid")

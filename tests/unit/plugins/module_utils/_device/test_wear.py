@@ -257,6 +257,37 @@ def test_invalid_fields_are_treated_as_unknown(strange):
     assert drive.to_dict()["path"] == PATH
 
 
+@pytest.mark.parametrize(
+    ("family", "rows", "used"),
+    [
+        # A value that never moves while erasures are counted.
+        ("Apacer SSDs", [(177, "Wear_Leveling_Count", 100, 500)], None),
+        ("Samsung based SSDs", [(177, "Wear_Leveling_Count", 100, 40)], 0),
+        ("Samsung based SSDs", [(177, "Wear_Leveling_Count", 91, 220)], 9),
+        ("Seagate SSDs", [(231, "SSD_Life_Left", 100, 4294967295)], None),
+        ("Intel S4510/S4610/S4500/S4600 Series SSDs", [(233, "Media_Wearout_Indicator", 100, 17256709)], 0),
+        # The raw value of SandForce is nothing, and may be 1.
+        ("SandForce Driven SSDs", [(231, "SSD_Life_Left", 100, 1)], 0),
+        ("SandForce Driven SSDs", [(231, "SSD_Life_Left", 90, 1)], 10),
+        ("Phison Driven SSDs", [(231, "SSD_Life_Left", 100, 1)], 99),
+        # Two attributes that mean the same.
+        ("SK hynix SATA SSDs", [(169, "Remaining_Lifetime_Perc", 100, 92), (177, "Wear_Leveling_Count", 99, 2)], 8),
+        ("X", [(231, "SSD_Life_Left", 90, 90), (233, "Media_Wearout_Indicator", 50, 0)], None),
+    ],
+)
+def test_values_are_held_against_raw_values_and_each_other(family, rows, used):
+    drive = parse(ata(*(attribute(*row) for row in rows), model_family=family))
+    assert drive.wear_used_percent == used
+    assert drive.evidence["wear_used_percent"]
+
+
+def test_raw_value_of_an_unknown_model_that_is_no_percentage():
+    """SanDisk counts gigabytes under the number that others use for wear."""
+    drive = parse(ata(attribute(233, "Media_Wearout_Indicator", 95, 1390), in_smartctl_database=False))
+    assert drive.wear_used_percent is None
+    assert "1390 is no percentage" in drive.evidence["wear_used_percent"]
+
+
 # -- captured outputs
 
 

@@ -136,12 +136,34 @@ def test_reason_of_disabled_cache_is_parsed_from_status_and_details(lines: dict[
     assert (cache.status, cache.reason) == ("temporarily_disabled", REASON)
 
 
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        ({"Cache State": "Optimal(Reason: Charged)"}, "ok"),
+        ({"Cache Status": "Ok (Zzyx)"}, "unknown"),
+        ({"Cache State Details": f"Temporarily Disabled(Reason: {REASON})"}, "unknown"),
+    ],
+)
+def test_details_of_a_cache_that_works_are_no_reason(lines: dict[str, str], status: str) -> None:
+    text = config("Adaptec SmartRAID 3154-8i")
+    reported = "\n".join(f"   {label:<43}: {value}" for label, value in {"Cache Status": "Ok", **lines}.items())
+    cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: reported, text))).cache
+    assert (cache.status, cache.reason) == (status, "")
+
+
 @pytest.mark.parametrize(("message", "health"), [("Ready", "healthy"), ("Not Present", "missing"), ("Charging", "charging"), ("Fatal", "failed")])
 def test_backup_unit_is_parsed_below_either_heading(message: str, health: str) -> None:
     text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{message}", config("Adaptec ASR-81605ZQ"))
     other = text.replace("Controller Cache Backup Unit Information", "Green Backup Information")
     found = [understood(arcconf.parse(one)).protection for one in (text, other)]
     assert [(unit.kind, unit.health, unit.raw) for unit in found] == [("capacitor", health, message)] * 2
+
+
+@pytest.mark.parametrize(("supercap", "health"), [("Ready", "healthy"), ("Fatal", "failed"), ("Not Present", "missing"), ("Charging", "charging")])
+def test_backup_unit_is_not_better_than_its_supercap(supercap: str, health: str) -> None:
+    text = re.sub(r"(Overall Backup Unit Status +: ).*", r"\g<1>Ready", config("Adaptec ASR-81605ZQ"))
+    text = re.sub(r"(Supercap Status +: ).*", rf"\g<1>{supercap}", text)
+    assert understood(arcconf.parse(text)).protection.health == health
 
 
 @pytest.mark.parametrize("label", ["Controller Mode", "Controller Status", "Controller Model", "Controller Serial Number"])

@@ -46,7 +46,7 @@ def test_cache_state_in_type_independent_model(eio):
     assert (state.device, state.device_name, state.origin, state.origin_name) == (HDD, "sda", HDD, "sda")
     assert (state.cache_devices, state.cache_device_names, state.redundancy) == ((SSD,), ("sdb",), "none")
     assert (state.block_size, state.used, state.dirty) == (4096, 3 * 4096, 3 * 4096)
-    assert state.size == (1 << 30) // 4096 // 256 * 256 * 4096
+    assert state.size == 260864 * 4096
     assert state.sends_flushes is False
     assert state.counters == {"read_hits": 8, "read_misses": 8, "write_hits": 0, "write_misses": 24, "cache_errors": 3, "origin_errors": 4}
     assert state.histogram == {4096: 5}
@@ -73,7 +73,7 @@ def test_writeback_cache_without_cache_device_has_failed(eio):
     eio.lose(SSD)
     (state,) = states(eio)
     assert (state.state, state.cache_device_names, state.cache_devices) == ("failed", (), (SSD,))
-    assert f"because its cache device {SSD} is gone" in state.problem
+    assert f"because its cache device {SSD} is gone: reconnect it, restart the host with systemctl reboot, and run again" in state.problem
     assert "Up to 4096 bytes are only on the cache device." in state.problem
 
 
@@ -136,14 +136,15 @@ def test_enabled_cache_that_is_not_running_is_inactive(eio, mode, held):
 def test_writeback_unit_hides_origin_until_cache_runs(eio):
     files = install_unit(eio, dirty_high_threshold=60)
     lines = files.unit.splitlines()
+    setting = ["/bin/sh", "-c", enhanceio_boot.SET, "set", "/sbin/sysctl", "dev.enhanceio.images.dirty_high_threshold=60"]
     assert [line for line in lines if line.startswith("Exec")] == [
         f"ExecStartPre=/sbin/udevadm settle --exit-if-exists={HDD}",
         f"ExecStartPre=/sbin/test -b {HDD}",
         "ExecStart=/sbin/modprobe enhanceio",
         f"ExecStart=/sbin/eio_cli enable -d {HDD} -s {SSD} -m wb -p fifo -b 4096 -c images",
         "ExecStart=/sbin/test -d /proc/enhanceio/images",
-        "ExecStart=/sbin/sysctl -w dev.enhanceio.images.dirty_high_threshold=60",
         "ExecStart=/sbin/udevadm trigger --action=change --subsystem-match=block --property-match=CACHEFLEET_ENHANCEIO=images",
+        f"ExecStart={boot_unit.command_line(setting, 'images')}",
     ]
     assert "Requires=dev-disk-by\\x2did-ata\\x2dSSD_1.device" in lines
     assert files.rule.splitlines()[1:] == [
@@ -159,10 +160,11 @@ def test_non_writeback_unit_starts_empty_and_hides_nothing(eio):
     files = install_unit(eio, "writearound")
     starts = [line.partition("=")[2] for line in files.unit.splitlines() if line.startswith("ExecStart=")]
     enable = f"/sbin/eio_cli enable -d {HDD} -s {SSD} -m ro -p fifo -b 4096 -c images"
+    control = ["/sbin/sysctl", "dev.enhanceio.images.control=6", "/proc/enhanceio/images/config", "/sbin/eio_cli", "images"]
     assert starts == [
         "/sbin/modprobe enhanceio",
         enable,
-        "/sbin/sysctl -w dev.enhanceio.images.control=6",
+        boot_unit.command_line(["/bin/sh", "-c", enhanceio_boot.FORGET, "forget", *control], "images"),
         "/sbin/eio_cli disable -c images",
         enable,
         "/sbin/test -d /proc/enhanceio/images",

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import os
 
@@ -40,7 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     TimedOut,
     ToolMissing,
 )
-from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import WRITETHROUGH
+from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import WRITETHROUGH, Driver
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.enhanceio import HDD, SSD, SSD2, SSD3, Killed, SimulatedEnhanceIO
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import in_etc
 from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
@@ -290,6 +291,35 @@ def test_settings_are_applied_in_valid_order_and_at_boot(eio):
     assert {key: eio.caches["images"]["sysctls"][key] for key in first} == {"dirty_low_threshold": 10, "dirty_high_threshold": 30, "mem_limit_pct": 75}
 
 
+def refuse(monkeypatch, *keys):
+    """The kernel refuses these sysctls, of which sysctl of procps 3.3.17 only prints a message."""
+    write = Driver.write_sysctl
+    monkeypatch.setattr(Driver, "write_sysctl", lambda self, name, key, value: errno.EPERM if key in keys else write(self, name, key, value))
+
+
+def test_refused_setting_fails_with_the_message_of_the_kernel(eio, monkeypatch):
+    run(eio)
+    refuse(monkeypatch, "mem_limit_pct")
+    with pytest.raises(CommandFailed, match=r"mem_limit_pct cannot be set to 50 .*exit status 0.*Operation not permitted"):
+        run(eio, settings={"mem_limit_pct": 50})
+
+
+def test_refused_setting_fails_the_unit_and_not_the_cache(eio, monkeypatch):
+    run(eio, settings={"mem_limit_pct": 50}, **WRITEBACK)
+    refuse(monkeypatch, "mem_limit_pct")
+    assert list(eio.boot().values()) == [False]
+    assert list(eio.caches) == ["images"]
+    # Its origin is shown all the same.
+    assert ("/sbin/udevadm", "trigger") in [words[:2] for words in eio.calls]
+
+
+def test_writethrough_cache_that_cannot_start_empty_is_not_started(eio, monkeypatch):
+    run(eio)
+    refuse(monkeypatch, "control")
+    assert list(eio.boot().values()) == [False]
+    assert not eio.caches
+
+
 def test_contradicting_threshold_pair_is_rejected_before_any_change(eio):
     run(eio, **WRITEBACK)
     before = eio.changes
@@ -300,6 +330,8 @@ def test_contradicting_threshold_pair_is_rejected_before_any_change(eio):
 
 def test_setting_missing_in_driver_is_rejected(eio):
     run(eio, **WRITEBACK)
+    del eio.caches["images"]["sysctls"]["cache_wronly"]
+    eio.driver.publish()
     with pytest.raises(BadInput, match="has no setting cache_wronly"):
         run(eio, settings={"cache_wronly": 1}, **WRITEBACK)
 
@@ -324,11 +356,24 @@ def test_changed_device_flushes_verifies_and_recreates_cache(eio):
     assert actions(run(eio, cache_devices=[SSD2])) == [CreateCache, WriteBootFiles]
 
 
+@pytest.mark.parametrize("size", [2048, 8192])
+def test_block_size_is_followed(eio, size):
+    run(eio, chunk_size=str(size))
+    assert eio.caches["images"]["block_size"] == size
+    assert not run(eio, chunk_size=str(size)).changed
+    assert not run(eio).changed
+    eio.boot()
+    assert eio.caches["images"]["block_size"] == size
+    assert DeleteCache in actions(run(eio, chunk_size="4096"))
+    assert eio.caches["images"]["block_size"] == 4096
+
+
 def test_ignored_block_size_is_reported_and_not_retried(eio):
-    with pytest.raises(NotEffective, match="made blocks of 4096 bytes where 8192 were requested: leave chunk_size out"):
+    eio.driver.state["block_size_ignored"] = True
+    with pytest.raises(NotEffective, match="made blocks of 4096 bytes where 8192 were requested, because it and eio_cli do not belong together"):
         run(eio, chunk_size="8k")
     before = eio.changes
-    with pytest.raises(BadInput, match="does not follow eio_cli about the size of blocks"):
+    with pytest.raises(BadInput, match="do not belong together: blocks are 4096 bytes after 8192 were requested"):
         run(eio, chunk_size="8k")
     assert eio.changes == before
     # A cache of another size of blocks that was made with another tool is made anew.
@@ -501,6 +546,21 @@ def test_cache_failing_during_flush_is_not_touched(tmp_path):
         run(eio, **GONE)
     assert not any(words[:2] == ("eio_cli", "delete") for words in eio.calls)
     assert flush.STANDSTILL == 600
+
+
+def test_failed_cache_is_complete_again_after_its_device_is_reconnected_and_the_host_restarted(eio):
+    """The driver leaves it failed when the device is back."""
+    run(eio, **WRITEBACK)
+    fill(eio)
+    eio.driver.lose(SSD)
+    steps = "reconnect it, restart the host with systemctl reboot, and run again; the cache then starts with every block that is dirty now. Do not delete it"
+    for _lost, requested in itertools.product((True, False), (WRITEBACK, GONE)):
+        with pytest.raises(Refused, match=steps):
+            run(eio, **requested)
+        eio.driver.state["gone"].clear()
+    eio.boot()
+    run(eio, **GONE)
+    assert on_disk(eio) and not eio.caches
 
 
 # -- refusals

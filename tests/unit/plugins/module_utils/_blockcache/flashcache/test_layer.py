@@ -547,6 +547,16 @@ def test_command_count_is_independent_of_number_of_caches(host):
     assert [words[:2] for words in host.calls] == [("udevadm", "info"), ("dmsetup", "table"), ("dmsetup", "table"), ("dmsetup", "info"), ("systemctl", "show")]
 
 
+def test_fstab_line_by_a_uuid_that_udev_does_not_know_is_a_warning(host):
+    """mkfs on the cached device: udev has no entry of the origin before it is probed again."""
+    host.run_layer()
+    host.signatures[f"dm-{host.cache['minor']}"] = [{"type": "ext4", "uuid": "7d6f-11"}]
+    host.fake.write("etc/fstab", "UUID=7d6f-11 /srv ext4 nofail 0 2\n")
+    (warning,) = host.layer([ITEM]).facts(host.layer([ITEM]).read())["problems"]
+    assert "Line 1 of /etc/fstab (UUID=7d6f-11 on /srv) means" in warning
+    assert "write /dev/mapper/fc0 instead" in warning
+
+
 def test_fstab_line_mounting_disk_without_cache_is_a_warning(host):
     host.fake.write("etc/fstab", f"{DISK} /srv xfs nofail 0 2\n")
     warnings = [host.run_layer(check_mode=True).warnings, host.run_layer().warnings, host.run_layer().warnings]
@@ -617,7 +627,7 @@ def test_ssd_missing_after_reboot_is_not_treated_as_clean(host, requested):
     host.crash()
     host.pull("sdb")
     host.calls.clear()
-    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks than its origin: reconnect it"):
+    with pytest.raises(Refused, match=f"its device {SSD} cannot be found, which may hold newer blocks .* reconnect the device and run again"):
         host.run_layer(**{**BACK, **requested})
     assert host.changes == []
     assert "flashcache_load" in host.unit

@@ -127,3 +127,29 @@ def test_nvme_feature_in_older_and_verbose_formats() -> None:
 def test_nvme_failed_feature_is_rejected() -> None:
     with pytest.raises(NotUnderstood, match="Not Namespace"):
         parse_nvme_feature(captured("nvme-namespace-refused.err"))
+
+
+@pytest.mark.parametrize("line", ["0 (on)", "1 (off)", "2 (on)", "0 (aus)", "0", "", "-"])
+def test_contradicting_or_foreign_words_of_hdparm_are_no_value(line):
+    assert parse_hdparm(f"\n/dev/sda:\n write-caching =  {line}\n") == {"/dev/sda": None}
+
+
+@pytest.mark.parametrize("value", ["2", "-", "", "n"])
+def test_wce_is_a_bit(value):
+    assert parse_sdparm(f"    /dev/sdb: X         M  1\nWCE           {value}\n") == {}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "get-feature:0x06 (Volatile Write Cache), Saved value:0x00000000\n",
+        "get-feature:0x06 (Volatile Write Cache), Default value:00000000\n",
+        "get-feature:0x07 (Number of Queues), Current value:0x00000000\n",
+        "get-feature:0x16 (Host Controlled Thermal Management), Current value:00000000\n",
+        "get-feature:0x06 (Volatile Write Cache), Current value:0x00000002\n",
+        "get-feature:0x06 (Volatile Write Cache), Current value:0x00000010\n\tVolatile Write Cache Enable (WCE): Disabled\n",
+    ],
+)
+def test_other_values_than_the_current_one_of_the_feature_are_not_used(text):
+    with pytest.raises(NotUnderstood, match="no clear value"):
+        parse_nvme_feature(text)

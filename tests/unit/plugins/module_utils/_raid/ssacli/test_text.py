@@ -13,11 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import model
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse, parse_configuration
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.words import DRIVE_POLICIES, SWITCHES
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 NEW = """\
 
@@ -185,6 +190,7 @@ def test_effective_settings(lines: dict[str, str | None], read: Policy, write: P
     [
         ("OK", "healthy", True),
         ("Recharging", "charging", False),
+        ("OK (Recharging)", "charging", False),
         ("Failed (Replace Batteries)", "failed", False),
         ("Failed (Replace Batteries/Capacitors)", "failed", False),
     ],
@@ -203,6 +209,11 @@ def test_details_are_a_reason_only_if_the_cache_is_disabled(line: str, note: str
     assert (cache.note, cache.reason) == (note, reason)
 
 
+def test_reservation_about_a_unit_is_not_ignored() -> None:
+    reading = parse(changed(Battery__Capacitor_Status="OK (Zzyx)"))
+    assert (reading.controllers[0].protection.health, len(reading.not_understood)) == ("unknown", 1)
+
+
 def test_broken_cable_is_unknown_health() -> None:
     text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
     controller = only(text)
@@ -211,6 +222,20 @@ def test_broken_cable_is_unknown_health() -> None:
     assert (controller.cache.status, controller.cache.reason) == ("permanently_disabled", "Cable Error")
     missing = only(changed(Battery__Capacitor_Status=None, Battery__Capacitor_Count="0")).protection
     assert (missing.health, missing.protects) == ("missing", False)
+
+
+def test_details_of_a_cache_that_works_explain_nothing() -> None:
+    """Neither why writes pass through, nor why nothing is reported about the battery."""
+    details = "The current array controller had valid data stored in its battery/capacitor backed write cache the last time it was reset."
+    text = changed(Cache_Status=f"OK\n   Cache Status Details: {details}", Cache_Ratio="100% Read / 0% Write")
+    tool = SsaCli(ScriptedRunner({("ssacli",): Reply(text)}), "ssacli")
+    wanted = parse_controllers([{"provider": "ssacli", "id": "3", "cache_ratio": 90, "volumes": [{"id": "7", "write": "writeback"}]}])
+    (one,) = in_force.not_in_force(registry.read_host([tool]), wanted)
+    assert (one.found, one.cause) == ("writethrough", "the cache ratio gives 0 % of the cache to writes (cache_ratio: 100)")
+    (finding,) = redundancy.controller_findings([only(text)])
+    assert (finding.severity, finding.check, details in finding.message) == ("info", "controller_cache_note", True)
+    silent = only(changed(Cache_Status=f"OK\n   Cache Status Details: {details}", Battery__Capacitor_Status=None))
+    assert (silent.protection.health, silent.protection.raw) == ("unknown", "")
 
 
 def test_legacy_labels() -> None:

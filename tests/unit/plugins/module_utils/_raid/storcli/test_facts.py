@@ -287,7 +287,11 @@ def test_battery_details_report_charge_and_learn_cycle() -> None:
         (0, "healthy", "unknown"),
         (1, "missing", "unknown"),
         (8, "charging", "unknown"),
-        (32, "degraded", "requested"),
+        (32, "unknown", "requested"),
+        (32 + 2, "degraded", "requested"),
+        (32 + 8, "charging", "requested"),
+        (32 + 1024, "failed", "requested"),
+        (8192, "unknown", "unknown"),
         (64, "learning", "active"),
         (128, "failed", "unknown"),
         (1024, "failed", "unknown"),
@@ -299,6 +303,22 @@ def test_battery_details_report_charge_and_learn_cycle() -> None:
 def test_status_bits_are_used_if_the_unit_has_no_row(bits: int, health: str, learn: str) -> None:
     unit = only(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}})).protection
     assert (unit.kind, unit.health, unit.learn_cycle) == ("unknown", health, learn)
+
+
+@pytest.mark.parametrize(
+    ("state", "health"), [("Optimal", "healthy"), ("Optimal (Charging)", "charging"), ("Optimal(Zzyx)", "unknown"), ("Failed (Replace)", "failed")]
+)
+def test_reservation_about_a_unit_is_not_ignored(state: str, health: str) -> None:
+    assert parse(answer({"BBU_Info": [{"Model": "iBBU", "State": state}]})).controllers[0].protection.health == health
+
+
+@pytest.mark.parametrize("label", ["Replacement required", "Remaining Capacity Low", "Pack is about to fail & should be replaced"])
+def test_unit_that_will_not_last_is_not_healthy(label: str) -> None:
+    def health(word: str) -> str:
+        tables = {"BBU_Info": [{"Property": "Battery State", "Value": "Optimal"}], "BBU_Firmware_Status": [{"Property": label, "Value": word}]}
+        return only(answer(tables)).protection.health
+
+    assert (health("No"), health("Yes")) == ("healthy", "degraded")
 
 
 def test_missing_status_is_not_healthy() -> None:

@@ -546,13 +546,26 @@ def test_unit_location_is_determined_per_controller() -> None:
 )
 @pytest.mark.parametrize("hint", [True, False])
 def test_controller_refusing_to_show_its_unit_is_quoted(answer: Reply, hint: bool) -> None:
-    replies = {**script(**PRESENT), **({BATTERY: reported(refused("use /cx/cv")), VAULT: answer} if hint else {BATTERY: answer})}
+    replies = {**script(**PRESENT), VAULT: answer, BATTERY: reported(refused("use /cx/cv")) if hint else answer}
     reading = provider(replies=replies).read()
-    place = "/call/cv" if hint else "/call/bbu"
     words = UNSUPPORTED if UNSUPPORTED in answer.stdout else "Un-supported Command"
+    place = "/call/bbu" if words == UNSUPPORTED and not hint else "/call/cv"
     assert reading.not_understood == (f"{place} show all: controller 0: {words}",)
     assert (reading.controllers[0].protection.health, reading.controllers[0].protection.raw) == ("unknown", words)
     assert (reading.complete, reading.lost) == (True, ())
+
+
+@pytest.mark.parametrize(("state", "health"), [("Optimal", "healthy"), ("Failed", "failed"), (None, "unknown")])
+@pytest.mark.parametrize("message", ["Un-supported command", "Un-supported Command"])
+def test_requested_learn_cycle_does_not_fail_the_unit_where_the_battery_command_is_unsupported(message: str, state: str | None, health: str) -> None:
+    vault = refused(message) if state is None else block({"Cachevault_Info": properties(Type="CVPM02", State=state)})
+    summary = {"HwCfg": {"BBU": "Present"}, "Status": {"Controller Status": "Optimal", "BBU Status": 32}}
+    replies = {**script(**summary), BATTERY: reported(block(status="Failure", description=message)), VAULT: reported(vault)}
+    reading = provider(replies=replies).read()
+    protection = reading.controllers[0].protection
+    assert (protection.health, protection.learn_cycle) == (health, "requested")
+    assert protection.kind == ("unknown" if state is None else "capacitor")
+    assert reading.not_understood == (() if state else (f"/call/cv show all: controller 0: {message}",))
 
 
 def test_unsupported_setting_raises_with_the_controller_message() -> None:

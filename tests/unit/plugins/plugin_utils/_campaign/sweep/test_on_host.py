@@ -106,6 +106,22 @@ def test_a_cache_that_was_not_there_is_defined_by_the_inventory():
     assert planned.variables["v1"]["block_cache_caches"] == [{**CACHE, "mode": "writethrough"}]
 
 
+def test_a_removed_cache_expects_that_of_another_type_which_the_list_names_by_another_link():
+    """One disk, two links: on a host the entry that is absent would otherwise be refused because of the other cache."""
+    one = {"name": "one", "type": "dm_cache", "origin": ATA, "cache_devices": [SSD]}
+    other = {"name": "other", "type": "flashcache", "origin": WWN, "cache_devices": [SSD]}
+    planned = sweep(caches(one), caches(other), {})
+    states = {
+        name: [(entry["type"], entry.get("state", "present"), entry.get("expect")) for entry in variables["block_cache_caches"]]
+        for name, variables in planned.variables.items()
+    }
+    assert states == {
+        "v1": [("dm_cache", "present", None), ("flashcache", "absent", ["dm_cache"])],
+        "v2": [("dm_cache", "absent", ["flashcache"]), ("flashcache", "present", None)],
+        "v3": [("dm_cache", "absent", None), ("flashcache", "absent", None)],
+    }
+
+
 def test_a_cache_of_another_type_takes_the_place_of_the_one_that_was_there():
     dm_writecache = {"name": "images", "type": "dm_cache", "origin": "vg0/images", "cache_devices": [SSD]}
     planned = sweep(caches(dm_writecache), block_cache_caches=[CACHE])

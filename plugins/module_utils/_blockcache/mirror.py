@@ -50,6 +50,8 @@ class CreateMirror(Operation):
     :param label: ``MD_NAME`` of the array.
     """
 
+    needs_commands = ("mdadm", "udevadm")
+    needs_modules = ("raid1",)
     members: tuple[str, ...]
     uuid: str
     label: str
@@ -59,6 +61,8 @@ class CreateMirror(Operation):
 class StartMirror(Operation):
     """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
 
+    needs_commands = ("mdadm", "udevadm")
+    needs_modules = ("raid1",)
     members: tuple[str, ...]
     uuid: str
     label: str
@@ -72,6 +76,7 @@ class ReleaseMirror(Operation):
     :param members: the paths of its devices.
     """
 
+    needs_commands = ("mdadm", "udevadm")
     array: str
     members: tuple[str, ...]
 

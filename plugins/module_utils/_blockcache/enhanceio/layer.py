@@ -52,6 +52,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
@@ -177,9 +178,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         if (self.root / proc.PROC).is_dir():
             return True
         # It is not needed: not worth a command.
-        if not missing or not self.runner.has("modprobe"):
-            return False
-        return self.runner.run(["modprobe", "--dry-run", "--quiet", self.module], ok=None).rc == 0
+        return bool(missing) and kernel_modules.is_available(self.runner, self.module, self.root)
 
     def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
         """Only for caches that are to enter write-back: it requires a query of every drive."""

@@ -1,0 +1,220 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a run refuses is refused by check mode in the same words, before anything is changed: all types, each on its made-up host."""
+
+from __future__ import annotations
+
+import itertools
+import os
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import read_items as read_bcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items as read_dm_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import read_items as read_enhanceio
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import layer as lvm_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items as read_lvm
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.tests.simulators.in_process import enhanceio, flashcache
+from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD1_PATH, SSD_PATH, FakeLvm, NamedDevices, make_dev
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import remove_modules
+
+WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
+
+
+@pytest.fixture(autouse=True)
+def _host(monkeypatch):
+    monkeypatch.setattr(os, "fsync", lambda handle: None)
+
+
+class LvmHost:
+    """:attr:`item` creates a cache, :attr:`mirrored` one on a mirror."""
+
+    item = {"name": "images", "origin": "vg/data", "cache_devices": [SSD_PATH]}
+    mirrored = {**item, "cache_devices": [SSD_PATH, SSD1_PATH], "mirror": True}
+
+    def __init__(self, root, monkeypatch):
+        make_dev(root)
+        self.root = root
+        self.host = FakeLvm()
+        monkeypatch.setattr(lvm_layer, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1]))
+
+    def layer(self, **fields):
+        return LvmCacheLayer(self.host, read_lvm([{**self.item, **fields}]), self.root, clock=itertools.count(0, 30).__next__, sleep=lambda seconds: None)
+
+    def without_modules(self, *names):
+        remove_modules(self.root)
+        self.host.without_modules = {name.replace("_", "-") for name in names}
+
+    @property
+    def changes(self):
+        return list(self.host.changes)
+
+
+class DmHost:
+    item = {"name": "images", "origin": fake_dm.HDD, "cache_devices": [fake_dm.SSD]}
+    mirrored = {**item, "cache_devices": [fake_dm.SSD, fake_dm.SSD1], "mirror": True}
+
+    def __init__(self, root, monkeypatch):
+        monkeypatch.setattr(mirror, "read_devices", lambda runner, root: runner.devices())
+        self.root = root
+        self.host = fake_dm.FakeDm(root)
+
+    def layer(self, **fields):
+        items = read_dm_cache([{**self.item, **fields}])
+        return DmCacheLayer(self.host, items, self.root, clock=itertools.count(0, 30).__next__, sleep=lambda seconds: None)
+
+    def without_modules(self, *names):
+        remove_modules(self.root, names)
+
+    @property
+    def changes(self):
+        return list(self.host.changes)
+
+
+class BcacheHost:
+    item = {"name": "images", "origin": fake_bcache.HDD, "cache_devices": [fake_bcache.SSD]}
+    mirrored = {**item, "cache_devices": [fake_bcache.SSD, fake_bcache.SSD2], "mirror": True}
+
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.host = fake_bcache.FakeBcache(root)
+
+    def layer(self, **fields):
+        items = read_bcache([{**self.item, **fields}])
+        return BcacheLayer(self.host, items, self.root, sysfs=fake_bcache.FakeSysfs(self.host), clock=self.host.clock, sleep=self.host.sleep)
+
+    def without_modules(self, *names):
+        remove_modules(self.root, names)
+
+    @property
+    def changes(self):
+        reading = ("udevadm info", "wipefs --no-act", "bcache-super-show", "modprobe --dry-run")
+        return [call for call in self.host.calls if not call.startswith(reading)]
+
+
+class FlashcacheHost:
+    item = {"name": "fc0", "origin": flashcache.DISK, "cache_devices": [flashcache.SSD]}
+    mirrored = {**item, "cache_devices": [flashcache.SSD, flashcache.SSD2], "mirror": True}
+
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.host = flashcache.FlashcacheHost(root)
+
+    def layer(self, **fields):
+        return self.host.layer([{**self.item, **fields}])
+
+    def without_modules(self, *names):
+        remove_modules(self.root, names)
+        if "flashcache" in names:
+            self.host.kernel.host["module"] = "missing"
+
+    @property
+    def changes(self):
+        return self.host.changes
+
+
+class EnhanceIOHost:
+    item = {"name": "images", "origin": enhanceio.HDD, "cache_devices": [enhanceio.SSD]}
+    mirrored = {**item, "cache_devices": [enhanceio.SSD, enhanceio.SSD2], "mirror": True}
+
+    def __init__(self, root, monkeypatch):
+        self.root = root
+        self.host = enhanceio.SimulatedEnhanceIO(root)
+
+    def layer(self, **fields):
+        items = read_enhanceio([{**self.item, **fields}])
+        return EnhanceIOLayer(self.host, items, root=self.root, clock=itertools.count(0, 30).__next__, sleep=self.host.sleep)
+
+    def without_modules(self, *names):
+        remove_modules(self.root, names)
+
+    @property
+    def changes(self):
+        return self.host.changes
+
+
+TYPES = (LvmHost, DmHost, BcacheHost, FlashcacheHost, EnhanceIOHost)
+
+
+def refused(host, error, match, **fields):
+    """Check mode and a run end with the same sentence, and neither has changed anything."""
+    before, messages = host.changes, []
+    for check_mode in (True, False):
+        with pytest.raises(error, match=match) as caught:
+            converge(host.layer(**fields), check_mode=check_mode)
+        assert host.changes == before
+        assert not caught.value.facts.get("changed")
+        messages.append(caught.value.message)
+    assert len(set(messages)) == 1
+    return messages[0]
+
+
+# -- what the kernel lacks
+
+
+@pytest.mark.parametrize(
+    ("kind", "module", "fields"),
+    [
+        (LvmHost, "dm-cache", {}),
+        (LvmHost, "dm-cache", {"kind": "cachevol"}),
+        (LvmHost, "dm-writecache", {"kind": "writecache", **WRITEBACK}),
+        (LvmHost, "raid1", LvmHost.mirrored),
+        (LvmHost, "dm-raid", LvmHost.mirrored),
+        (DmHost, "dm-cache", {}),
+        (DmHost, "dm-writecache", {"kind": "writecache", **WRITEBACK}),
+        (DmHost, "raid1", DmHost.mirrored),
+        (BcacheHost, "bcache", {}),
+        (BcacheHost, "raid1", BcacheHost.mirrored),
+        (FlashcacheHost, "raid1", FlashcacheHost.mirrored),
+        (EnhanceIOHost, "raid1", EnhanceIOHost.mirrored),
+    ],
+)
+def test_kernel_without_the_module_is_noticed_before_the_first_change(tmp_path, monkeypatch, kind, module, fields):
+    host = kind(tmp_path, monkeypatch)
+    assert converge(host.layer(**fields), check_mode=True).changed
+    host.without_modules(module.replace("-", "_"))
+    refused(host, Refused, f"the kernel module {module} is not available on kernel 6.1.0-test", **fields)
+
+
+@pytest.mark.parametrize("kind", [LvmHost, DmHost, BcacheHost])
+def test_cache_that_runs_needs_no_module_again(tmp_path, monkeypatch, kind):
+    host = kind(tmp_path, monkeypatch)
+    converge(host.layer(), check_mode=False)
+    host.without_modules("bcache", "dm_cache", "dm_writecache", "raid1", "dm_raid")
+    assert not converge(host.layer(), check_mode=False).changed
+
+
+# -- commands that are not installed
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("fields", ["item", "mirrored"])
+def test_missing_command_is_noticed_before_the_first_change(tmp_path, monkeypatch, kind, fields):
+    """Each command that the run starts is missing once: the run ends at the same place as check mode, or did not need it."""
+    first = kind(tmp_path / "whole", monkeypatch)
+    converge(first.layer(**getattr(kind, fields)), check_mode=False)
+    commands = {call.split(" ")[0] if isinstance(call, str) else call[0] for call in first.host.calls}
+    for command in sorted(os.path.basename(name) for name in commands):
+        host = kind(tmp_path / command, monkeypatch)
+        # blkid is read in place of wipefs.
+        host.host.missing = {command, "blkid"} if command == "wipefs" else {command}
+        outcomes = []
+        for check_mode in (True, False):
+            try:
+                converge(host.layer(**getattr(kind, fields)), check_mode=check_mode)
+                outcomes.append("accepted")
+            except StorageError as error:
+                outcomes.append(error.message)
+                assert isinstance(error, ToolMissing), (command, error)
+                assert not error.facts.get("actions"), (command, error)
+        assert len(set(outcomes)) == 1, (command, outcomes)

@@ -75,6 +75,25 @@ class Snapshotted(FakeLvm):
         return [*super()._lv_rows(), snapshot]
 
 
+class SpreadPool(FakeLvm):
+    """A cache pool whose data lies on both SSDs.
+
+    :param segtype: ``striped`` as ``lvcreate --stripes 2`` makes it, ``linear`` after the first was full, or a level of RAID.
+    """
+
+    def __init__(self, segtype: str = "striped", **fields: t.Any) -> None:
+        super().__init__(fast="cachepool", **fields)
+        self.pvs["/dev/sdc"] = "vg"
+        self.segtype = segtype
+
+    def _lv_rows(self) -> list[dict[str, str]]:
+        rows = []
+        for row in super()._lv_rows():
+            data = row["lv_full_name"].endswith("_cdata")
+            rows.append({**row, "segtype": self.segtype, "devices": "/dev/sdb(2),/dev/sdc(0)"} if data else row)
+        return rows
+
+
 class WithoutStatus(FakeLvm):
     """A cached volume that is active, and of which device-mapper shows no cache."""
 

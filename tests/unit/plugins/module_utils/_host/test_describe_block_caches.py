@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.modules import bcache, dm_ca
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import enhanceio as fake_enhanceio
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import flashcache as fake_flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm, fake_lvm
+from ansible_collections.cachefleet.storage.tests.unit.support.lvm_shapes import SpreadPool
 
 OPTIONS = {module.__name__.rsplit(".", 1)[-1]: module.CACHE_OPTIONS for module in (lvm_cache, dm_cache, bcache, flashcache, enhanceio)}
 BACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -305,6 +306,17 @@ def test_two_bcaches_of_one_label_are_both_described(tmp_path, monkeypatch):
     entries, notes = rig.describe()
     assert notes == ()
     assert [entry.values["name"] for entry in entries] == ["images", rig.host.contents["sdd"].uuid]
+
+
+@pytest.mark.parametrize(
+    "segtype, how", [("striped", "is striped over 2 devices"), ("linear", "lies on 2 devices, one after the other"), ("raid0", "is a raid0 of 2 devices")]
+)
+def test_a_pool_spread_over_two_ssds_is_a_note_with_its_reason(segtype, how, tmp_path, monkeypatch):
+    rig = Lvm(tmp_path, monkeypatch)
+    rig.host = SpreadPool(segtype)
+    entries, notes = rig.describe()
+    assert entries == ()
+    assert notes == (f"The lvm_cache vg/data is not described: it {how}, and this collection makes caches on one device, or on a mirror of two.",)
 
 
 def test_a_broken_cache_is_a_note_with_its_problem(tmp_path, monkeypatch):

@@ -91,7 +91,7 @@ class AttachPlan:
         if origin is None:
             raise self.no_origin()
         if self.state.lost(origin) or origin.partial:
-            raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
+            raise self.refused(lvm_health.missing_device_advice(self.state, origin.vg))
         if origin.hidden:
             raise self.bad(f"is an inner part of another volume: name the volume it serves, not {origin.name}")
         if origin.attr[:1] in ("s", "S") or "snapshot" in origin.roles:
@@ -130,7 +130,11 @@ class AttachPlan:
         if not self.state.missing(vg) or vg in self.earlier.mended:
             return []
         if self.place.needed(volume for volume in self.state.volumes if volume.vg == vg and GONE in volume.devices):
-            raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
+            hidden = lvm_health.hidden_device(self.state, vg)
+            raise self.refused(hidden or "belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
+        hidden = lvm_health.hidden_device(self.state, vg, certain=True)
+        if hidden:
+            raise self.refused(hidden)
         self.earlier.mended.add(vg)
         action = f"Remove the missing devices without data from volume group {vg}"
         return [self.step("volume_group", "misses devices", "whole", action, ForgetMissing(self.volume))]

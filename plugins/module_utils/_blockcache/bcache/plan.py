@@ -43,6 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     find_target,
     new_backing_block,
     require_fitting_blocks,
+    require_not_nested,
     require_unformatted,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored
@@ -164,6 +165,7 @@ class _Plan:
         backing, spec = item.backing, item.spec
         if backing is None:
             if spec.present and item.device is not None and item.target is not None:
+                require_not_nested(self.state, item.device, spec.origin, spec)
                 require_unformatted(self.state, item.device, spec)
                 new_backing_block(item.device, item.target, spec)
                 if spec.mode == "writeback":

@@ -194,6 +194,8 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
             f" needed, run wipefs -a {fast.path} manually.",
             item=spec.name,
         )
+    for path in spec.cache_devices:
+        require_not_nested(state, state.ground.devices.resolve(path, spec.name), path, spec)
     fast_device.choose(state.ground, spec, LAYER, taken=taken)
     bucket = spec.bucket_size or BUCKET
     if fast.size // bucket < LEAST_BUCKETS:
@@ -288,6 +290,21 @@ def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpe
             f"{spec.name}: {spec.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
             f" copy it elsewhere, wipe the device (blkdiscard {spec.origin}, or overwrite it with zeros), run again and copy it"
             " back, or use lvm_cache or dm_cache, which accept an origin with its data.",
+            item=spec.name,
+        )
+
+
+def require_not_nested(state: BcacheState, device: BlockDevice, path: str, spec: BcacheSpec) -> None:
+    """Refuse a device that is a bcache or lies on one: a bcache within another is not registered by every kernel, and locks up some when it stops.
+
+    :raises Refused: naming the bcache.
+    """
+    outer = next((one for one in (device, *state.ground.devices.parents(device)) if one.kind == "bcache"), None)
+    if outer is not None:
+        where = "is a bcache" if outer is device else f"lies on the bcache {outer.stable_path or outer.path}"
+        raise Refused(
+            f"{spec.name}: {path} {where}, and a bcache within a bcache is not supported by the kernel: name a device that does not lie on one, or use lvm_cache"
+            " or dm_cache for this cache.",
             item=spec.name,
         )
 

@@ -67,6 +67,8 @@ class FakeDm:
         self.stores: dict[str, dict[int, tuple[int, bool]]] = {}
         self.expected: dict[int, int] = {}
         self.signatures: dict[str, str] = {}
+        #: Further disks, and what others are in place of the usual, by kernel name.
+        self.other_disks: dict[str, BlockDevice] = {}
         #: Kernel modules that are installed and not loaded.
         self.installed: set[str] = set()
         self.content_block: str = ""
@@ -271,7 +273,8 @@ class FakeDm:
         return Devices(self._all(), self.root)
 
     def _all(self) -> list[BlockDevice]:
-        devices = [disk for name, disk in _DISKS.items() if name not in self.gone]
+        devices = [self.other_disks.get(name, disk) for name, disk in _DISKS.items() if name not in self.gone]
+        devices += [disk for name, disk in self.other_disks.items() if name not in _DISKS]
         for name, array in self.arrays.items():
             properties = {"MD_UUID": array["uuid"], "MD_NAME": array["label"]}
             by_id = (f"/dev/disk/by-id/md-uuid-{array['uuid']}",)
@@ -293,7 +296,7 @@ class FakeDm:
                     slaves=self._slaves(mapped.live or []),
                 )
             )
-        return [self._with_users(device) for device in devices]
+        return [device if device.name in self.other_disks else self._with_users(device) for device in devices]
 
     def _slaves(self, table: list[str]) -> tuple[str, ...]:
         known = self._names()

@@ -42,11 +42,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     find_origin,
     find_target,
     new_backing_block,
+    other_registration,
     require_fitting_blocks,
     require_not_nested,
     require_unformatted,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored, require_whole_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -106,9 +107,18 @@ class _Plan:
         if device.name in {name for cset in self.state.registered.sets.values() for name in cset.caches} or self._carries_cache(device):
             raise Refused(f"{spec.name}: {spec.origin} is a cache device of bcache, and cannot be an origin: name the slow device.", item=spec.name)
         backing, registered = self.state.backing_on(device)
+        if backing is not None and not registered:
+            self._require_registrable(spec, device, backing)
         if not spec.present and (backing is None or (backing.set is None and backing.state == NO_CACHE)):
             require_no_cache(spec, self._found(spec), LAYER)
         return Item(spec, device, backing, registered)
+
+    def _require_registrable(self, spec: BcacheSpec, device: BlockDevice, backing: Backing) -> None:
+        """Refuse a path to a backing device of which the kernel knows another one, or may soon."""
+        other = next((one for one in self.state.registered.backings.values() if one.uuid == backing.uuid), None)
+        if other is not None:
+            raise other_registration(spec, spec.origin, other.name)
+        require_whole_unit(self.state.ground.devices, device, spec.origin, spec.name)
 
     def _found(self, spec: BcacheSpec) -> Origin:
         return self.state.found.get(spec.name, Origin())
@@ -165,6 +175,7 @@ class _Plan:
         backing, spec = item.backing, item.spec
         if backing is None:
             if spec.present and item.device is not None and item.target is not None:
+                require_whole_unit(self.state.ground.devices, item.device, spec.origin, spec.name)
                 require_not_nested(self.state, item.device, spec.origin, spec)
                 require_unformatted(self.state, item.device, spec)
                 new_backing_block(item.device, item.target, spec)

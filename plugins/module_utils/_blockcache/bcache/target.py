@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, node_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
@@ -183,6 +183,9 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
     if there is not None:
         return _existing(fast, there, spec, new, block)
     sb = state.supers.get(name)
+    elsewhere = state.registered.sets.get((sb.set if sb is not None and sb.cache else None) or "")
+    if elsewhere is not None and elsewhere.caches:
+        raise other_registration(spec, fast.path, elsewhere.caches[0])
     if sb is not None and sb.cache and sb.set is not None and (is_own(sb.set, state.ground.machine, identity) or sb.set in awaited or sb.set in _noted(state)):
         if spec.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
             return CacheSetTarget(fast, new, _new_block(spec, block), spec.bucket_size or BUCKET, rebuild=sb.set)
@@ -294,6 +297,16 @@ def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpe
         )
 
 
+def other_registration(spec: BcacheSpec, path: str, name: str) -> Refused:
+    """That the kernel has registered a superblock by another path to the device that carries it: it accepts no second one."""
+    return Refused(
+        f"{spec.name}: {path} carries what the kernel has registered as {node_of(name)}, another path to the same unit of storage, or a copy of it, that was"
+        f" there first: stop the bcache while nothing uses it (echo 1 > /sys/block/{name}/bcache/stop; of a cache device, bcache/set/stop), have multipath take that"
+        f" path (multipath -r), and register {path} (echo {path} > /sys/fs/bcache/register).",
+        item=spec.name,
+    )
+
+
 def require_not_nested(state: BcacheState, device: BlockDevice, path: str, spec: BcacheSpec) -> None:
     """Refuse a device that is a bcache or lies on one: a bcache within another is not registered by every kernel, and locks up some when it stops.
 
@@ -303,8 +316,8 @@ def require_not_nested(state: BcacheState, device: BlockDevice, path: str, spec:
     if outer is not None:
         where = "is a bcache" if outer is device else f"lies on the bcache {outer.stable_path or outer.path}"
         raise Refused(
-            f"{spec.name}: {path} {where}, and a bcache within a bcache is not supported by the kernel: name a device that does not lie on one, or use lvm_cache"
-            " or dm_cache for this cache.",
+            f"{spec.name}: {path} {where}, and a bcache within a bcache is not supported by the kernel: name a device that does not lie on one, or use"
+            " lvm_cache or dm_cache for this cache.",
             item=spec.name,
         )
 

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     DEGRADED,
     DeviceUse,
     require_mirrored,
+    require_whole_unit,
     resolve_stable,
     uses_of,
 )
@@ -281,6 +282,7 @@ class _CachePlan:
         # Two links of one disk are two origins if only their paths are compared.
         if origin.name in self.taken:
             raise BadInput(f"{self.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=self.name)
+        require_whole_unit(self.state.devices, origin, spec.origin, self.name)
         chosen = fast_device.choose(self._ground_without(left), spec, LAYER, taken=self.taken)
         self._require_apart(origin, chosen, replaces)
         self.taken.update([*self._names(chosen), origin.name])

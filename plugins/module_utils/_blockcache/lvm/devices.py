@@ -13,7 +13,14 @@ import contextlib
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, DeviceUse, require_empty, resolve_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
+    DEGRADED,
+    MIRRORED,
+    DeviceUse,
+    require_empty,
+    require_whole_unit,
+    resolve_stable,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import CreatePhysicalVolume, ExtendVolumeGroup, ReleaseDevice
@@ -114,6 +121,7 @@ class Placement:
         self.earlier.groups[device.name] = spec.vg
         steps = []
         if physical is None:
+            require_whole_unit(self.state.devices, device, path, spec.name)
             require_empty(device, self.state.findings.get(device.name, DeviceUse()), path, spec.name)
             steps.append(self._step("physical_volume", None, path, f"Create a physical volume of LVM on {path}", CreatePhysicalVolume(path)))
         steps.append(self._step("volume_group", None, spec.vg, f"Add {path} to volume group {spec.vg}", ExtendVolumeGroup(spec.vg, path)))

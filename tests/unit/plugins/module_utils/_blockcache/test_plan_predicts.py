@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import os
 
@@ -23,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items as read_lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import enhanceio, flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD1_PATH, SSD_PATH, FakeLvm, NamedDevices, make_dev
@@ -45,6 +47,7 @@ class LvmHost:
     def __init__(self, root, monkeypatch):
         make_dev(root)
         self.root = root
+        self.monkeypatch = monkeypatch
         self.host = FakeLvm()
         monkeypatch.setattr(lvm_layer, "read_devices", lambda runner, root: NamedDevices([HDD, SSD, SSD1]))
 
@@ -192,6 +195,75 @@ def test_cache_that_runs_needs_no_module_again(tmp_path, monkeypatch, kind):
     converge(host.layer(), check_mode=False)
     host.without_modules("bcache", "dm_cache", "dm_writecache", "raid1", "dm_raid")
     assert not converge(host.layer(), check_mode=False).changed
+
+
+# -- several paths to one unit of storage
+
+
+class MappedDm(DmHost):
+    def add_path(self, name, mapped):
+        disk = dataclasses.replace(fake_dm._DISKS[name], wwn="0x6000c500aa", transport="fc", holders=("dm-9",) if mapped else ())
+        twin = dataclasses.replace(disk, name="sdx", path="/dev/sdx", number="8:16000", by_id=(), links=())
+        group = BlockDevice("dm-9", "/dev/dm-9", "253:9", kind="multipath", dm_name="mpatha", dm_uuid="mpath-3600", slaves=(name, "sdx"))
+        self.host.other_disks = {name: disk, "sdx": twin, **({"dm-9": group} if mapped else {})}
+
+
+class MappedLvm(LvmHost):
+    def add_path(self, name, mapped):
+        disk = dataclasses.replace({"sda": HDD, "sdb": SSD}[name], wwn="0x6000c500aa", transport="fc", holders=("dm-9",) if mapped else ())
+        twin = dataclasses.replace(disk, name="sdx", path="/dev/sdx", number="8:16000", by_id=(), links=())
+        group = BlockDevice("dm-9", "/dev/dm-9", "253:9", kind="multipath", dm_name="mpatha", dm_uuid="mpath-3600", slaves=(name, "sdx"))
+        rest = [one for one in (HDD, SSD, SSD1) if one.name != name]
+        self.devices = NamedDevices([disk, twin, *rest, *([group] if mapped else [])])
+        self.monkeypatch.setattr(lvm_layer, "read_devices", lambda runner, root: self.devices)
+
+
+def add_path_of_files(host, records, name, mapped):
+    """A second path to a disk of a host of files, and the multipath device of both.
+
+    :param records: where the host has what udev says of each, by name or in the order of their making.
+    """
+    for one in records if isinstance(records, dict) else range(len(records)):
+        if f"N: {name}\n" in records[one]:
+            records[one] += "\nE: ID_WWN=0x6000c500aa"
+    host.disk("sdx", "sas", size=1 << 30, wwn="0x6000c500aa")
+    if isinstance(records, dict):
+        records["sdx"] = host.records[-1]
+    if mapped:
+        host.disk("dm-9", "virtual", size=1 << 30, dm_name="mpatha", dm_uuid="mpath-3600", slaves=[name, "sdx"])
+
+
+class MappedBcache(BcacheHost):
+    def add_path(self, name, mapped):
+        add_path_of_files(self.host.host, self.host.base_records, name, mapped)
+        self.host.missing = ("dmsetup",)
+
+
+class MappedFlashcache(FlashcacheHost):
+    def add_path(self, name, mapped):
+        add_path_of_files(self.host.fake, self.host.fake.records, name, mapped)
+
+
+class MappedEnhanceIO(EnhanceIOHost):
+    def add_path(self, name, mapped):
+        add_path_of_files(self.host.host, self.host.host.records, name, mapped)
+
+
+@pytest.mark.parametrize("mapped", [True, False], ids=["mapped", "unmapped"])
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (MappedLvm, "sdb"),
+        *itertools.product((MappedDm, MappedBcache, MappedFlashcache, MappedEnhanceIO), ("sda", "sdb")),
+    ],
+)
+def test_one_of_several_paths_is_refused_as_origin_and_as_cache_device(tmp_path, monkeypatch, kind, name, mapped):
+    host = kind(tmp_path, monkeypatch)
+    assert converge(host.layer(), check_mode=True).changed
+    host.add_path(name, mapped)
+    match = "is one of the paths to the multipath device /dev/mapper/mpatha: name that device" if mapped else "/dev/sdx are paths to one unit of storage"
+    message = refused(host, Refused, match)
+    assert "wipefs" not in message
 
 
 # -- commands that are not installed

@@ -686,3 +686,36 @@ def test_bcache_beside_volumes_that_lie_on_none_is_made(host):
     path = _volume_on(host, "sdd")
     run(host, ITEM)
     assert run(host, {"name": "archive", "origin": path, "cache_devices": [SSD2]}, check_mode=True).changed
+
+
+# -- several paths to one unit of storage
+
+
+def _second_path(bcache, of):
+    """``sde`` carries what another disk carries; the kernel has registered that one."""
+    bcache.host.disk("sde", size=bcache.sizes[of], serial="OTHER", DEVLINKS="/dev/disk/by-id/dm-name-mpatha")
+    bcache.base_records["sde"] = bcache.host.records[-1]
+    bcache.contents["sde"] = bcache.contents[of]
+    bcache.sizes["sde"] = bcache.sizes[of]
+    return "/dev/disk/by-id/dm-name-mpatha"
+
+
+@pytest.mark.parametrize("state", ["present", "flushed", "absent"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_backing_device_that_is_registered_by_another_path_is_refused(host, state, check_mode):
+    run(host, ITEM)
+    path = _second_path(host, "sda")
+    calls = list(host.calls)
+    with pytest.raises(Refused, match=rf"images: {path} carries what the kernel has registered as /dev/sda, .*multipath -r"):
+        run(host, {**ITEM, "origin": path, "state": state}, check_mode=check_mode)
+    assert not [call for call in host.calls[len(calls) :] if " = " in call]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_cache_set_that_is_registered_by_another_path_is_refused(host, check_mode):
+    run(host, ITEM)
+    path = _second_path(host, "sdb")
+    calls = list(host.calls)
+    with pytest.raises(Refused, match=rf"archive: {path} carries what the kernel has registered as /dev/sdb"):
+        run(host, {**OTHER, "cache_devices": [path]}, check_mode=check_mode)
+    assert not [call for call in host.calls[len(calls) :] if " = " in call]

@@ -301,8 +301,8 @@ def other_registration(spec: BcacheSpec, path: str, name: str) -> Refused:
     """That the kernel has registered a superblock by another path to the device that carries it: it accepts no second one."""
     return Refused(
         f"{spec.name}: {path} carries what the kernel has registered as {node_of(name)}, another path to the same unit of storage, or a copy of it, that was"
-        f" there first: stop the bcache while nothing uses it (echo 1 > /sys/block/{name}/bcache/stop; of a cache device, bcache/set/stop), have multipath take that"
-        f" path (multipath -r), and register {path} (echo {path} > /sys/fs/bcache/register).",
+        f" there first: stop the bcache while nothing uses it (echo 1 > /sys/block/{name}/bcache/stop; of a cache device, bcache/set/stop), have multipath take"
+        f" that path (multipath -r), and register {path} (echo {path} > /sys/fs/bcache/register).",
         item=spec.name,
     )
 

@@ -59,6 +59,7 @@ class AttachPlan:
         :param origin: the volume, with another cache still on it if the plan takes that away first.
         """
         spec = self.spec
+        self._require_no_integrity(origin)
         self._require_cache_check()
         self._require_bootable()
         self._require_block_size()
@@ -308,6 +309,15 @@ class AttachPlan:
             )
         if booted.lacking:
             raise Refused(booted.sentence(spec), item=spec.name)
+
+    def _require_no_integrity(self, origin: LogicalVolume) -> None:
+        """LVM 2.03.16 was observed to leave the attaching of a cache to such a volume half made."""
+        for volume in self.place.origin_parts(origin):
+            if self.state.has_integrity(volume):
+                raise self.refused(
+                    f"is a RAID volume with integrity, to which LVM does not attach a cache completely: remove the integrity before (lvconvert --raidintegrity"
+                    f" n {volume.full_name}), or cache another volume; what is on it stays, and its checksums cannot be added again while it has a cache"
+                )
 
     def _require_cache_check(self) -> None:
         if self.spec.kind != "writecache" and not self.state.cache_check:

@@ -97,7 +97,7 @@ class Placement:
 
     def _own(self, origin: LogicalVolume, device: BlockDevice, path: str) -> list[Step]:
         spec = self.spec
-        if any(device.name in self.state.devices_under(part) for part in self._origin_parts(origin)):
+        if any(device.name in self.state.devices_under(part) for part in self.origin_parts(origin)):
             raise self._bad(f"is already on {path}: a cache on the same device as its origin has no benefit; name another device")
         physical = self.state.physical_of(device)
         if physical is not None and physical.vg == spec.vg:
@@ -127,7 +127,7 @@ class Placement:
         steps.append(self._step("volume_group", None, spec.vg, f"Add {path} to volume group {spec.vg}", ExtendVolumeGroup(spec.vg, path)))
         return steps
 
-    def _origin_parts(self, origin: LogicalVolume) -> list[LogicalVolume]:
+    def origin_parts(self, origin: LogicalVolume) -> list[LogicalVolume]:
         """The origin, or of a cached volume what is under the cache."""
         if not origin.cached:
             return [origin]

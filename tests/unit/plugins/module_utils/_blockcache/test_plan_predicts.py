@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.in_process import e
 from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import HDD, SSD, SSD1, SSD1_PATH, SSD_PATH, FakeLvm, NamedDevices, make_dev
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import remove_modules
+from ansible_collections.cachefleet.storage.tests.unit.support.lvm_shapes import WithIntegrity
 
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
 
@@ -264,6 +265,27 @@ def test_one_of_several_paths_is_refused_as_origin_and_as_cache_device(tmp_path,
     match = "is one of the paths to the multipath device /dev/mapper/mpatha: name that device" if mapped else "/dev/sdx are paths to one unit of storage"
     message = refused(host, Refused, match)
     assert "wipefs" not in message
+
+
+# -- RAID with integrity
+
+
+@pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
+def test_origin_with_integrity_gets_no_cache(tmp_path, monkeypatch, kind):
+    host = LvmHost(tmp_path, monkeypatch)
+    host.host = WithIntegrity()
+    fields = {"kind": kind, **(WRITEBACK if kind == "writecache" else {})}
+    refused(host, Refused, r"vg/data is a RAID volume with integrity, .*\(lvconvert --raidintegrity n vg/data\)", **fields)
+
+
+def test_cache_on_integrity_is_not_taken_away_to_be_made_anew(tmp_path, monkeypatch):
+    """What is there stays as it is, and is flushed and removed as any other."""
+    host = LvmHost(tmp_path, monkeypatch)
+    host.host = WithIntegrity(fast="cachepool", mode="writeback", dirty=3)
+    refused(host, Refused, r"lvconvert --raidintegrity n vg/data_corig", kind="cachevol")
+    assert not converge(host.layer(**WRITEBACK), check_mode=False).changed
+    converge(host.layer(state="absent"), check_mode=False)
+    assert host.host.cache is None
 
 
 # -- commands that are not installed

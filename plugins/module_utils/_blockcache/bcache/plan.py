@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import CLEAN, DIRTY, NO_CACHE, Backing, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import CLEAN, DIRTY, INDEX, NO_CACHE, Backing, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.live import Item, LivePlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import (
@@ -315,6 +315,13 @@ class _Plan:
         return found + [sb.set for name, sb in self.state.supers.items() if name in names and sb.cache and sb.set is not None]
 
     def _take_down(self, cset: str, item: Item) -> list[Step]:
+        unreadable = self.state.unreadable.get(cset)
+        if unreadable:
+            raise Refused(
+                f"{item.name}: it cannot be verified that the cache set {cset} holds nothing that is nowhere else, because /{INDEX.format(cset=cset)} cannot be"
+                f" read ({unreadable}), so that it cannot be removed: mount debugfs (mount -t debugfs none /sys/kernel/debug) and run again.",
+                item=item.name,
+            )
         place = self.state.place_of(cset) or ""
         device = self.state.ground.devices.get(place)
         path = (device.stable_path or device.path) if device is not None else node_of(place)

@@ -53,6 +53,7 @@ class BcacheState:
     :param supers: bcache superblocks by kernel name: of every device that is not registered, and of backing devices that are
         registered and wait for their set.
     :param rules: the settings that are set again at boot, by the UUID of the device.
+    :param unreadable: why the kernel's list of what is cached cannot be read, by the UUID of the set: without it nothing proves that a set is clean.
     :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     :param token: 16 hexadecimal digits that no other reading has, for the UUIDs of new sets.
     """
@@ -64,6 +65,7 @@ class BcacheState:
     journal: Journal = field(default_factory=Journal)
     token: str = "0" * 16
     found: t.Mapping[str, Origin] = field(default_factory=dict)
+    unreadable: t.Mapping[str, str] = field(default_factory=dict)
 
     def backing_on(self, device: BlockDevice) -> tuple[Backing | None, bool]:
         """The backing device, and whether it is registered; of one that is not, as much as its superblock contains."""

@@ -267,11 +267,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             # The driver flushes in here too, and can then neither be watched nor stopped.
             self._require_clean(step, origin)
         elif self._require_cache(step, origin).config.flags & output.FAST_REMOVE:
-            raise Refused(
-                f"{step.item}: fast removal (control=6) is set for this cache, so deleting it would lose its dirty blocks:"
-                f" set dev.enhanceio.{step.item}.control=7 first.",
-                item=step.item,
-            )
+            raise Refused(output.fast_removal_sentence(step.item), item=step.item)
         command = ["eio_cli", "edit", "-c", step.item, "-m", output.MODE_WORDS[mode]]
         self._run(step, command, lambda: getattr(self._config(step), "mode", None) == mode)
         self._forget_foreign_rule(step)

@@ -41,7 +41,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
     WipeSuperblock,
     WriteBootFiles,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, EnhanceIOSuperblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import (
+    CHANGING,
+    FAST_REMOVE,
+    SET_SIZES,
+    Config,
+    EnhanceIOSuperblock,
+    fast_removal_sentence,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
@@ -190,6 +197,8 @@ class _CachePlan:
         files = self._boot_steps(self._files(mode, config.policy, config.block_size, fast))
         if leaving:
             steps.append(self._flush_step(cache))
+        if entering and config.flags & FAST_REMOVE:
+            raise Refused(fast_removal_sentence(self.name), item=self.name)
         if entering:
             steps += files
         if config.mode != mode:

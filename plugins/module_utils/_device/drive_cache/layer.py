@@ -118,6 +118,7 @@ class ReloadTable(Operation):
     :param undo: sets the drive back that was enabled for it, if that is not possible: until then the device drops flushes.
     """
 
+    needs_commands = ("dmsetup",)
     name: str
     path: str
     undo: SetDrive | None = None
@@ -130,6 +131,7 @@ class WriteRule(Operation):
     :param settings: what the rule will do, one for each path to the drive.
     """
 
+    needs_commands = ("udevadm",)
     keys: tuple[udev_rule.RuleKey, ...]
     line: str | None
     provider: str = ""

@@ -288,6 +288,26 @@ def test_cache_on_integrity_is_not_taken_away_to_be_made_anew(tmp_path, monkeypa
     assert host.host.cache is None
 
 
+# -- what only a run found out before
+
+
+def test_bcache_whose_index_cannot_be_read_keeps_its_cache(tmp_path, monkeypatch):
+    """As with the lockdown of Secure Boot, or without debugfs: nothing is detached that could not be taken down after that."""
+    host = BcacheHost(tmp_path, monkeypatch)
+    converge(host.layer(), check_mode=False)
+    host.host.debugfs = False
+    host.host.render()
+    refused(host, Refused, "mount debugfs", state="absent")
+    assert host.host.backings["sda"].set is not None
+
+
+def test_enhanceio_with_fast_removal_does_not_enter_write_back(tmp_path, monkeypatch):
+    host = EnhanceIOHost(tmp_path, monkeypatch)
+    converge(host.layer(), check_mode=False)
+    host.host.driver.write_sysctl("images", "control", 6)
+    refused(host, Refused, r"set dev\.enhanceio\.images\.control=7 first", **WRITEBACK)
+
+
 # -- commands that are not installed
 
 

@@ -312,8 +312,9 @@ def test_dirty_data_of_absent_backing_device_keeps_the_set(host):
     assert "sdb" in host.contents
     host.contents["sdb"].dirty.clear()
     host.debugfs = False
-    with pytest.raises(NotEffective, match="mount debugfs"):
-        run(host, ABSENT)
+    for check_mode in (True, False):
+        with pytest.raises(Refused, match=r"bcache-.* cannot be read \(No such file or directory\), .*: mount debugfs"):
+            run(host, ABSENT, check_mode=check_mode)
     host.debugfs = True
     run(host, ABSENT)
     settled(host, ABSENT)

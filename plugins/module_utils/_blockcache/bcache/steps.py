@@ -108,6 +108,7 @@ class Attach(Operation):
 class Detach(Operation):
     """Detach a backing device from a set, once nothing of it is dirty there."""
 
+    needs_commands = ("sync",)
     origin: str
     set: str
 
@@ -129,6 +130,7 @@ class Flush(Operation):
     :param leaving: whether the next step is to detach it.
     """
 
+    needs_commands = ("sync",)
     origin: str
     flush_timeout: t.Optional[int]
     mode: t.Optional[str] = None

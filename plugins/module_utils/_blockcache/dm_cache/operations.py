@@ -97,6 +97,8 @@ class FlushCache(Operation):
 class ProveClean(Operation):
     """Prove that no block is dirty and none can become so, and have the origin write out what it keeps in volatile memory."""
 
+    needs_commands = ("sync",)
+
 
 @frozen
 class ClearDevice(Operation):
@@ -107,6 +109,7 @@ class ClearDevice(Operation):
     :param must: whether it is a failure if that is not possible.
     """
 
+    needs_commands = ("udevadm",)
     device: str
     erase: bool
     must: bool

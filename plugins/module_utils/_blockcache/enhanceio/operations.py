@@ -113,6 +113,7 @@ class WipeSuperblock(Operation):
     :param path: of the cache device.
     """
 
+    needs_commands = ("wipefs",)
     path: str
 
 

@@ -64,7 +64,7 @@ class CachedVolume:
 class VolumeOperation(Operation):
     """An operation on behalf of a volume, which is resumed if a command that fails leaves it suspended."""
 
-    needs_commands = ("dmsetup", "lvchange", "lvconvert", "lvcreate", "lvremove")
+    needs_commands = ("dmsetup", "lvchange", "lvconvert", "lvcreate", "lvremove", "sync")
     cached: CachedVolume
 
 

@@ -311,24 +311,50 @@ def test_enhanceio_with_fast_removal_does_not_enter_write_back(tmp_path, monkeyp
 # -- commands that are not installed
 
 
+def commands_of(host):
+    """The names of the commands that were started since the last time."""
+    found = {call.split(" ")[0] if isinstance(call, str) else call[0] for call in host.host.calls}
+    host.host.calls.clear()
+    return sorted(os.path.basename(name) for name in found if " = " not in name)
+
+
+#: What is there before, and what is requested: by the names of attributes of the hosts, or as fields.
+CHANGES = {
+    "create": (None, "item"),
+    "create a mirror": (None, "mirrored"),
+    "remove": ("item", {"state": "absent"}),
+    "flush and remove": ("item", {"state": "absent", "written": True}),
+    "enter write-back": ("item", WRITEBACK),
+}
+
+
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("fields", ["item", "mirrored"])
-def test_missing_command_is_noticed_before_the_first_change(tmp_path, monkeypatch, kind, fields):
+@pytest.mark.parametrize("change", CHANGES)
+def test_missing_command_is_noticed_before_the_first_change(tmp_path, monkeypatch, kind, change):
     """Each command that the run starts is missing once: the run ends at the same place as check mode, or did not need it."""
-    first = kind(tmp_path / "whole", monkeypatch)
-    converge(first.layer(**getattr(kind, fields)), check_mode=False)
-    commands = {call.split(" ")[0] if isinstance(call, str) else call[0] for call in first.host.calls}
-    for command in sorted(os.path.basename(name) for name in commands):
-        host = kind(tmp_path / command, monkeypatch)
+    before, requested = CHANGES[change]
+
+    def prepared(folder):
+        host = kind(tmp_path / folder, monkeypatch)
+        fields = dict(getattr(kind, requested) if isinstance(requested, str) else requested)
+        if before is not None:
+            converge(host.layer(**getattr(kind, before), **(WRITEBACK if fields.pop("written", False) else {})), check_mode=False)
+            host.host.calls.clear()
+        return host, fields
+
+    host, fields = prepared("whole")
+    converge(host.layer(**fields), check_mode=False)
+    for command in commands_of(host):
+        host, fields = prepared(command)
         # blkid is read in place of wipefs.
         host.host.missing = {command, "blkid"} if command == "wipefs" else {command}
         outcomes = []
         for check_mode in (True, False):
             try:
-                converge(host.layer(**getattr(kind, fields)), check_mode=check_mode)
+                converge(host.layer(**fields), check_mode=check_mode)
                 outcomes.append("accepted")
             except StorageError as error:
                 outcomes.append(error.message)
-                assert isinstance(error, ToolMissing), (command, error)
+                assert isinstance(error, (ToolMissing, Refused)), (command, error)
                 assert not error.facts.get("actions"), (command, error)
         assert len(set(outcomes)) == 1, (command, outcomes)

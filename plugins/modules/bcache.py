@@ -51,7 +51,8 @@ options:
       name:
         description:
           - The name of the cache in messages and diffs.
-          - Its first 32 characters are the label of the bcache device.
+          - Its first 32 characters are the label of the bcache device. A name that is the UUID of an existing backing device (C(backing_dev_uuid) in sysfs)
+            leaves its label as it is.
         type: str
         required: true
       origin:

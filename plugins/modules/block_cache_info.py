@@ -91,6 +91,7 @@ caches:
       description: The hit ratio of reads and writes, from 0 to 1, since the start of the kernel counters.
       type: float
     redundancy: {description: 'Redundancy of the dirty blocks, V(mirrored), V(degraded) or V(none).', type: str}
+    layout: {description: 'How the cache lies on several devices that are no mirror of two; empty if it does not.', type: str}
     sends_flushes: {description: 'Whether flushes of the cached device reach the underlying devices.', type: bool}
     state:
       description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive), V(inconsistent) or V(unknown).

@@ -294,6 +294,7 @@ caches:
     used: {description: Used part of the cache volume., type: int}
     dirty: {description: Amount of data that is not yet on the origin., type: int}
     redundancy: {description: "The redundancy of dirty data, V(mirrored), V(degraded) or V(none).", type: str}
+    layout: {description: How the cache lies on several devices that are no mirror of two; empty if it does not., type: str}
     sends_flushes: {description: Whether flushes reach the underlying devices., type: bool}
     state: {description: "V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive) or V(unknown).", type: str}
     problem: {description: The problem and the possible actions if the state is not V(ok)., type: str}

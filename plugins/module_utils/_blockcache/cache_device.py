@@ -51,6 +51,9 @@ _PAUSE = 0.5
 
 _NOT_LISTED = "may be in use: it is not among the block devices of this host in /sys/class/block"
 
+#: Transports by which a unit has several paths.
+_OF_NETWORKS = frozenset({"fc", "iscsi", "nvme_fabrics", "sas", "scsi"})
+
 _REDUNDANT_LEVELS = frozenset({"raid1", "raid4", "raid5", "raid6", "raid10"})
 
 
@@ -258,6 +261,48 @@ def resolve_stable(devices: Devices, path: str, item: str) -> BlockDevice:
             item=item,
         )
     return device
+
+
+def require_whole_unit(devices: Devices, device: BlockDevice, path: str, item: str) -> None:
+    """Refuse one of several paths to a unit of storage, before something is written to it that the other paths show too.
+
+    What starts a cache at boot would find it on each of them, and what is written through one is not in the memory of the other.
+
+    :raises Refused: naming the multipath device, or the other paths if there is none yet.
+    """
+    disk = devices.get(device.parent or device.name) or device
+    group = _multipath_of(devices, disk)
+    if group is not None:
+        raise Refused(
+            f"{item}: {path} is one of the paths to the multipath device {group.stable_path or group.path}: name that device"
+            f"{', or its partition,' if disk is not device else ''} in place of it.",
+            item=item,
+        )
+    others = [other for other in devices if other.name != disk.name and is_same_unit(disk, other)]
+    if not others:
+        return
+    names = " and ".join(sorted(other.path for other in others))
+    groups = {group.stable_path or group.path for other in others for group in [_multipath_of(devices, other)] if group is not None}
+    way = (
+        f"have multipath take it too (multipath -r) and name {' or '.join(sorted(groups))}"
+        if groups
+        else "join them with multipath (multipathd) and name the multipath device, or remove the other paths"
+    )
+    raise Refused(f"{item}: {path} and {names} are paths to one unit of storage ({disk.wwn or disk.serial}), and not one multipath device: {way}.", item=item)
+
+
+def _multipath_of(devices: Devices, disk: BlockDevice) -> BlockDevice | None:
+    return next((holder for name in disk.holders for holder in [devices.get(name)] if holder is not None and holder.kind == "multipath"), None)
+
+
+def is_same_unit(one: BlockDevice, other: BlockDevice) -> bool:
+    """Whether two disks are paths to one unit of storage: by WWN, and where a unit of a storage network has none by its serial number, model and size."""
+    if one.kind != "disk" or other.kind != "disk":
+        return False
+    if one.wwn is not None or other.wwn is not None:
+        return one.wwn == other.wwn
+    of_network = {one.transport, other.transport} <= _OF_NETWORKS
+    return of_network and one.serial is not None and (one.serial, one.model, one.size) == (other.serial, other.model, other.size)
 
 
 def uses_of(device: BlockDevice) -> list[str]:

@@ -49,7 +49,8 @@ def candidate_of(
     # Leaving it as it is may need no permission, and making it so again does.
     required = (_UNMIRRORED,) if cache.mode == "writeback" and cache.redundancy == UNMIRRORED else ()
     extras, optional = _extras(cache, vocabulary, kept, every)
-    return Candidate(f"The {cache.type} {cache.name}", forms, extras, optional, required=required, permissions=permissions)
+    obstacle = f"it {cache.layout}, and this collection makes caches on one device, or on a mirror of two." if cache.layout else ""
+    return Candidate(f"The {cache.type} {cache.name}", forms, extras, optional, required=required, permissions=permissions, obstacle=obstacle)
 
 
 def _places(cache: CacheState, devices: Devices) -> list[Values]:

@@ -25,6 +25,8 @@ if t.TYPE_CHECKING:
 MODES = ("writethrough", "writeback", "passthrough")
 #: The layer of a volume with a thick snapshot: a snapshot-origin target has the name of the volume then (lib/activate/dev_manager.c of LVM).
 REAL = "-real"
+#: The kernel modules that a target needs. A kernel has the policy smq, a module of its own, with dm-cache (DM_CACHE_SMQ is on by default).
+MODULES: t.Mapping[str, tuple[str, ...]] = {"cache": ("dm-cache",), "writecache": ("dm-writecache",)}
 
 
 @frozen

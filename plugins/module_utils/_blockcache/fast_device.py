@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     DeviceUse,
     examine,
     require_empty,
+    require_whole_unit,
     resolve_stable,
     uses_of,
 )
@@ -137,6 +138,8 @@ def choose(ground: HostDevices, spec: CacheSpec, layer: str, *, taken: t.Contain
     for member, path in zip(members, spec.cache_devices):
         if member.name in taken:
             raise BadInput(f"{spec.name}: {path} is used by a cache before it in the list: name another device.", item=spec.name)
+        if check_empty:
+            require_whole_unit(ground.devices, member, path, spec.name)
     _require_no_half(ground, spec, members)
     if not spec.mirror:
         member = members[0]

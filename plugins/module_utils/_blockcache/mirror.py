@@ -51,6 +51,8 @@ class CreateMirror(Operation):
     :param label: ``MD_NAME`` of the array.
     """
 
+    needs_commands = ("mdadm", "udevadm")
+    needs_modules = ("raid1",)
     members: tuple[str, ...]
     uuid: str
     label: str
@@ -60,6 +62,8 @@ class CreateMirror(Operation):
 class StartMirror(Operation):
     """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
 
+    needs_commands = ("mdadm", "udevadm")
+    needs_modules = ("raid1",)
     members: tuple[str, ...]
     uuid: str
     label: str
@@ -73,6 +77,7 @@ class ReleaseMirror(Operation):
     :param members: the paths of its devices.
     """
 
+    needs_commands = ("mdadm", "udevadm")
     array: str
     members: tuple[str, ...]
 

@@ -53,6 +53,7 @@ class CacheState:
     :param mode: ``writethrough``, ``writeback``, ``writearound``, ``passthrough`` or ``none``.
     :param metadata_size: what the metadata of the cache may take; ``metadata_used``: what they take. A cache whose metadata are full becomes read-only.
     :param redundancy: of what holds dirty blocks: ``mirrored``, ``degraded`` or ``none``.
+    :param layout: how it lies on several cache devices that are no mirror of two, as the rest of a sentence about it; empty if it does not.
     :param sends_flushes: whether a flush of the cached device reaches the devices below it.
     :param state: one of :data:`STATES`.
     :param problem: if the state is not ``ok``: what is wrong and what can be done, as a sentence.
@@ -79,6 +80,7 @@ class CacheState:
     metadata_size: int | None = None
     metadata_used: int | None = None
     redundancy: str = "none"
+    layout: str = ""
     sends_flushes: bool = True
     state: str = "ok"
     problem: str = ""

@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
@@ -37,7 +38,15 @@ Spec = t.TypeVar("Spec")
 
 
 class Operation:
-    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` handles those of its layer."""
+    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` handles those of its layer.
+
+    What it starts and what the kernel must have for it is checked before the first step of a run is carried out, in check mode too.
+    """
+
+    #: Names of commands.
+    needs_commands: t.ClassVar[tuple[str, ...]] = ()
+    #: Names of kernel modules.
+    needs_modules: t.ClassVar[tuple[str, ...]] = ()
 
 
 @frozen
@@ -189,7 +198,7 @@ def converge(layer: Layer[State, Spec], *, check_mode: bool) -> Outcome:
     :raises NotEffective: if the state read back is not the specified one.
     """
     state = layer.read()
-    steps = tuple(layer.plan(state))
+    steps = plan_steps(layer, state)
     if check_mode and steps:
         layer.check_planned(state)
     elif steps:
@@ -197,6 +206,33 @@ def converge(layer: Layer[State, Spec], *, check_mode: bool) -> Outcome:
     else:
         layer.check_settled(state)
     return Outcome(steps, state, layer.warned)
+
+
+def plan_steps(layer: Layer[State, Spec], state: State) -> tuple[Step, ...]:
+    """The plan of a layer, of which everything that its steps need is there.
+
+    :raises ToolMissing: if a command is not installed.
+    :raises Refused: if the kernel lacks a module.
+    """
+    steps = tuple(layer.plan(state))
+    known: set[str] = set()
+    for step in steps:
+        for name in step.operation.needs_commands:
+            if name not in known and not layer.runner.has(name):
+                raise ToolMissing(f"{step.item}: the command {name} is missing on this host: install the package {PACKAGES.get(name, name)}.", item=step.item)
+            known.add(name)
+        for name in step.operation.needs_modules:
+            if f"module {name}" not in known:
+                _require_module(layer, name, step.item)
+            known.add(f"module {name}")
+    return steps
+
+
+def _require_module(layer: Layer[State, Spec], name: str, item: str) -> None:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
+
+    if not kernel_modules.is_available(layer.runner, name, layer.root):
+        raise Refused(f"{item}: {kernel_modules.missing_sentence(name, layer.root)}.", item=item)
 
 
 def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_reading: t.Callable[[], None] = lambda: None) -> State:

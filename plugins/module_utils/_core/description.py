@@ -88,6 +88,7 @@ class Candidate:
     :param required: permissions that the entry needs to be brought about, whether or not leaving it as it is needs them.
     :param permissions: those that are added where the layer refuses the entry without them.
     :param notes: comments on the entry.
+    :param obstacle: why it cannot be described, as a sentence; empty if that is to be found out.
     """
 
     item: str
@@ -98,6 +99,7 @@ class Candidate:
     required: tuple[Permission, ...] = ()
     permissions: tuple[Permission, ...] = ()
     notes: tuple[str, ...] = ()
+    obstacle: str = ""
 
 
 #: Whether a list of entries would leave the host as it is: None, or why not.
@@ -154,6 +156,8 @@ class _Found:
 
 
 def _prove_one(candidate: Candidate, before: t.Sequence[Values], check: Check) -> tuple[Entry | None, list[str]]:
+    if candidate.obstacle:
+        return None, [f"{candidate.item} is not described: {candidate.obstacle}"]
     objection: Objection | None = None
     for form in candidate.forms:
         base = {**form, **{one.option: True for one in candidate.required}}

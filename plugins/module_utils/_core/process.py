@@ -38,6 +38,7 @@ PACKAGES = {
     "blockdev": "util-linux",
     "cache_check": "thin-provisioning-tools (device-mapper-persistent-data on RHEL)",
     "dmsetup": "dmsetup (device-mapper on RHEL)",
+    **dict.fromkeys(("eio_cli", "flashcache_create", "flashcache_destroy", "flashcache_load"), "of its driver, or name its folder in tool_dirs"),
     "lvchange": "lvm2",
     "lvconvert": "lvm2",
     "lvcreate": "lvm2",

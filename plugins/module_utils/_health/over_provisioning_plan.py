@@ -41,16 +41,21 @@ _AROUND = 2 * ALIGNMENT
 class DiscardDrive(Operation):
     """Discard a whole drive that is still empty, and read it again."""
 
+    needs_commands = ("blkdiscard",)
+
 
 @frozen
 class RemovePartition(Operation):
     """Remove the partition table that was made by us."""
+
+    needs_commands = ("wipefs",)
 
 
 @frozen
 class MakePartition(Operation):
     """Make one partition; ``size`` in bytes."""
 
+    needs_commands = ("sfdisk",)
     size: int
 
 
@@ -58,11 +63,14 @@ class MakePartition(Operation):
 class RereadTable(Operation):
     """Have the kernel read the partition table again."""
 
+    needs_commands = ("blockdev",)
+
 
 @frozen
 class SetMaxSectors(Operation):
     """Set the size of a SATA drive; ``sectors`` are its logical blocks."""
 
+    needs_commands = ("hdparm",)
     sectors: int
 
 
@@ -70,6 +78,7 @@ class SetMaxSectors(Operation):
 class DeleteNamespace(Operation):
     """Delete the namespace ``number`` of an NVMe controller, which is named by its path."""
 
+    needs_commands = ("nvme",)
     controller: str
     number: int
 
@@ -83,6 +92,7 @@ class CreateNamespace(Operation):
     :param flbas: the index of its format.
     """
 
+    needs_commands = ("nvme",)
     controller: str
     blocks: int
     flbas: int
@@ -92,6 +102,7 @@ class CreateNamespace(Operation):
 class AttachNamespace(Operation):
     """Attach the only namespace of an NVMe controller, which is named by its path."""
 
+    needs_commands = ("nvme",)
     controller: str
 
 

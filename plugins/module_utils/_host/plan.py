@@ -13,7 +13,7 @@ import dataclasses
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, plan_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import RAID_DRIVERS, read_devices
@@ -163,7 +163,7 @@ class Planner:
             one.state, one.steps = report.state, report.steps
             return
         one.state = _without_removed(layer.read(), before) if one.stage.layer == DRIVES else layer.read()
-        one.steps = tuple(layer.plan(one.state))
+        one.steps = plan_steps(layer, one.state)
         if one.stage.layer == DRIVES:
             self._expect_drives(one)
 

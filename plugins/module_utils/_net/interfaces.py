@@ -30,6 +30,9 @@ if t.TYPE_CHECKING:
 _ON_A_PARENT = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap", "macsec")
 #: Kinds of ``master`` whose MTU has to do with that of their members. A VRF, for one, has not.
 _OF_MEMBERS = ("bond", "bridge", "team")
+#: Kind of the datapath of Open vSwitch and of its internal ports; its other ports have the datapath as ``master``. Which bridge a port belongs to is only
+#: in the database of Open vSwitch.
+OPEN_VSWITCH = "openvswitch"
 #: When the MTU of which interface was changed by this collection: emptied at boot, like every program that uses it.
 _CHANGES = "run/cachefleet.storage/mtu-changed.json"
 _COMMAND = ("ip", "-details", "-json", "link", "show")
@@ -47,6 +50,7 @@ class Link:
     :param lower: what it lies on: the parent of a VLAN, the members of a bond or bridge.
     :param mac: in small letters; empty if it has none.
     :param permanent_mac: that of the card, where a bond gave it another one.
+    :param switch_port: whether it is a port of Open vSwitch.
     :param up: whether it is switched on, which does not mean that a cable is connected.
     """
 
@@ -61,6 +65,7 @@ class Link:
     mac: str = ""
     permanent_mac: str = ""
     up: bool = True
+    switch_port: bool = False
     alternative_names: tuple[str, ...] = ()
 
     @property
@@ -190,6 +195,7 @@ def _link(entry: t.Mapping[str, t.Any], kind: str, members: t.Sequence[str], kin
         lower=tuple(below or members),
         mac=str(entry.get("address") or "").lower(),
         permanent_mac=str(entry.get("permaddr") or "").lower(),
+        switch_port=OPEN_VSWITCH in (kind, kinds.get(entry.get("master"))),
         up="UP" in entry.get("flags", ()),
         alternative_names=tuple(entry.get("altnames") or ()),
     )

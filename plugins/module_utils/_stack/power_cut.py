@@ -94,7 +94,8 @@ def _ruling(layers: Layers, path: t.Sequence[BlockDevice]) -> Verdict:
 
 def _ending(path: t.Sequence[BlockDevice], end: tuple[int, str], holder: _Holder) -> str:
     if path[end[0]] is holder.device and "its queue reports write through" in end[1]:
-        return "the kernel believes it has none, so no flush is sent to it"
+        name = holder.device.name
+        return f"the kernel believes it has none, so no flush is sent to it (echo 'write back' > /sys/block/{name}/queue/write_cache ends that)"
     return end[1]
 
 

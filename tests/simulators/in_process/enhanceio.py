@@ -48,6 +48,7 @@ class SimulatedEnhanceIO:
     def __init__(self, root: Path, *, module: str = "loaded", drain: int = 1000) -> None:
         self.root = root
         self.host = FakeHost(root)
+        (root / "sys/module/raid1").mkdir(parents=True)
         for name, link in _NAMES.items():
             size = 100 * GIB if name == "sda" else 10 * GIB
             self.host.disk(name, "sata", size=size, rotational=name == "sda", serial=link.rsplit("_", 1)[-1], DEVLINKS=link)

@@ -65,6 +65,7 @@ class FlashcacheHost:
         (root / "dev/mapper").mkdir(parents=True)
         (root / "dev/mapper/control").write_text("")
         self.fake.write("proc/meminfo", f"MemTotal:       {memory // 1024} kB\nMemFree:        1024 kB\n")
+        (root / "sys/module/raid1").mkdir(parents=True)
         if module == "loaded":
             (root / "sys/module/flashcache").mkdir(parents=True)
         self.state: simulator.State = {"faults": {}, "controllers": [flashcache_kernel.host(root=str(root), memory=memory, module=module)]}

@@ -21,16 +21,16 @@ MOST_FILES = 20
 MOST_LINES = 450
 #: KiB of compressed code that a call sends, without that of Ansible: benchmarks/payloads measures the whole.
 MOST_SENT = {
-    "cache_layers": 655,
-    "sweep_step": 810,
-    "sweep_journal": 800,
-    "describe": 640,
-    "cache_description_info": 645,
-    "fio": 505,
-    "fio_runner": 500,
-    "power_loss_writer": 455,
+    "cache_layers": 665,
+    "sweep_step": 820,
+    "sweep_journal": 812,
+    "describe": 650,
+    "cache_description_info": 655,
+    "fio": 515,
+    "fio_runner": 515,
+    "power_loss_writer": 468,
 }
-MOST_SENT_BY_OTHERS = 420
+MOST_SENT_BY_OTHERS = 425
 
 
 def _tables():

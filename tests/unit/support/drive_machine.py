@@ -45,6 +45,7 @@ class Drive:
     changeable: bool = True
     vwc: int = 7
     overridden: bool = False  # "temporary …" was written into cache_type
+    written_off: bool = False  # "write through" was written into queue/write_cache, on Linux 6.11 or newer
     refuses_kernel: bool = False  # the MODE SELECT of the kernel ends with EINVAL
 
 
@@ -57,6 +58,7 @@ class Machine:
 
     def __init__(self, root: pathlib.Path, monkeypatch: pytest.MonkeyPatch, missing: tuple[str, ...] = ()) -> None:
         self.host = FakeHost(root)
+        self.release("6.1.0-test")
         self.root = root
         self.drives: dict[str, Drive] = {}
         self.writes: list[tuple[str, str, str]] = []
@@ -76,6 +78,10 @@ class Machine:
             self._place(name).joinpath("device/rescan").write_text("")
         return drive
 
+    def release(self, release: str) -> None:
+        """That of the kernel."""
+        self.host.write("proc/sys/kernel/osrelease", release + "\n")
+
     def adopt(self, name: str) -> None:
         """A SATA disk that the host has already."""
         self.drives[name] = Drive()
@@ -88,7 +94,7 @@ class Machine:
         """What the kernel shall believe."""
         word = "write back" if on else "write through"
         for path in (self._place(name) / "queue/write_cache", *cache_type_files(name, self.root)):
-            path.write_text(word + "\n")
+            path.write_text(("write through" if path.name == "write_cache" and self.drives[name].written_off else word) + "\n")
 
     def _write(self, path: pathlib.Path, value: str, item: str) -> None:
         name = path.relative_to(self.root / "sys/class/block").parts[0]

@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
 
 MIB = 1024**2
 MODES = ("writethrough", "writeback", "writearound", "none")
@@ -131,6 +132,7 @@ class FakeBcache:
     def __init__(self, root: Path, *, udev_registers: bool = True, missing: t.Container[str] = ()) -> None:
         self.root = root
         self.host = FakeHost(root)
+        load_modules(root)
         self.udev_registers = udev_registers
         self.missing = missing
         self.contents: dict[str, Content] = {}
@@ -344,6 +346,8 @@ class FakeBcache:
         return 0, "\n\n".join(records) + "\n", ""
 
     def _modprobe(self, words: list[str]) -> tuple[int, str, str]:
+        if not (self.root / "sys/module" / words[-1]).is_dir():
+            return 1, "", f"modprobe: FATAL: Module {words[-1]} not found in directory /lib/modules/6.1.0-test"
         assert words == ["bcache"]
         self.loaded = True
         return 0, "", ""

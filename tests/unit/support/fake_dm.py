@@ -16,6 +16,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
 
 MIB = 1024**2
 SECTOR = 512
@@ -27,8 +28,8 @@ _DISKS = {
 }
 _MAGIC = {"cache": (32, struct.pack("<Q", 0o6142003)), "writecache": (0, struct.pack("<I", 0x23489321))}
 #: Commands that change nothing.
-READING = {("dmsetup", "info"), ("dmsetup", "table"), ("dmsetup", "status")}
-_READING_TOOLS = ("wipefs", "blkid", "udevadm", "pvs", "lvmconfig")
+READING = {("dmsetup", "info"), ("dmsetup", "table"), ("dmsetup", "status"), ("dmsetup", "targets")}
+_READING_TOOLS = ("wipefs", "blkid", "udevadm", "pvs", "lvmconfig", "modprobe")
 
 
 class Killed(BaseException):
@@ -66,6 +67,10 @@ class FakeDm:
         self.stores: dict[str, dict[int, tuple[int, bool]]] = {}
         self.expected: dict[int, int] = {}
         self.signatures: dict[str, str] = {}
+        #: Further disks, and what others are in place of the usual, by kernel name.
+        self.other_disks: dict[str, BlockDevice] = {}
+        #: Kernel modules that are installed and not loaded.
+        self.installed: set[str] = set()
         self.content_block: str = ""
         #: Whether the configuration of LVM rejects every disk.
         self.lvm_rejects = False
@@ -84,6 +89,7 @@ class FakeDm:
         #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
         self.kill: tuple[int, str] | None = None
         self.writes = 0
+        load_modules(root)
         for disk in _DISKS.values():
             self._node(disk.path).parent.mkdir(parents=True, exist_ok=True)
             self._node(disk.path).write_bytes(bytes(4096))
@@ -125,6 +131,10 @@ class FakeDm:
         lie = next((rc for start, rc in self.lies.items() if " ".join(words).startswith(start)), None)
         if lie is not None:
             return lie, "", "Device or resource busy"
+        if words[:2] == ("modprobe", "--dry-run"):
+            return int(words[-1] not in self.installed), "", ""
+        if words[:2] == ("dmsetup", "targets"):
+            return 0, "linear           v1.4.0\nstriped          v1.6.0\n", ""
         if words[0] == "blkid" and not self.signatures.get(self._disk_at(words[-1])):
             return 2, "", ""
         if inside and words[:2] == ("mdadm", "--create"):
@@ -263,7 +273,8 @@ class FakeDm:
         return Devices(self._all(), self.root)
 
     def _all(self) -> list[BlockDevice]:
-        devices = [disk for name, disk in _DISKS.items() if name not in self.gone]
+        devices = [self.other_disks.get(name, disk) for name, disk in _DISKS.items() if name not in self.gone]
+        devices += [disk for name, disk in self.other_disks.items() if name not in _DISKS]
         for name, array in self.arrays.items():
             properties = {"MD_UUID": array["uuid"], "MD_NAME": array["label"]}
             by_id = (f"/dev/disk/by-id/md-uuid-{array['uuid']}",)
@@ -285,7 +296,7 @@ class FakeDm:
                     slaves=self._slaves(mapped.live or []),
                 )
             )
-        return [self._with_users(device) for device in devices]
+        return [device if device.name in self.other_disks else self._with_users(device) for device in devices]
 
     def _slaves(self, table: list[str]) -> tuple[str, ...]:
         known = self._names()

@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
 
 MIB = 1024**2
 EXTENT = 4 * MIB
@@ -28,7 +29,7 @@ SSD_PATH = "/dev/disk/by-id/ata-SSD0"
 SSD1_PATH = "/dev/disk/by-id/ata-SSD1"
 PV_SIZES = {"/dev/sda": 2044 * MIB, "/dev/sdb": 512 * MIB, "/dev/sdc": 512 * MIB}
 #: What no report can change.
-READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm", "lsinitramfs", "lsinitrd")
+READING = ("sync", "lvm", "lvs", "pvs", "dmsetup", "wipefs", "blkid", "udevadm", "lsinitramfs", "lsinitrd", "modprobe")
 
 
 class Killed(BaseException):
@@ -37,6 +38,7 @@ class Killed(BaseException):
 
 def make_dev(root: Path) -> None:
     """The nodes and links of the HDD and the SSDs below a folder; all are empty."""
+    load_modules(root)
     (root / "dev/disk/by-id").mkdir(parents=True)
     for device in (HDD, SSD, SSD1):
         (root / device.path.lstrip("/")).write_bytes(bytes(4096))
@@ -147,6 +149,8 @@ class FakeLvm:
         self.lies: dict[str, tuple[int, bool]] = {}
         #: Fields that this LVM does not have. It names the first one that is requested, after all that it has.
         self.lacking: set[str] = set()
+        #: Kernel modules that are not there.
+        self.without_modules: set[str] = set()
         #: The number of the changing command in which the process is killed, and whether before, inside or after its work.
         self.kill: tuple[int, str] | None = None
         self.stuck = False
@@ -211,6 +215,10 @@ class FakeLvm:
         return [" ".join(words) for words in self.calls if not _reads(words)]
 
     # -- reports
+
+    def _modprobe(self, words: list[str]) -> str:
+        assert words[:2] == ["--dry-run", "--quiet"]
+        return "! " if words[-1] in self.without_modules else ""
 
     def _lvm(self, words: list[str]) -> str:
         assert words[0] == "fullreport"

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner im
 from ansible_collections.cachefleet.storage.plugins.modules.cache_layers import argument_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.drive_machine import Machine
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import FakeLvm
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_queues import FakeQueues
 
 HDD, SSD, SPARE = "/dev/disk/by-id/ata-HDD0", "/dev/disk/by-id/ata-SSD0", "/dev/disk/by-id/ata-SSD1"
@@ -40,6 +41,7 @@ class HostRig:
         self.root = root
         self.missing = missing
         self.lvm = lvm or FakeLvm()
+        load_modules(root)
         self.machine = Machine(root, monkeypatch, missing)
         self.queues = FakeQueues(root, monkeypatch)
         self.machine.host = self.queues.host

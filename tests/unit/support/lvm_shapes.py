@@ -78,6 +78,45 @@ class Snapshotted(FakeLvm):
         return [*super()._lv_rows(), snapshot]
 
 
+class SpreadPool(FakeLvm):
+    """A cache pool whose data lies on both SSDs.
+
+    :param segtype: ``striped`` as ``lvcreate --stripes 2`` makes it, ``linear`` after the first was full, or a level of RAID.
+    """
+
+    def __init__(self, segtype: str = "striped", **fields: t.Any) -> None:
+        super().__init__(fast="cachepool", **fields)
+        self.pvs["/dev/sdc"] = "vg"
+        self.segtype = segtype
+
+    def _lv_rows(self) -> list[dict[str, str]]:
+        rows = []
+        for row in super()._lv_rows():
+            data = row["lv_full_name"].endswith("_cdata")
+            rows.append({**row, "segtype": self.segtype, "devices": "/dev/sdb(2),/dev/sdc(0)"} if data else row)
+        return rows
+
+
+class WithIntegrity(FakeLvm):
+    """A volume that is a RAID1 of ``/dev/sda`` and ``/dev/sdd`` with integrity (``lvcreate --type raid1 --raidintegrity y``); with its cache if any."""
+
+    def _lv_rows(self) -> list[dict[str, str]]:
+        rows = []
+        for row in super()._lv_rows():
+            name = row["lv_full_name"].rpartition("/")[2]
+            if name not in ("data", "data_corig", "data_wcorig") or not row["devices"].startswith("/dev/sda"):
+                rows.append(row)
+                continue
+            rows.append({**row, "segtype": "raid1", "devices": f"{name}_rimage_0(0),{name}_rimage_1(0)", "copy_percent": "100.00"})
+            for number, path in enumerate(("/dev/sda", "/dev/sdd")):
+                image = f"{name}_rimage_{number}"
+                rows.append(lv_row(f"vg/{image}", "gwi-aor---", "integrity", 400 * MIB, f"{image}_iorig(0)", hidden=True))
+                rows.append(lv_row(f"vg/{image}_iorig", "-wi-ao----", "linear", 400 * MIB, f"{path}(1)", hidden=True))
+                rows.append(lv_row(f"vg/{image}_imeta", "ewi-ao----", "linear", 8 * MIB, f"{path}(120)", hidden=True))
+                rows.append(lv_row(f"vg/{name}_rmeta_{number}", "ewi-aor---", "linear", 4 * MIB, f"{path}(0)", hidden=True))
+        return rows
+
+
 class WithoutStatus(FakeLvm):
     """A cached volume that is active, and of which device-mapper shows no cache."""
 

@@ -22,7 +22,10 @@ if t.TYPE_CHECKING:
 
 
 def candidates_of(caches: t.Sequence[CacheState], devices: Devices, registered: Registered, *, every: bool = False) -> list[Candidate]:
-    """One candidate for each cached device; its name is the label in its superblock.
+    """One candidate for each cached device; its name is the label in its superblock, or the UUID there.
+
+    What make-bcache made has no label, and the name of the kernel is another one after the next boot. The UUID also names what has a label that is not
+    a name of this collection, or that another one has too.
 
     :param registered: has labels and the sizes of buckets, which the type-independent state does not have.
     """
@@ -30,9 +33,9 @@ def candidates_of(caches: t.Sequence[CacheState], devices: Devices, registered: 
     for cache in caches:
         backing = registered.backings.get(cache.origin_name or "")
         cset = registered.sets.get((backing.set if backing is not None else "") or "")
-        name = (backing.label if backing is not None else "") or cache.name
-        fields: dict[str, t.Any] = {"name": name, "origin": cache.origin or f"/dev/{cache.origin_name}"}
+        names = [name for name in ((backing.label, backing.uuid) if backing is not None else ()) if name] or [cache.name]
+        fields: dict[str, t.Any] = {"name": names[0], "origin": cache.origin or f"/dev/{cache.origin_name}"}
         sizes = {"bucket_size": cset.bucket_size, "block_size": cset.block_size} if cset is not None else {}
         fields.update({key: exact_size(size) for key, size in sizes.items() if size is not None})
-        found.append(candidate_of(cache, devices, fields, VOCABULARY, every=every))
+        found.append(candidate_of(cache, devices, fields, VOCABULARY, alternatives=[{"name": name} for name in names], every=every))
     return found

@@ -35,6 +35,8 @@ if t.TYPE_CHECKING:
 
 FOLDER = "sys/fs/bcache"
 BLOCK = "sys/class/block"
+#: The kernel's list of what is cached in a set.
+INDEX = "sys/kernel/debug/bcache/bcache-{cset}"
 #: What the attribute ``state`` of a backing device can be.
 NO_CACHE, CLEAN, DIRTY, INCONSISTENT = "no cache", "clean", "dirty", "inconsistent"
 

@@ -115,6 +115,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             journal=bcache_journal.read_journal(self.root),
             token=secrets.token_hex(8),
             found=read_origins(devices, unresolved(self.spec), self.root),
+            unreadable={cset: reason for cset in registered.sets for reason in [self.sysfs.obstacle(bcache_facts.INDEX.format(cset=cset))] if reason},
         )
 
     def _read_superblocks(self, devices: Devices, registered: bcache_facts.Registered, carriers: t.Sequence[str]) -> dict[str, bcache_facts.BcacheSuperblock]:
@@ -283,7 +284,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
 
         The kernel's list of what is cached shows it; the percentage in ``priority_stats`` is cut off and says 0 for some.
         """
-        path = f"sys/kernel/debug/bcache/bcache-{cset}"
+        path = bcache_facts.INDEX.format(cset=cset)
         try:
             dirty = any(line.rstrip().endswith(" dirty") for line in self.sysfs.lines(path))
         except OSError as error:

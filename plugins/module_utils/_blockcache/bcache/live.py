@@ -62,7 +62,8 @@ class LivePlan:
 
     def label(self, item: Item, backing: Backing | None) -> list[Step]:
         before, after = (backing.label if backing is not None else None), item.spec.label
-        if before == after:
+        # An item that is named by the UUID in the superblock leaves the label to whoever made the device.
+        if before == after or (backing is not None and backing.uuid == item.name):
             return []
         return [item.step("label", before or None, after, f"Label the bcache on {item.spec.origin} {after}", SetLabel(item.spec.origin, after))]
 

@@ -17,7 +17,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import CLEAN, DIRTY, NO_CACHE, Backing, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import CLEAN, DIRTY, INDEX, NO_CACHE, Backing, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.live import Item, LivePlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import (
@@ -42,10 +42,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
     find_origin,
     find_target,
     new_backing_block,
+    other_registration,
     require_fitting_blocks,
+    require_not_nested,
     require_unformatted,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, require_mirrored, require_whole_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -105,9 +107,18 @@ class _Plan:
         if device.name in {name for cset in self.state.registered.sets.values() for name in cset.caches} or self._carries_cache(device):
             raise Refused(f"{spec.name}: {spec.origin} is a cache device of bcache, and cannot be an origin: name the slow device.", item=spec.name)
         backing, registered = self.state.backing_on(device)
+        if backing is not None and not registered:
+            self._require_registrable(spec, device, backing)
         if not spec.present and (backing is None or (backing.set is None and backing.state == NO_CACHE)):
             require_no_cache(spec, self._found(spec), LAYER)
         return Item(spec, device, backing, registered)
+
+    def _require_registrable(self, spec: BcacheSpec, device: BlockDevice, backing: Backing) -> None:
+        """Refuse a path to a backing device of which the kernel knows another one, or may soon."""
+        other = next((one for one in self.state.registered.backings.values() if one.uuid == backing.uuid), None)
+        if other is not None:
+            raise other_registration(spec, spec.origin, other.name)
+        require_whole_unit(self.state.ground.devices, device, spec.origin, spec.name)
 
     def _found(self, spec: BcacheSpec) -> Origin:
         return self.state.found.get(spec.name, Origin())
@@ -164,6 +175,8 @@ class _Plan:
         backing, spec = item.backing, item.spec
         if backing is None:
             if spec.present and item.device is not None and item.target is not None:
+                require_whole_unit(self.state.ground.devices, item.device, spec.origin, spec.name)
+                require_not_nested(self.state, item.device, spec.origin, spec)
                 require_unformatted(self.state, item.device, spec)
                 new_backing_block(item.device, item.target, spec)
                 if spec.mode == "writeback":
@@ -302,6 +315,13 @@ class _Plan:
         return found + [sb.set for name, sb in self.state.supers.items() if name in names and sb.cache and sb.set is not None]
 
     def _take_down(self, cset: str, item: Item) -> list[Step]:
+        unreadable = self.state.unreadable.get(cset)
+        if unreadable:
+            raise Refused(
+                f"{item.name}: it cannot be verified that the cache set {cset} holds nothing that is nowhere else, because /{INDEX.format(cset=cset)} cannot be"
+                f" read ({unreadable}), so that it cannot be removed: mount debugfs (mount -t debugfs none /sys/kernel/debug) and run again.",
+                item=item.name,
+            )
         place = self.state.place_of(cset) or ""
         device = self.state.ground.devices.get(place)
         path = (device.stable_path or device.path) if device is not None else node_of(place)

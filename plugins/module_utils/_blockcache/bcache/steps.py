@@ -24,6 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 class MakeBacking(Operation):
     """Make an empty device a backing device, and register it."""
 
+    needs_commands = ("make-bcache", "bcache-super-show", "udevadm")
+    needs_modules = ("bcache",)
     origin: str
     block_size: int
 
@@ -32,6 +34,8 @@ class MakeBacking(Operation):
 class RegisterBacking(Operation):
     """Register a backing device with the kernel."""
 
+    needs_commands = ("udevadm",)
+    needs_modules = ("bcache",)
     origin: str
 
 
@@ -53,6 +57,8 @@ class MakeSet(Operation):
     :param origin: the backing device that will be attached to it first.
     """
 
+    needs_commands = ("make-bcache", "bcache-super-show", "udevadm")
+    needs_modules = ("bcache",)
     origin: str
     path: str
     set: str
@@ -64,6 +70,8 @@ class MakeSet(Operation):
 class RegisterSet(Operation):
     """Register a cache device with the kernel, which starts its set."""
 
+    needs_commands = ("udevadm",)
+    needs_modules = ("bcache",)
     device: str
     set: str
 
@@ -80,6 +88,7 @@ class UnregisterSet(Operation):
 class Wipe(Operation):
     """Make a cache device empty, if it still carries that set."""
 
+    needs_commands = ("wipefs", "bcache-super-show", "udevadm")
     path: str
     set: str
 
@@ -99,6 +108,7 @@ class Attach(Operation):
 class Detach(Operation):
     """Detach a backing device from a set, once nothing of it is dirty there."""
 
+    needs_commands = ("sync",)
     origin: str
     set: str
 
@@ -120,6 +130,7 @@ class Flush(Operation):
     :param leaving: whether the next step is to detach it.
     """
 
+    needs_commands = ("sync",)
     origin: str
     flush_timeout: t.Optional[int]
     mode: t.Optional[str] = None
@@ -158,3 +169,7 @@ class WriteRules(Operation):
     origin: str
     settings: t.Optional[t.Mapping[str, t.Union[int, str]]] = None
     set: t.Optional[str] = None
+
+    @property
+    def needs_commands(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("bcache-super-show",) if self.set is not None else ()

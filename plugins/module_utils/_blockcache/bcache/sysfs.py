@@ -57,6 +57,14 @@ class Sysfs:
         with open(self.root / path, encoding="ascii", errors="replace") as stream:
             yield from stream
 
+    def obstacle(self, path: str) -> str:
+        """Why an attribute cannot be read; empty if it can."""
+        try:
+            os.close(os.open(self.root / path, os.O_RDONLY | os.O_CLOEXEC))
+        except OSError as error:
+            return os.strerror(error.errno or 0)
+        return ""
+
     def write(self, path: str, value: str, item: str) -> None:
         """Write an attribute, in one call as the kernel demands. It may take what it was given for something else: read it back.
 

@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, node_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
@@ -53,6 +53,7 @@ class BcacheState:
     :param supers: bcache superblocks by kernel name: of every device that is not registered, and of backing devices that are
         registered and wait for their set.
     :param rules: the settings that are set again at boot, by the UUID of the device.
+    :param unreadable: why the kernel's list of what is cached cannot be read, by the UUID of the set: without it nothing proves that a set is clean.
     :param found: what the origins of items that need not have a cache belong to, by the name of the item.
     :param token: 16 hexadecimal digits that no other reading has, for the UUIDs of new sets.
     """
@@ -64,6 +65,7 @@ class BcacheState:
     journal: Journal = field(default_factory=Journal)
     token: str = "0" * 16
     found: t.Mapping[str, Origin] = field(default_factory=dict)
+    unreadable: t.Mapping[str, str] = field(default_factory=dict)
 
     def backing_on(self, device: BlockDevice) -> tuple[Backing | None, bool]:
         """The backing device, and whether it is registered; of one that is not, as much as its superblock contains."""
@@ -183,6 +185,9 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
     if there is not None:
         return _existing(fast, there, spec, new, block)
     sb = state.supers.get(name)
+    elsewhere = state.registered.sets.get((sb.set if sb is not None and sb.cache else None) or "")
+    if elsewhere is not None and elsewhere.caches:
+        raise other_registration(spec, fast.path, elsewhere.caches[0])
     if sb is not None and sb.cache and sb.set is not None and (is_own(sb.set, state.ground.machine, identity) or sb.set in awaited or sb.set in _noted(state)):
         if spec.bucket_size not in (None, sb.bucket_size) and sb.set not in awaited:
             return CacheSetTarget(fast, new, _new_block(spec, block), spec.bucket_size or BUCKET, rebuild=sb.set)
@@ -194,6 +199,8 @@ def find_target(state: BcacheState, spec: BcacheSpec, awaited: t.Container[str |
             f" needed, run wipefs -a {fast.path} manually.",
             item=spec.name,
         )
+    for path in spec.cache_devices:
+        require_not_nested(state, state.ground.devices.resolve(path, spec.name), path, spec)
     fast_device.choose(state.ground, spec, LAYER, taken=taken)
     bucket = spec.bucket_size or BUCKET
     if fast.size // bucket < LEAST_BUCKETS:
@@ -288,6 +295,31 @@ def require_unformatted(state: BcacheState, device: BlockDevice, spec: BcacheSpe
             f"{spec.name}: {spec.origin} {' and '.join(reasons)}. bcache writes its superblock where the content begins, which cannot be kept in place:"
             f" copy it elsewhere, wipe the device (blkdiscard {spec.origin}, or overwrite it with zeros), run again and copy it"
             " back, or use lvm_cache or dm_cache, which accept an origin with its data.",
+            item=spec.name,
+        )
+
+
+def other_registration(spec: BcacheSpec, path: str, name: str) -> Refused:
+    """That the kernel has registered a superblock by another path to the device that carries it: it accepts no second one."""
+    return Refused(
+        f"{spec.name}: {path} carries what the kernel has registered as {node_of(name)}, another path to the same unit of storage, or a copy of it, that was"
+        f" there first: stop the bcache while nothing uses it (echo 1 > /sys/block/{name}/bcache/stop; of a cache device, bcache/set/stop), have multipath take"
+        f" that path (multipath -r), and register {path} (echo {path} > /sys/fs/bcache/register).",
+        item=spec.name,
+    )
+
+
+def require_not_nested(state: BcacheState, device: BlockDevice, path: str, spec: BcacheSpec) -> None:
+    """Refuse a device that is a bcache or lies on one: a bcache within another is not registered by every kernel, and locks up some when it stops.
+
+    :raises Refused: naming the bcache.
+    """
+    outer = next((one for one in (device, *state.ground.devices.parents(device)) if one.kind == "bcache"), None)
+    if outer is not None:
+        where = "is a bcache" if outer is device else f"lies on the bcache {outer.stable_path or outer.path}"
+        raise Refused(
+            f"{spec.name}: {path} {where}, and a bcache within a bcache is not supported by the kernel: name a device that does not lie on one, or use"
+            " lvm_cache or dm_cache for this cache.",
             item=spec.name,
         )
 

@@ -14,7 +14,13 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, origin_users, starters
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, require_mirrored, resolve_stable, uses_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
+    DeviceUse,
+    require_mirrored,
+    require_whole_unit,
+    resolve_stable,
+    uses_of,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.operations import (
@@ -63,6 +69,7 @@ class AttachPlan:
         if origin.name in self.taken:
             raise BadInput(f"{self.name}: {spec.origin} is used by the cache {self.taken[origin.name]} of the list: cache a device once.", item=self.name)
         if self.top is None:
+            require_whole_unit(state.devices, origin, spec.origin, self.name)
             self._require_unused(origin)
         else:
             self._require_not_used_past(origin)

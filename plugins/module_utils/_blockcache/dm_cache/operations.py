@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -18,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 class WriteUnit(Operation):
     """Write the unit that brings the cache up at boot; None removes it."""
 
+    needs_commands = ("systemctl",)
     record: Record | None
 
 
@@ -30,6 +32,7 @@ class PrepareDevice(Operation):
     :param new: whether the device must be empty; it need not be where this very cache was on it.
     """
 
+    needs_commands = ("udevadm",)
     device: str
     helpers: tuple[tuple[str, str], ...]
     new: bool
@@ -40,6 +43,10 @@ class LoadTable(Operation):
     """Give what is mounted a table, or make it with that table."""
 
     table: str
+
+    @property
+    def needs_modules(self) -> tuple[str, ...]:  # type: ignore[override]
+        return dm.MODULES.get(self.table.split(" ")[2], ())
 
 
 @frozen
@@ -61,7 +68,17 @@ class ResumeMapping(Operation):
 
 @frozen
 class StartUnit(Operation):
-    """Start the unit of a cache that is known and does not run."""
+    """Start the unit of a cache that is known and does not run.
+
+    :param kind: the target of its table.
+    """
+
+    needs_commands = ("systemctl",)
+    kind: str
+
+    @property
+    def needs_modules(self) -> tuple[str, ...]:  # type: ignore[override]
+        return dm.MODULES[self.kind]
 
 
 @frozen
@@ -80,6 +97,8 @@ class FlushCache(Operation):
 class ProveClean(Operation):
     """Prove that no block is dirty and none can become so, and have the origin write out what it keeps in volatile memory."""
 
+    needs_commands = ("sync",)
+
 
 @frozen
 class ClearDevice(Operation):
@@ -90,6 +109,7 @@ class ClearDevice(Operation):
     :param must: whether it is a failure if that is not possible.
     """
 
+    needs_commands = ("udevadm",)
     device: str
     erase: bool
     must: bool

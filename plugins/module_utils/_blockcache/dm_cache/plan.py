@@ -247,7 +247,7 @@ class _CachePlan(AttachPlan):
         self._require_unused(origin)
         action = f"Start the cache of {self.spec.path}, which is known and does not run"
         unit = [] if self.unit_text == dm_cache_record.render_unit(record, self.state.tools) else [self._unit_step(record)]
-        step = self._step("cache", "not running", "running", action, StartUnit())
+        step = self._step("cache", "not running", "running", action, StartUnit(table.kind))
         # The kernel's figure is not there yet: it is read later.
         status = dm.CacheStatus(table.kind, dirty=None)
         return [*unit, step, *self._attached_later(Attached(table, origin.name, fast.name, record.layout), status)]

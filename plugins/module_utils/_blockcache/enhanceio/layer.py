@@ -52,6 +52,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
@@ -179,9 +180,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         if (self.root / proc.PROC).is_dir():
             return True
         # It is not needed: not worth a command.
-        if not missing or not self.runner.has("modprobe"):
-            return False
-        return self.runner.run(["modprobe", "--dry-run", "--quiet", self.module], ok=None).rc == 0
+        return bool(missing) and kernel_modules.is_available(self.runner, self.module, self.root)
 
     def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
         """Only for caches that are to enter write-back: it requires a query of every drive."""
@@ -270,11 +269,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             # The driver flushes in here too, and can then neither be watched nor stopped.
             self._require_clean(step, origin)
         elif self._require_cache(step, origin).config.flags & output.FAST_REMOVE:
-            raise Refused(
-                f"{step.item}: fast removal (control=6) is set for this cache, so deleting it would lose its dirty blocks:"
-                f" set dev.enhanceio.{step.item}.control=7 first.",
-                item=step.item,
-            )
+            raise Refused(output.fast_removal_sentence(step.item), item=step.item)
         command = ["eio_cli", "edit", "-c", step.item, "-m", output.MODE_WORDS[mode]]
         self._run(step, command, lambda: getattr(self._config(step), "mode", None) == mode)
         self._forget_foreign_rule(step)

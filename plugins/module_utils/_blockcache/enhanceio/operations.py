@@ -21,6 +21,7 @@ class CreateCache(Operation):
     :param block_size: bytes.
     """
 
+    needs_commands = ("eio_cli",)
     origin: str
     path: str
     mode: str
@@ -35,6 +36,7 @@ class EnableCache(Operation):
     :param path: of the cache device.
     """
 
+    needs_commands = ("eio_cli",)
     origin: str
     path: str
     mode: str
@@ -48,6 +50,7 @@ class FlushCache(Operation):
     :param flush_timeout: seconds, or None for as long as it makes progress.
     """
 
+    needs_commands = ("sysctl",)
     origin: str
     flush_timeout: int | None
 
@@ -56,11 +59,14 @@ class FlushCache(Operation):
 class StopCleaning(Operation):
     """Let blocks become dirty again after an interrupted flush."""
 
+    needs_commands = ("sysctl",)
+
 
 @frozen
 class SetMode(Operation):
     """Change the mode of a cache that runs; it leaves ``writeback`` only while it is clean."""
 
+    needs_commands = ("eio_cli",)
     origin: str
     mode: str
 
@@ -69,6 +75,7 @@ class SetMode(Operation):
 class SetSetting(Operation):
     """Set one sysctl of a cache that runs."""
 
+    needs_commands = ("sysctl",)
     key: str
     value: int
 
@@ -80,6 +87,7 @@ class ResumeCache(Operation):
     :param path: of the cache device.
     """
 
+    needs_commands = ("eio_cli",)
     path: str
 
 
@@ -94,6 +102,7 @@ class ProveClean(Operation):
 class DeleteCache(Operation):
     """Delete a cache that is proven to be clean."""
 
+    needs_commands = ("eio_cli",)
     origin: str
 
 
@@ -104,6 +113,7 @@ class WipeSuperblock(Operation):
     :param path: of the cache device.
     """
 
+    needs_commands = ("wipefs",)
     path: str
 
 
@@ -115,5 +125,6 @@ class WriteBootFiles(Operation):
     :param rule: the text of the udev rule that hides the origin.
     """
 
+    needs_commands = ("systemctl",)
     unit: str
     rule: str

@@ -221,3 +221,8 @@ def _text(values: t.Mapping[str, str], name: str, item: str) -> str:
 
 def _misunderstood(file: str, item: str, what: str) -> NotUnderstood:
     return NotUnderstood(f"/proc/enhanceio/{item}/{file} could not be parsed: {what}.", item=item)
+
+
+def fast_removal_sentence(name: str) -> str:
+    """Why a cache must not enter write-back with :data:`FAST_REMOVE`."""
+    return f"{name}: fast removal (control=6) is set for this cache, so deleting it would lose its dirty blocks: set dev.enhanceio.{name}.control=7 first."

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     DEGRADED,
     DeviceUse,
     require_mirrored,
+    require_whole_unit,
     resolve_stable,
     uses_of,
 )
@@ -40,7 +41,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
     WipeSuperblock,
     WriteBootFiles,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import CHANGING, SET_SIZES, Config, EnhanceIOSuperblock
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import (
+    CHANGING,
+    FAST_REMOVE,
+    SET_SIZES,
+    Config,
+    EnhanceIOSuperblock,
+    fast_removal_sentence,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
@@ -190,6 +198,8 @@ class _CachePlan:
         files = self._boot_steps(self._files(mode, config.policy, config.block_size, fast))
         if leaving:
             steps.append(self._flush_step(cache))
+        if entering and config.flags & FAST_REMOVE:
+            raise Refused(fast_removal_sentence(self.name), item=self.name)
         if entering:
             steps += files
         if config.mode != mode:
@@ -283,6 +293,7 @@ class _CachePlan:
         # Two links of one disk are two origins if only their paths are compared.
         if origin.name in self.taken:
             raise BadInput(f"{self.name}: {spec.origin} is used by a cache before it in the list: cache a device once.", item=self.name)
+        require_whole_unit(self.state.devices, origin, spec.origin, self.name)
         chosen = fast_device.choose(self._ground_without(left), spec, LAYER, taken=self.taken)
         self._require_apart(origin, chosen, replaces)
         self.taken.update([*self._names(chosen), origin.name])

@@ -168,13 +168,6 @@ def read_memory(root: Path) -> int:
     return int(match.group(1)) * 1024 if match else 0
 
 
-def module_loaded(root: Path, name: str) -> bool:
-    """Whether a kernel module is loaded, or built in (Documentation/ABI/stable/sysfs-module)."""
-    return (root / "sys/module" / name.replace("-", "_")).is_dir() or any(
-        line.split(" ", 1)[0] == name for line in (read_attribute(root / "proc/modules") or "").splitlines()
-    )
-
-
 def write_sysctl(root: Path, folder: str, key: str, value: int) -> None:
     """Set one sysctl of a cache. What it then is must be read back: the kernel clamps without a word.
 

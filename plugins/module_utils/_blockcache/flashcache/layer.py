@@ -51,6 +51,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
@@ -129,7 +130,9 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             removing=frozenset(removing),
             memory=flashcache_host.read_memory(self.root),
             release=self.release,
-            module=bool(running) or not (any(stored.values()) or any(item.state != "absent" for item in self.spec)) or self._has_module(),
+            module=bool(running)
+            or not (any(stored.values()) or any(item.state != "absent" for item in self.spec))
+            or kernel_modules.is_available(self.runner, self.kernel_module, self.root),
             units=units,
             started=self._started([item for item, text in units.items() if text]),
             emptied={item: path for item, path in emptied.items() if path},
@@ -189,11 +192,6 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
                 return devices, running, removing
             self.sleep(INTERVAL)
             waited += INTERVAL
-
-    def _has_module(self) -> bool:
-        if flashcache_host.module_loaded(self.root, self.kernel_module):
-            return True
-        return self.runner.has("modprobe") and self.runner.run(["modprobe", "--dry-run", "--quiet", self.kernel_module], ok=None).rc == 0
 
     def _started(self, items: t.Sequence[str]) -> frozenset[str]:
         if not items:
@@ -314,7 +312,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
     # -- parts of operations
 
     def _load_module(self, step: Step) -> None:
-        if not flashcache_host.module_loaded(self.root, self.kernel_module):
+        if not kernel_modules.is_loaded(self.kernel_module, self.root):
             self.runner.run(["modprobe", self.kernel_module], item=step.item)
 
     def _forget_pages(self, step: Step, ssd: str) -> None:

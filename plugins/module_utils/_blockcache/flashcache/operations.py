@@ -17,12 +17,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 class WriteUnit(Operation):
     """Write the unit that brings the cache up at boot; an empty text removes it."""
 
+    needs_commands = ("systemctl",)
     text: str
 
 
 @frozen
 class StartUnit(Operation):
     """Start the unit of a cache that is up, so that systemd takes it down at shutdown."""
+
+    needs_commands = ("systemctl",)
 
 
 @frozen
@@ -33,6 +36,7 @@ class CreateCache(Operation):
     :param command: ``flashcache_create`` with all its options.
     """
 
+    needs_commands = ("blockdev", "dmsetup", "udevadm")
     ssd: str
     command: tuple[str, ...]
 
@@ -41,6 +45,7 @@ class CreateCache(Operation):
 class LoadCache(Operation):
     """Load a write-back cache from its SSD."""
 
+    needs_commands = ("blockdev", "dmsetup", "udevadm")
     ssd: str
 
 
@@ -71,6 +76,7 @@ class RemoveCache(Operation):
     :param lasting: a path that names the SSD after a reboot too; empty if there is none.
     """
 
+    needs_commands = ("dmsetup", "udevadm")
     ssd: str
     disk: str
     mode: str
@@ -84,6 +90,7 @@ class ClearDevice(Operation):
     :param lasting: as of :class:`RemoveCache`.
     """
 
+    needs_commands = ("blockdev", "dmsetup", "wipefs", "udevadm")
     ssd: str
     lasting: str
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, require_whole_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Diff
@@ -104,6 +104,7 @@ class CachePlan(Diff):
             steps = [*(self._go_on_emptying() or self._forget_steps("which is missing")), *steps]
         if fast.device is None or name_behind(self.state.ground.devices, flashcache_unit.ssd_of(self.unit)) != fast.device.name:
             steps = self._without_maker(steps)
+        require_whole_unit(self.state.ground.devices, origin, self.spec.origin, self.spec.name)
         self._require_safe(fast, origin)
         self._require_kernel("flashcache_create")
         return [*steps, *self._make(fast, origin)]

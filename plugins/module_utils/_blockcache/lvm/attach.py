@@ -59,6 +59,7 @@ class AttachPlan:
         :param origin: the volume, with another cache still on it if the plan takes that away first.
         """
         spec = self.spec
+        self._require_no_integrity(origin)
         self._require_cache_check()
         self._require_bootable()
         self._require_block_size()
@@ -91,7 +92,7 @@ class AttachPlan:
         if origin is None:
             raise self.no_origin()
         if self.state.lost(origin) or origin.partial:
-            raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
+            raise self.refused(lvm_health.missing_device_advice(self.state, origin.vg))
         if origin.hidden and not self.spec.public:
             raise self.bad(f"is an inner part of another volume: name the volume it serves, not {origin.name}")
         if origin.attr[:1] in ("s", "S") or "snapshot" in origin.roles:
@@ -132,7 +133,11 @@ class AttachPlan:
         if not self.state.missing(vg) or vg in self.earlier.mended:
             return []
         if self.place.needed(volume for volume in self.state.volumes if volume.vg == vg and GONE in volume.devices):
-            raise self.refused("belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
+            hidden = lvm_health.hidden_device(self.state, vg)
+            raise self.refused(hidden or "belongs to a volume group that misses a device: reconnect it, or repair the volume group manually")
+        hidden = lvm_health.hidden_device(self.state, vg, certain=True)
+        if hidden:
+            raise self.refused(hidden)
         self.earlier.mended.add(vg)
         action = f"Remove the missing devices without data from volume group {vg}"
         return [self.step("volume_group", "misses devices", "whole", action, ForgetMissing(self.volume))]
@@ -306,6 +311,15 @@ class AttachPlan:
             )
         if booted.lacking:
             raise Refused(booted.sentence(spec), item=spec.name)
+
+    def _require_no_integrity(self, origin: LogicalVolume) -> None:
+        """LVM 2.03.16 was observed to leave the attaching of a cache to such a volume half made."""
+        for volume in self.place.origin_parts(origin):
+            if self.state.has_integrity(volume):
+                raise self.refused(
+                    f"is a RAID volume with integrity, to which LVM does not attach a cache completely: remove the integrity before (lvconvert --raidintegrity"
+                    f" n {volume.full_name}), or cache another volume; what is on it stays, and its checksums cannot be added again while it has a cache"
+                )
 
     def _require_cache_check(self) -> None:
         if self.spec.kind != "writecache" and not self.state.cache_check:

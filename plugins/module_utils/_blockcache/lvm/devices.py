@@ -13,7 +13,14 @@ import contextlib
 import typing as t
 from dataclasses import dataclass, field
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, MIRRORED, DeviceUse, require_empty, resolve_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
+    DEGRADED,
+    MIRRORED,
+    DeviceUse,
+    require_empty,
+    require_whole_unit,
+    resolve_stable,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import CreatePhysicalVolume, ExtendVolumeGroup, ReleaseDevice
@@ -90,7 +97,7 @@ class Placement:
 
     def _own(self, origin: LogicalVolume, device: BlockDevice, path: str) -> list[Step]:
         spec = self.spec
-        if any(device.name in self.state.devices_under(part) for part in self._origin_parts(origin)):
+        if any(device.name in self.state.devices_under(part) for part in self.origin_parts(origin)):
             raise self._bad(f"is already on {path}: a cache on the same device as its origin has no benefit; name another device")
         physical = self.state.physical_of(device)
         if physical is not None and physical.vg == spec.vg:
@@ -114,12 +121,13 @@ class Placement:
         self.earlier.groups[device.name] = spec.vg
         steps = []
         if physical is None:
+            require_whole_unit(self.state.devices, device, path, spec.name)
             require_empty(device, self.state.findings.get(device.name, DeviceUse()), path, spec.name)
             steps.append(self._step("physical_volume", None, path, f"Create a physical volume of LVM on {path}", CreatePhysicalVolume(path)))
         steps.append(self._step("volume_group", None, spec.vg, f"Add {path} to volume group {spec.vg}", ExtendVolumeGroup(spec.vg, path)))
         return steps
 
-    def _origin_parts(self, origin: LogicalVolume) -> list[LogicalVolume]:
+    def origin_parts(self, origin: LogicalVolume) -> list[LogicalVolume]:
         """The origin, or of a cached volume what is under the cache."""
         if not origin.cached:
             return [origin]

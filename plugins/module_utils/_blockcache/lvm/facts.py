@@ -90,11 +90,22 @@ def describe(state: LvmState, cached: LogicalVolume) -> CacheState:
         metadata_size=figures.metadata_size,
         metadata_used=figures.metadata_used,
         redundancy=state.redundancy(under, pool) if pool is not None and condition != "cache_missing" else UNMIRRORED,
+        layout=_layout(state, pool, under) if pool is not None else "",
         state=condition,
         problem=f"{cached.full_name} {reason}." if reason else "",
         settings=_settings(cached),
         counters={name: value for name in _COUNTERS for value in [getattr(figures, name)] if value is not None},
     )
+
+
+def _layout(state: LvmState, pool: LogicalVolume, under: t.AbstractSet[str]) -> str:
+    """Of a fast volume on several devices that is no mirror of two."""
+    data = state.volume(pool.vg, f"{pool.name}_cdata") or pool
+    if len(under) < 2 or (len(under) == 2 and data.segtype == "raid1" and state.mirrors(pool)):
+        return ""
+    if data.segtype == "striped":
+        return f"is striped over {len(under)} devices"
+    return f"is a {data.segtype} of {len(under)} devices" if data.segtype.startswith("raid") else f"lies on {len(under)} devices, one after the other"
 
 
 def read_report(runner: Runner, *options: str, timeout: float | None = None) -> lvm_report.Report:

@@ -35,9 +35,9 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
     pool = state.pool_of(cached)
     kernel = state.kernel.get(cached.full_name, CacheStatus())
     if any(state.lost(part) for part in _origin_of(state, cached)):
-        return "failed", "is on a device that is missing: reconnect it, or repair the volume group manually"
+        return "failed", missing_device_advice(state, cached.vg)
     if pool is None or state.lost(pool):
-        return "cache_missing", _missing_advice(state, cached)
+        return "cache_missing", hidden_device(state, cached.vg) or _missing_advice(state, cached)
     if kernel.failed or kernel.errors:
         return "failed", _failed_advice(state, cached, kernel)
     if cached.check_needed == "check needed" or kernel.needs_check or kernel.read_only:
@@ -56,6 +56,22 @@ def diagnose(state: LvmState, cached: LogicalVolume) -> tuple[str, str]:
             f" lvchange --refresh {lvm_names.visible_name(cached, state.volumes)} if a command was interrupted"
         )
     return "ok", ""
+
+
+def missing_device_advice(state: LvmState, vg: str) -> str:
+    """What can be done about a volume that lies on a device which LVM does not find, as the rest of a sentence about it."""
+    return hidden_device(state, vg) or "is on a device that is missing: reconnect it, or repair the volume group manually"
+
+
+def hidden_device(state: LvmState, vg: str, *, certain: bool = False) -> str:
+    """That what a volume group misses is only hidden from LVM, as the rest of a sentence about a volume; empty if nothing shows that.
+
+    :param certain: whether only what is in use counts, and not that some device with a label is hidden too.
+    """
+    if not (state.missing(vg) or state.missing_and_needed(vg)):
+        return ""
+    sentence, in_use = lvm_names.hidden_devices(vg, set(state.pv_devices.values()), state.devices)
+    return sentence if in_use or not certain else ""
 
 
 def inactive_advice(state: LvmState, volume: LogicalVolume) -> str:
@@ -94,7 +110,7 @@ def droppable(state: LvmState, cached: LogicalVolume) -> bool:
     pool = state.pool_of(cached)
     gone = condition == "cache_missing" or (condition == "failed" and state.kernel.get(cached.full_name, CacheStatus()).failed)
     origin_whole = not any(state.lost(part) for part in _origin_of(state, cached))
-    return gone and origin_whole and pool is not None and writes_through(state, cached)
+    return gone and origin_whole and pool is not None and writes_through(state, cached) and not hidden_device(state, cached.vg, certain=True)
 
 
 def counted_dirty(state: LvmState, cached: LogicalVolume) -> str:
@@ -141,6 +157,9 @@ def mend_advice(state: LvmState, pool: LogicalVolume) -> str:
     mirrors = [mirror for mirror in state.mirrors(pool) if state.out_of_step(mirror)]
     if not mirrors:
         return f"Replace the member that failed, or change to mode writethrough, which flushes. {STALE_MEMBER}"
+    hidden = hidden_device(state, pool.vg, certain=True)
+    if hidden:
+        return f"Its other side {hidden}."
     if any(mirror.partial for mirror in mirrors):
         repairs = " and ".join(f"lvconvert --repair {mirror.full_name}" for mirror in mirrors)
         return (

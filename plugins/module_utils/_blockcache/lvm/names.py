@@ -165,5 +165,35 @@ def unlisted_devices(listed: t.Container[str], devices: Devices) -> list[str]:
     ]
 
 
+def hidden_devices(vg: str, listed: t.Container[str], devices: Devices) -> tuple[str, bool]:
+    """Why what a volume group misses may be there, as the rest of a sentence about a volume; empty if nothing is hidden from LVM.
+
+    :param listed: kernel names of the devices of the physical volumes that LVM reports.
+    :returns: that, and whether active volumes of the group lie on it, so that it certainly is.
+    """
+    running = _devices_in_use(dm.device_name(vg, ""), listed, devices)
+    found = running or unlisted_devices(listed, devices)
+    if not found:
+        return "", False
+    why = "filter or global_filter in lvm.conf, or the devices file of lvmdevices"
+    paths = " and ".join(found)
+    if running:
+        return (
+            f"is on a device that LVM does not show here ({paths}; {why}) and that works: make LVM show it, for example with lvmdevices --adddev, and run"
+            " again; do not deactivate the volume and do not restart the host before that, as LVM would not activate it any more"
+        ), True
+    return (
+        f"is on a device that LVM does not find, and LVM does not show {paths} here, which has the label of a physical volume ({why}): make LVM show it, for"
+        " example with lvmdevices --adddev, and run again"
+    ), False
+
+
+def _devices_in_use(group: str, listed: t.Container[str], devices: Devices) -> list[str]:
+    """Paths of what active volumes of a group lie on and LVM does not list."""
+    active = (device for device in devices if device.kind == "lvm" and _of_group(device.dm_name or "", group))
+    below = {name: devices.get(name) for device in active for name in device.slaves}
+    return [one.stable_path or one.path for name, one in sorted(below.items()) if one is not None and one.kind != "lvm" and name not in listed]
+
+
 def _of_group(dm_name: str, prefix: str) -> bool:
     return dm_name.startswith(prefix) and not dm_name[len(prefix) :].startswith("-")

@@ -149,6 +149,9 @@ class _CachePlan(AttachPlan):
 
     def _require_changeable(self, cached: LogicalVolume, pool: LogicalVolume | None) -> None:
         """LVM changes nothing of a volume that misses a device, and what is not active cannot be read back."""
+        hidden = lvm_health.hidden_device(self.state, cached.vg, certain=True)
+        if hidden:
+            raise self.refused(hidden)
         if cached.partial and pool is not None and any(self.state.out_of_step(mirror) for mirror in self.state.mirrors(pool)):
             advice = lvm_health.mend_advice(self.state, pool).rstrip(".")
             raise self.refused(f"misses a device of its mirrored cache, and LVM changes nothing of it before that is repaired. {advice}")

@@ -27,6 +27,8 @@ LAYER = "lvm_cache"
 TAG = "cachefleet.storage"
 #: What LVM prints in place of the path of a device that is not there.
 GONE = "[unknown]"
+#: The segment type of an image of a RAID volume with integrity (lvmraid(7), Data Integrity).
+INTEGRITY = "integrity"
 #: How many of its images a RAID volume can do without; of raid10 more, if they are the right ones.
 _SPARED = {"raid1": None, "raid10": 1, "raid4": 1, "raid5": 1, "raid6": 2}
 
@@ -114,13 +116,19 @@ class LvmState:
         return found
 
     def _below(self, volume: LogicalVolume) -> list[str]:
-        """The names of what a volume lies on; LVM's reports do not show that a pool and a RAID volume have metadata too."""
+        """The names of what a volume lies on; LVM's reports do not show that a pool, a RAID volume and an image with integrity have metadata too."""
         names = list(volume.devices)
         if volume.segtype == "cache-pool":
             names.append(f"{volume.name}_cmeta")
         if volume.segtype.startswith("raid"):
             names += [name.replace("_rimage_", "_rmeta_") for name in volume.devices]
+        if volume.segtype == INTEGRITY:
+            names.append(f"{volume.name}_imeta")
         return names
+
+    def has_integrity(self, volume: LogicalVolume) -> bool:
+        """Whether the images of a RAID volume have checksums (``--raidintegrity y``): each lies on ``_iorig``, with ``_imeta`` beside it."""
+        return any(part.segtype == INTEGRITY for part in self.parts(volume))
 
     def paths_under(self, volume: LogicalVolume) -> set[str]:
         """The paths of the physical volumes that a volume lies on, through every hidden volume in between."""

@@ -19,6 +19,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 
 
+#: What the kernel needs for a RAID1 of LVM.
+MIRROR_MODULES = ("dm-raid", "raid1")
+
+
 @frozen
 class CachedVolume:
     """The volume that is cached, or will be.
@@ -60,6 +64,7 @@ class CachedVolume:
 class VolumeOperation(Operation):
     """An operation on behalf of a volume, which is resumed if a command that fails leaves it suspended."""
 
+    needs_commands = ("dmsetup", "lvchange", "lvconvert", "lvcreate", "lvremove", "sync")
     cached: CachedVolume
 
 
@@ -70,6 +75,7 @@ class VolumeOperation(Operation):
 class CreatePhysicalVolume(Operation):
     """Make an empty device a physical volume."""
 
+    needs_commands = ("pvcreate",)
     path: str
 
 
@@ -77,6 +83,7 @@ class CreatePhysicalVolume(Operation):
 class ExtendVolumeGroup(Operation):
     """Add a physical volume to a volume group."""
 
+    needs_commands = ("vgextend",)
     vg: str
     path: str
 
@@ -85,6 +92,7 @@ class ExtendVolumeGroup(Operation):
 class ReleaseDevice(Operation):
     """Take a device that holds nothing out of its volume group and make it no physical volume."""
 
+    needs_commands = ("vgreduce", "pvremove", "udevadm")
     vg: str
     path: str
 
@@ -117,11 +125,16 @@ class CreateVolume(VolumeOperation):
     chunk_size: int | None
     fill: bool
 
+    @property
+    def needs_modules(self) -> tuple[str, ...]:  # type: ignore[override]
+        return MIRROR_MODULES if self.mirror else ()
+
 
 @frozen
 class CreateMetadata(VolumeOperation):
     """Create the metadata of a mirrored cache pool. Fields as of :class:`CreateVolume`."""
 
+    needs_modules = MIRROR_MODULES
     volume: str
     paths: tuple[str, ...]
     extents: int
@@ -158,6 +171,10 @@ class Attach(VolumeOperation):
     mode: str
     chunk_size: int | None
     settings: t.Mapping[str, int]
+
+    @property
+    def needs_modules(self) -> tuple[str, ...]:  # type: ignore[override]
+        return dm.MODULES["writecache" if self.kind == "writecache" else "cache"]
 
 
 @frozen

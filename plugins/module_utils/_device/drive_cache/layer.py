@@ -15,15 +15,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import served_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.above import Above, above_of, ending_flushes, ignoring_flushes
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import find_drive, names_only, own_path, unit_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import read_kernel
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import (
+    driver_sees_cache,
+    dropping_sentence,
+    drops_flushes,
+    read_kernel,
+    stays_written,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import (
     ABSENT,
     DISABLED,
@@ -34,6 +40,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     kernel_agrees,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, query_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.refusals import require_listed_once, require_settable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DriveSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import WRITE_CACHE, Override, read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
@@ -55,6 +62,7 @@ class DriveState:
     :param swallowed_by: what on top of the drive takes flushes and does not pass them on.
     :param above: what on top of the drive ends flushes and would pass them on if it were loaded again, what lies below first; looked at where the
         cache should be on.
+    :param dropping: kernel names of the paths to which the kernel sends no flush although their driver sees a cache, if only a command ends that.
     :param keys: udev properties a line about this drive may be keyed on.
     :param boot_rule: the present lines about this drive in the rules file, ``None`` if there are none.
     :param boot_rules: the line for each wanted state; empty if there cannot be one, for the reason in ``no_rule``.
@@ -72,6 +80,7 @@ class DriveState:
     changeable: bool = True
     swallowed_by: tuple[str, ...] = ()
     above: tuple[Above, ...] = ()
+    dropping: tuple[str, ...] = ()
     keys: tuple[udev_rule.RuleKey, ...] = ()
     boot_rule: str | None = None
     boot_rules: t.Mapping[str, str] = field(default_factory=dict)
@@ -109,6 +118,7 @@ class ReloadTable(Operation):
     :param undo: sets the drive back that was enabled for it, if that is not possible: until then the device drops flushes.
     """
 
+    needs_commands = ("dmsetup",)
     name: str
     path: str
     undo: SetDrive | None = None
@@ -121,6 +131,7 @@ class WriteRule(Operation):
     :param settings: what the rule will do, one for each path to the drive.
     """
 
+    needs_commands = ("udevadm",)
     keys: tuple[udev_rule.RuleKey, ...]
     line: str | None
     provider: str = ""
@@ -203,6 +214,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             kernel=", ".join(sorted(kernel)) or None,
             changeable=cache.changeable,
             swallowed_by=ignoring_flushes(devices, paths, exports),
+            dropping=tuple(path.name for path in paths if self._is_dropping(path.name, cache)),
             keys=keys,
             boot_rule="\n".join(udev_rule.lines_for(rules, keys)) or None,
             boot_rules=boot_rules,
@@ -211,6 +223,11 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 one for one in overrides if one.setting == WRITE_CACHE and one.concerns(drive.name, (drive.serial or "",), (*drive.by_id, *drive.links))
             ),
         )
+
+    def _is_dropping(self, name: str, cache: DriveCache) -> bool:
+        # The NVMe driver takes every cache that is there for enabled.
+        sees = cache.drive == ENABLED if cache.provider == "nvme" else driver_sees_cache(name, self.root)
+        return sees and drops_flushes(name, self.root) and stays_written(self.root)
 
     def plan(self, state: t.Sequence[DriveState]) -> list[Step]:
         """Per drive: the drive itself (``write_cache``) or, if only the kernel is wrong, the kernel (``kernel_view``); then ``boot_rule``.
@@ -222,9 +239,9 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         """
         drives = {drive.item: drive for drive in state}
         pairs = [(drives[spec.device], spec) for spec in self.spec]
-        _check_listed_once(pairs)
+        require_listed_once(pairs)
         for drive, spec in pairs:
-            _check(drive, spec)
+            require_settable(drive, spec)
         steps: list[Step] = []
         loaded: set[str] = set()
         for drive, spec in pairs:
@@ -351,6 +368,8 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         provider = PROVIDERS[name](self.runner, self.root)
         for setting in settings:
             provider.align_kernel(setting)
+            if setting.value == ENABLED and drops_flushes(setting.name, self.root):
+                raise NotEffective(dropping_sentence(setting.item, setting.name), item=setting.item)
 
     def verify(self, state: t.Sequence[DriveState]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
@@ -403,46 +422,3 @@ def _disabling(operation: SetDrive) -> SetDrive:
 
 def _settings(drive: DriveState, spec: DriveSpec) -> tuple[DriveCacheSetting, ...]:
     return tuple(DriveCacheSetting(path, drive.node, spec.write_cache, drive.item, spec.persistent) for path in drive.paths)
-
-
-def _check_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None:
-    seen: dict[str, DriveState] = {}
-    for drive, spec in pairs:
-        if drive.unit not in seen:
-            seen[drive.unit] = drive
-            continue
-        if seen[drive.unit].item == spec.device:
-            raise BadInput(f"{spec.device} is listed twice: name it once.", item=spec.device)
-        raise BadInput(f"{seen[drive.unit].item} and {drive.item} are the same drive ({drive.name}): name it once.", item=spec.device)
-
-
-def _check(drive: DriveState, spec: DriveSpec) -> None:
-    if spec.persistent and not is_stable(spec.device):
-        instead = "it has no serial number or WWN, so set persistent: false for it"
-        if drive.stable_path:
-            instead = f"use {drive.stable_path}, which is the same device"
-        raise BadInput(f"{spec.device} may be another device after the next reboot: {instead}.", item=spec.device)
-    if spec.write_cache == ENABLED and drive.drive == ABSENT:
-        raise BadInput(
-            f"{spec.device} has no volatile write cache (vwc is 0), so there is nothing to enable: set write_cache: disabled, or leave it out.",
-            item=spec.device,
-        )
-    if spec.write_cache == ENABLED and drive.swallowed_by and not spec.allow_ignored_flushes:
-        raise Refused(
-            f"{spec.device} stays without its write cache: {' and '.join(drive.swallowed_by)} passes no flushes on to it, so what an application has synced "
-            "would be lost in a power failure. Set allow_ignored_flushes: true for this drive only if its cache survives a power failure.",
-            item=spec.device,
-        )
-    kept = [one.path for one in drive.above if not one.reloadable]
-    if kept and not spec.allow_ignored_flushes:
-        raise Refused(
-            f"{spec.device} stays without its write cache: {' and '.join(kept)} was created while the cache was disabled, and drops flushes until its table is"
-            " reloaded, so what an application has synced would be lost in a power failure. Enable the cache while that is not active (lvchange -an,"
-            " cryptsetup close; multipath -r for the paths of a drive), or set allow_ignored_flushes: true for this drive only if its cache"
-            " survives a power failure.",
-            item=spec.device,
-        )
-    if drive.drive not in (ABSENT, spec.write_cache) and not drive.changeable:
-        raise BadInput(f"{spec.device}: the drive reports its write cache as {drive.drive} and does not let it be changed.", item=spec.device)
-    if spec.persistent and drive.drive != ABSENT and not drive.boot_rules:
-        raise BadInput(drive.no_rule or f"{spec.device} cannot have a boot rule: set persistent: false for it.", item=spec.device)

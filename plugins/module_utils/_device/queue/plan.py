@@ -42,6 +42,7 @@ class WriteAttributes(Operation):
 class WriteRule(Operation):
     """Set the udev rule of one device; ``None`` removes it."""
 
+    needs_commands = ("udevadm",)
     keys: tuple[udev_rule.RuleKey, ...]
     line: str | None
 
@@ -50,6 +51,7 @@ class WriteRule(Operation):
 class RemoveRules(Operation):
     """Remove lines of the rules file."""
 
+    needs_commands = ("udevadm",)
     lines: tuple[str, ...]
 
 

@@ -20,6 +20,7 @@ import re
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
@@ -62,7 +63,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         names = {*self.spec.interfaces, *(name for device in devices for name in device.interfaces)}
         return AoeInitiatorState(
             loaded=loaded,
-            available=loaded or self._is_available(),
+            available=loaded or kernel_modules.is_available(self.runner, "aoe", self.root),
             interfaces=tuple(word for word in re.split(r"[,\s]+", self._parameter(INTERFACES)) if word),
             parameters={name: int(text) for name, text in ((name, self._parameter(name)) for name in PARAMETERS.values()) if text.isdigit()},
             mtus={name: read_mtu(self.root, name) for name in names},
@@ -125,9 +126,6 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
 
     def _parameter(self, name: str) -> str:
         return read_file(self.root / _MODULE / "parameters" / name).strip("\n\0 ")
-
-    def _is_available(self) -> bool:
-        return self.runner.has("modprobe") and self.runner.run(["modprobe", "--dry-run", "--quiet", "aoe"], ok=None).rc == 0
 
     def _rivals(self) -> tuple[str, ...]:
         files = sorted((self.root / "etc/modprobe.d").glob("*.conf"))

@@ -25,6 +25,10 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
 
 
+#: In the details of a place: no tool configures the interface.
+UNMANAGED = "unmanaged"
+
+
 @frozen
 class MtuSource:
     """Where the MTU of one interface comes from at boot.

@@ -13,7 +13,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.ifupdown import Ifupdown
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootProvider, MtuSource
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import UNMANAGED, BootProvider, MtuSource
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.netplan import Netplan
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import SystemdNetworkd
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkmanager import NetworkManager
@@ -76,6 +76,7 @@ def _only(name: str, places: t.Sequence[MtuSource], choice: str) -> MtuSource:
         "",
         name,
         None,
+        {UNMANAGED: True},
         obstacle=(
             f"{name} is configured at boot by none of {titles}: set provider: systemd_networkd for a .link file, which udev applies, "
             "or persistent: false to leave the state at boot alone."

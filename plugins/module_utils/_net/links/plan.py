@@ -14,8 +14,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import UNMANAGED, MtuSource
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, LinkTarget, resolve
 
 LAYER = "storage_network"
@@ -72,6 +72,9 @@ def plan_links(state: LinkState, specs: t.Sequence[LinkSpec], direction: str = A
     :raises Refused: for what would cut connections.
     """
     targets = resolve(state.links, specs)
+    for target in targets.values():
+        _require_no_switch_port(state, target)
+    _require_managed(state, targets)
     for target in targets.values():
         _check(state, target, targets)
     ordered = _ordered(state, targets, RAISE) + _ordered(state, targets, LOWER)
@@ -131,6 +134,75 @@ def _check(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTar
             item=item,
         )
     _check_upper(state, target, targets)
+
+
+def _require_no_switch_port(state: LinkState, target: LinkTarget) -> None:
+    """The kernel shows neither the bridge of a port nor the other ports of that, the least of whose MTUs an internal port gets (ovs-vswitchd.conf.db(5))."""
+    link, item = state.links[target.name], target.spec.item
+    if link.switch_port:
+        whose = f" (below {item})" if target.implied else ""
+        raise Refused(
+            f"{link.name}{whose} is a port of Open vSwitch, which keeps the MTUs of all ports of a bridge in its own database: run ovs-vsctl set Interface PORT"
+            f" mtu_request={target.mtu} for each port of its bridge that ovs-vsctl show lists, uplinks first and the port with the name of the bridge last, and"
+            f" remove {item} from the list.",
+            item=item,
+        )
+
+
+def _require_managed(state: LinkState, targets: t.Mapping[str, LinkTarget]) -> None:
+    """Name at once all interfaces that no tool configures at boot, and what each of them needs of the tool that configures those around them."""
+    # What lies below first, as the tools bring them up.
+    names = sorted(targets, key=state.links.depth)
+    unmanaged = {
+        name: target for name in names for target in [targets[name]] for place in [state.places.get(name)] if place is not None and _lacks(target, place)
+    }
+    around = {place.provider for name, place in state.places.items() if name in targets and place.provider}
+    if not any(state.links[name].kind or target.implied for name, target in unmanaged.items()):
+        # A card of the list: each has advice of its own.
+        return
+    tool = next((one for one in _DEFINITIONS if one in around), "")
+    where, definition = _DEFINITIONS.get(tool, ("", None))
+    items = " and ".join(dict.fromkeys(target.spec.item for target in unmanaged.values()))
+    words = f"{' and '.join(unmanaged)} {'is' if len(unmanaged) == 1 else 'are'} configured at boot by no tool of this host"
+    first = next(iter(unmanaged.values())).spec.item
+    if definition is None:
+        raise BadInput(f"{words}: set persistent: false for {items}, and set their MTU where they are made.", item=first)
+    needed = "; ".join(definition(state.links[name], target.mtu) for name, target in unmanaged.items())
+    raise BadInput(f"{words}: {where}: {needed}; or set persistent: false for {items}.", item=first)
+
+
+def _lacks(target: LinkTarget, place: MtuSource) -> bool:
+    return bool(place.details.get(UNMANAGED)) and not _settled_at_boot(target, place)
+
+
+def _stanza(link: Link, mtu: int) -> str:
+    raw = f", 'vlan-raw-device {link.lower[0]}'" if link.kind == "vlan" and link.lower else ""
+    ports = f", 'bridge_ports {' '.join(link.lower)}'" if link.kind == "bridge" and link.lower else ""
+    return f"'auto {link.name}', 'iface {link.name} inet manual', 'mtu {mtu}'{raw}{ports}"
+
+
+#: What an interface needs of the tool that configures those around it.
+_DEFINITIONS: t.Mapping[str, tuple[str, t.Callable[[Link, int], str]]] = {
+    "ifupdown": ("add these lines to /etc/network/interfaces", _stanza),
+    "netplan": (
+        "add these definitions to a file in /etc/netplan",
+        lambda link, mtu: (
+            f"{link.name} below {link.kind or 'ethernet'}s, with mtu: {mtu}"
+            + (f", link: {link.lower[0]} and its id" if link.kind == "vlan" and link.lower else "")
+        ),
+    ),
+    "systemd_networkd": (
+        "add these files to /etc/systemd/network",
+        lambda link, mtu: f"{link.name}.network with '[Match]', 'Name={link.name}', '[Link]', 'MTUBytes={mtu}'",
+    ),
+    "networkmanager": (
+        "add these profiles to NetworkManager, and activate them",
+        lambda link, mtu: (
+            f"nmcli connection add type {link.kind or 'ethernet'} ifname {link.name} mtu {mtu}"
+            + (f" dev {link.lower[0]} id ID" if link.kind == "vlan" and link.lower else "")
+        ),
+    ),
+}
 
 
 def _check_upper(state: LinkState, target: LinkTarget, targets: t.Mapping[str, LinkTarget]) -> None:

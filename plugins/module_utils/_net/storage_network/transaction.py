@@ -20,7 +20,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step, diff_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step, diff_of, plan_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
@@ -165,9 +165,9 @@ class Transaction:
         state = self.layer.read()
         if put_back:
             state = self.layer.with_mtus(state, {entry["name"]: entry["mtu"] for entry in self.rollback_timer.armed().get("live", [])})
-        steps = self.layer.plan(state)
+        steps = plan_steps(self.layer, state)
         self.layer.check_planned(state)
-        return Report(tuple(steps), state, self.layer.warned)
+        return Report(steps, state, self.layer.warned)
 
     def run(self, token: str | None = None) -> Report:
         """All of it, or, with a token, up to where the connection must be proven.
@@ -191,7 +191,7 @@ class Transaction:
 
     def _run(self, token: str | None) -> Report:
         state = self.layer.read()
-        steps = self.layer.plan(state)
+        steps = plan_steps(self.layer, state)
         live = [(step, step.operation) for step in steps if isinstance(step.operation, SetMtu)]
         if not live:
             return self._finish(state, steps)

@@ -12,7 +12,14 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse, examine, identified, still_empty, still_same
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
+    DeviceUse,
+    examine,
+    identified,
+    require_whole_unit,
+    still_empty,
+    still_same,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import keep
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -149,3 +156,44 @@ def test_own_mirror_is_not_read(tmp_path):
     assert look_at(tmp_path, *host(tmp_path, own, data=b"left by a cache")).reasons == []
     theirs = dataclasses.replace(own, properties={"MD_NAME": "host:data"})
     assert look_at(tmp_path, *host(tmp_path, theirs, data=b"a database")).reasons
+
+
+MAP = BlockDevice("dm-0", "/dev/dm-0", "253:0", kind="multipath", dm_name="mpatha", dm_uuid="mpath-1", slaves=("sdb", "sdc"))
+PATH = dataclasses.replace(SSD, wwn="0x1", transport="fc")
+TWIN = dataclasses.replace(HDD, wwn="0x1", transport="fc")
+SECOND = "sdc are paths to one unit of storage"
+
+
+@pytest.mark.parametrize(
+    ("devices", "reason"),
+    [
+        ([dataclasses.replace(PATH, holders=("dm-0",)), dataclasses.replace(TWIN, holders=("dm-0",)), MAP], "one of the paths to .* /dev/mapper/mpatha"),
+        ([PATH, TWIN], f"{SECOND} .*0x1.*: join them with multipath"),
+        ([PATH, dataclasses.replace(TWIN, holders=("dm-0",)), MAP], rf"{SECOND} .*: have multipath take it too \(multipath -r\) and name /dev/mapper/mpatha"),
+        ([dataclasses.replace(PATH, wwn=None, serial="S", size=9), dataclasses.replace(TWIN, wwn=None, serial="S", size=9, model=SSD.model)], SECOND),
+    ],
+)
+def test_path_to_a_unit_with_several_is_refused(devices, reason):
+    with pytest.raises(Refused, match=reason):
+        require_whole_unit(Devices(devices), devices[0], "/dev/sdb", "images")
+
+
+@pytest.mark.parametrize(
+    "devices",
+    [
+        [PATH],
+        [PATH, dataclasses.replace(TWIN, wwn="0x2", serial=SSD.serial)],
+        # A disk of a PC with the serial number of another, and a unit of the same array.
+        [dataclasses.replace(PATH, wwn=None, serial="S", transport="sata"), dataclasses.replace(TWIN, wwn=None, serial="S", transport="sata", model=SSD.model)],
+        [dataclasses.replace(PATH, wwn=None, serial="S", size=8), dataclasses.replace(TWIN, wwn=None, serial="S", size=9, model=SSD.model)],
+        [MAP, dataclasses.replace(PATH, holders=("dm-0",)), dataclasses.replace(TWIN, holders=("dm-0",))],
+    ],
+)
+def test_whole_unit_is_accepted(devices):
+    require_whole_unit(Devices(devices), devices[0], "/dev/sdb", "images")
+
+
+def test_partition_of_a_path_is_refused():
+    part = dataclasses.replace(SSD, name="sdb1", path="/dev/sdb1", number="8:17", kind="partition", parent="sdb", wwn=None)
+    with pytest.raises(Refused, match="name that device, or its partition, in place of it"):
+        require_whole_unit(Devices([part, dataclasses.replace(PATH, holders=("dm-0",)), TWIN, MAP]), part, "/dev/sdb1", "images")

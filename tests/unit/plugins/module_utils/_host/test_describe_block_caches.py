@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.modules import bcache, dm_ca
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import enhanceio as fake_enhanceio
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import flashcache as fake_flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm, fake_lvm
+from ansible_collections.cachefleet.storage.tests.unit.support.lvm_shapes import SpreadPool
 
 OPTIONS = {module.__name__.rsplit(".", 1)[-1]: module.CACHE_OPTIONS for module in (lvm_cache, dm_cache, bcache, flashcache, enhanceio)}
 BACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -252,14 +253,70 @@ def test_settings_at_their_default_are_written_only_when_all_are_asked_for(tmp_p
     assert rig.describe(every=True)[0][0].values["settings"]["writeback_percent"] == 10
 
 
-def test_a_cache_without_the_name_of_a_user_is_a_note(tmp_path, monkeypatch):
+def make_bcache_by_hand(rig, backing="sda", cache="sdb"):
+    """As make-bcache and its registration leave it: no label, the sizes of make-bcache, a set of another UUID than ours."""
+    host, cset = rig.host, "7c3e1f0a-1111-4222-8333-944455556666"
+    host.run(["make-bcache", "--bdev", "--block", "512", f"/dev/{backing}"])
+    if cset not in host.sets:
+        host.run(["make-bcache", "--cache", "--bucket", "524288", "--block", "512", "--cset-uuid", cset, f"/dev/{cache}"])
+    fake_bcache.FakeSysfs(host).write(f"sys/class/block/{backing}/bcache/attach", cset, "images")
+
+
+def test_a_bcache_of_make_bcache_is_named_by_its_uuid_and_keeps_having_no_label(tmp_path, monkeypatch):
+    rig = Bcache(tmp_path, monkeypatch)
+    make_bcache_by_hand(rig)
+    entry = rig.entry()
+    assert entry["name"] == rig.host.contents["sda"].uuid
+    assert rig.converge(entry, check_mode=True).steps == ()
+    # Another setting is made, and still no label.
+    rig.converge({**entry, **BACK})
+    assert rig.host.contents["sda"].mode == "writeback"
+    assert rig.host.contents["sda"].label == ""
+    # After a reboot it may be bcache7, and is the same entry.
+    rig.host.reboot()
+    assert rig.entry()["name"] == entry["name"]
+
+
+def test_a_name_of_a_user_becomes_the_label_of_a_bcache_of_make_bcache(tmp_path, monkeypatch):
+    rig = Bcache(tmp_path, monkeypatch)
+    make_bcache_by_hand(rig)
+    rig.converge({**rig.item})
+    assert rig.host.contents["sda"].label == "images"
+    assert rig.entry()["name"] == "images"
+
+
+@pytest.mark.parametrize("label", ["my data", "-x"])
+def test_a_label_that_is_no_name_stays(label, tmp_path, monkeypatch):
     rig = Bcache(tmp_path, monkeypatch)
     rig.converge(rig.item)
-    rig.host.contents["sda"].label = ""
+    rig.host.contents["sda"].label = label
     rig.host.render()
-    entries, (note,) = rig.describe()
+    entry = rig.entry()
+    assert entry["name"] == rig.host.contents["sda"].uuid
+    assert rig.converge(entry).steps == ()
+    assert rig.host.contents["sda"].label == label
+
+
+def test_two_bcaches_of_one_label_are_both_described(tmp_path, monkeypatch):
+    rig = Bcache(tmp_path, monkeypatch)
+    rig.converge(rig.item)
+    make_bcache_by_hand(rig, "sdd", "sdc")
+    rig.host.contents["sdd"].label = "images"
+    rig.host.render()
+    entries, notes = rig.describe()
+    assert notes == ()
+    assert [entry.values["name"] for entry in entries] == ["images", rig.host.contents["sdd"].uuid]
+
+
+@pytest.mark.parametrize(
+    "segtype, how", [("striped", "is striped over 2 devices"), ("linear", "lies on 2 devices, one after the other"), ("raid0", "is a raid0 of 2 devices")]
+)
+def test_a_pool_spread_over_two_ssds_is_a_note_with_its_reason(segtype, how, tmp_path, monkeypatch):
+    rig = Lvm(tmp_path, monkeypatch)
+    rig.host = SpreadPool(segtype)
+    entries, notes = rig.describe()
     assert entries == ()
-    assert "is not described: a run would change it: Label the bcache" in note
+    assert notes == (f"The lvm_cache vg/data is not described: it {how}, and this collection makes caches on one device, or on a mirror of two.",)
 
 
 def test_a_broken_cache_is_a_note_with_its_problem(tmp_path, monkeypatch):

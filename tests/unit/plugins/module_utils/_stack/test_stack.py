@@ -100,7 +100,10 @@ def test_kernel_setting_does_not_change_the_drive_cache(rack):
     rack.sata("sda", cache="on", kernel="write through")
     verdict, unflushed, reason = _ruling(rack.stack(), "sda")
     assert (verdict, unflushed) == ("at_risk", "may_be_lost")
-    assert reason == "/dev/sda has its volatile write cache on, and the kernel believes it has none, so no flush is sent to it."
+    assert reason == (
+        "/dev/sda has its volatile write cache on, and the kernel believes it has none, so no flush is sent to it"
+        " (echo 'write back' > /sys/block/sda/queue/write_cache ends that)."
+    )
 
 
 @pytest.mark.parametrize("cache", ["on", "off"])

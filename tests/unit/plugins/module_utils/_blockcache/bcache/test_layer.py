@@ -313,8 +313,9 @@ def test_dirty_data_of_absent_backing_device_keeps_the_set(host):
     assert "sdb" in host.contents
     host.contents["sdb"].dirty.clear()
     host.debugfs = False
-    with pytest.raises(NotEffective, match="mount debugfs"):
-        run(host, ABSENT)
+    for check_mode in (True, False):
+        with pytest.raises(Refused, match=r"bcache-.* cannot be read \(No such file or directory\), .*: mount debugfs"):
+            run(host, ABSENT, check_mode=check_mode)
     host.debugfs = True
     run(host, ABSENT)
     settled(host, ABSENT)
@@ -665,3 +666,75 @@ def test_network_disk_is_registered_by_device_node(tmp_path):
     assert written == [("sys/fs/bcache/register", "/dev/etherd/e7.1")]
     (tmp_path / "dev/etherd").mkdir(parents=True)
     assert layer._kernel_name("/dev/etherd/e7.1") == "etherd!e7.1"
+
+
+# -- a bcache within a bcache
+
+
+def _volume_on(bcache, below):
+    """``/dev/mapper/vg-lv`` on a device."""
+    bcache.missing = ("dmsetup",)
+    bcache.host.disk("dm-5", "virtual", size=512 * MIB, dm_name="vg-lv", dm_uuid="LVM-1234", slaves=[below])
+    bcache.host.link("/dev/mapper/vg-lv", "dm-5")
+    return "/dev/mapper/vg-lv"
+
+
+@pytest.mark.parametrize("role", ["origin", "cache device"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_bcache_on_a_bcache_is_refused_before_anything_is_written(host, role, check_mode):
+    run(host, ITEM)
+    path = _volume_on(host, "bcache0")
+    item = {"name": "archive", "origin": path, "cache_devices": [SSD2]} if role == "origin" else {"name": "archive", "origin": HDD2, "cache_devices": [path]}
+    before = set(host.contents)
+    with pytest.raises(Refused, match=rf"archive: {path} lies on the bcache /dev/bcache0, and a bcache within a bcache is not supported"):
+        run(host, item, check_mode=check_mode)
+    assert set(host.contents) == before
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_bcache_itself_is_refused_as_cache_device(host, check_mode):
+    run(host, ITEM)
+    path = f"/dev/bcache/by-uuid/{host.contents['sda'].uuid}"
+    before = set(host.contents)
+    with pytest.raises(Refused, match=f"archive: {path} is a bcache, and a bcache within a bcache is not supported"):
+        run(host, {"name": "archive", "origin": HDD2, "cache_devices": [path]}, check_mode=check_mode)
+    assert set(host.contents) == before
+
+
+def test_bcache_beside_volumes_that_lie_on_none_is_made(host):
+    path = _volume_on(host, "sdd")
+    run(host, ITEM)
+    assert run(host, {"name": "archive", "origin": path, "cache_devices": [SSD2]}, check_mode=True).changed
+
+
+# -- several paths to one unit of storage
+
+
+def _second_path(bcache, of):
+    """``sde`` carries what another disk carries; the kernel has registered that one."""
+    bcache.host.disk("sde", size=bcache.sizes[of], serial="OTHER", DEVLINKS="/dev/disk/by-id/dm-name-mpatha")
+    bcache.base_records["sde"] = bcache.host.records[-1]
+    bcache.contents["sde"] = bcache.contents[of]
+    bcache.sizes["sde"] = bcache.sizes[of]
+    return "/dev/disk/by-id/dm-name-mpatha"
+
+
+@pytest.mark.parametrize("state", ["present", "flushed", "absent"])
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_backing_device_that_is_registered_by_another_path_is_refused(host, state, check_mode):
+    run(host, ITEM)
+    path = _second_path(host, "sda")
+    calls = list(host.calls)
+    with pytest.raises(Refused, match=rf"images: {path} carries what the kernel has registered as /dev/sda, .*multipath -r"):
+        run(host, {**ITEM, "origin": path, "state": state}, check_mode=check_mode)
+    assert not [call for call in host.calls[len(calls) :] if " = " in call]
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+def test_cache_set_that_is_registered_by_another_path_is_refused(host, check_mode):
+    run(host, ITEM)
+    path = _second_path(host, "sdb")
+    calls = list(host.calls)
+    with pytest.raises(Refused, match=rf"archive: {path} carries what the kernel has registered as /dev/sdb"):
+        run(host, {**OTHER, "cache_devices": [path]}, check_mode=check_mode)
+    assert not [call for call in host.calls[len(calls) :] if " = " in call]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import re
 
 import pytest
 
@@ -187,6 +188,34 @@ def test_wrong_queue_write_cache_is_corrected_by_a_rescan(rack: Machine) -> None
     assert rack.writes == [("sda", "rescan", "1")]
 
 
+COMMAND = "run echo 'write back' > /sys/block/{name}/queue/write_cache, remove what wrote it"
+
+
+@pytest.mark.parametrize("check_mode", [True, False])
+@pytest.mark.parametrize("device, name", [(HDD, "sda"), (SAS, "sdb"), (NVME, "nvme0n1"), (VIRTIO, "vdb")])
+def test_written_queue_write_cache_of_linux_6_11_is_refused_with_its_command(rack: Machine, device: str, name: str, check_mode: bool) -> None:
+    rack.release("6.12.48+deb13-amd64")
+    rack.drives[name].written_off = True
+    (rack.root / f"sys/class/block/{name}/queue/write_cache").write_text("write through\n")
+    with pytest.raises(Refused, match=re.escape(COMMAND.format(name=name))) as caught:
+        rack.converge(DriveSpec(device, "enabled", persistent=False), check_mode=check_mode)
+    assert caught.value.item == device
+    assert rack.writes == []
+    assert rack.drives[name].on
+
+
+@pytest.mark.parametrize("release", ["6.12.48+deb13-amd64", "5.14.0-570.el9.x86_64"])
+def test_cache_is_disabled_again_if_its_flushes_are_found_to_be_dropped(rack: Machine, release: str) -> None:
+    """While the cache is disabled nothing shows what was written, and a kernel with a backport does not show its age."""
+    rack.release(release)
+    rack.converge(DriveSpec(HDD, "disabled", persistent=False))
+    rack.drives["sda"].written_off = True
+    with pytest.raises(NotEffective, match=re.escape(COMMAND.format(name="sda"))) as caught:
+        rack.converge(DriveSpec(HDD, "enabled", persistent=False))
+    assert "was disabled again" in caught.value.message
+    assert rack.drives["sda"].on is False
+
+
 def test_sata_drive_behind_sas_adapter_is_rescanned_after_hdparm(machine: Machine) -> None:
     drive = machine.add("sda", "sas", HDD, serial="HDD0", drive=Drive(kernel_notices=False))
     (machine.root / "sys/class/block/sda/device/vendor").write_text("ATA     \n")
@@ -213,7 +242,7 @@ def test_boot_rule_that_the_kernel_would_refuse_is_not_written(machine: Machine,
 def test_kernel_view_that_does_not_change_fails(rack: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
     rack.view("sda", False)
     monkeypatch.setattr(providers, "write_sysfs", lambda path, value, item: None)
-    with pytest.raises(NotEffective, match="kernel_view should be write back and is write through"):
+    with pytest.raises(NotEffective, match="the kernel sends no flush to sda"):
         rack.converge(DriveSpec(HDD, "enabled", persistent=False))
 
 

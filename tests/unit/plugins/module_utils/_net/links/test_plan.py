@@ -8,14 +8,17 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import MtuSource
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import UNMANAGED, MtuSource
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import find_places
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links, parse_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import LinkState, directions, plan_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_specs, resolve
+from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 MAC = "52:54:00:00:00:0"
 
@@ -265,3 +268,101 @@ def test_unsupported_boot_setting_is_reported_before_any_change():
         plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000}))
     steps = plan_links(_state(_links(), places=places), _specs({"interface": "eth1", "mtu": 9000, "persistent": False}))
     assert [step.attribute for step in steps] == ["mtu"]
+
+
+# -- Open vSwitch
+
+
+def _switch(mtu=1500):
+    """A card and a tap in a bridge of Open vSwitch, as ip shows them, and a VLAN on the internal port."""
+    return parse_links(
+        json.dumps(
+            [
+                _entry("ovs-system", 3, linkinfo={"info_kind": "openvswitch"}, flags=[]),
+                _entry("br0", 4, mtu=mtu, linkinfo={"info_kind": "openvswitch"}),
+                _entry("eth1", 2, mtu=mtu, max_mtu=9216, master="ovs-system", linkinfo={"info_slave_kind": "openvswitch"}),
+                _entry("tap0", 5, mtu=mtu, master="ovs-system", linkinfo={"info_kind": "tun", "info_slave_kind": "openvswitch"}),
+                _entry("br0.7", 6, mtu=mtu, link="br0", linkinfo={"info_kind": "vlan"}),
+                _entry("eth9", 7, mtu=mtu, max_mtu=9216),
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize("name, shown", [("br0", "br0"), ("eth1", "eth1"), ("tap0", "tap0"), ("br0.7", r"br0 \(below br0.7\)")])
+@pytest.mark.parametrize("mtu", [1500, 9000], ids=["raise", "already so"])
+def test_port_of_open_vswitch_is_refused_with_its_commands(name, shown, mtu):
+    with pytest.raises(Refused, match=rf"{shown} is a port of Open vSwitch, .*ovs-vsctl set Interface PORT mtu_request=9000 .*ovs-vsctl show lists") as caught:
+        plan_links(_state(_switch(mtu), boot={"br0": mtu, "eth1": mtu}), _specs({"interface": name, "mtu": 9000}))
+    assert caught.value.item == name
+
+
+def test_card_beside_open_vswitch_is_set():
+    assert _live(plan_links(_state(_switch()), _specs({"interface": "eth9", "mtu": 9000}))) == [("eth9", 1500, 9000)]
+
+
+# -- a bridge on a VLAN that nothing configures
+
+
+def _unmanaged(name):
+    return MtuSource("", name, None, {UNMANAGED: True}, obstacle=f"{name} is configured at boot by none of them: set provider: systemd_networkd")
+
+
+def _bridge_on_vlan():
+    return _links(_vlan("eth1.5", 3, "eth1"), Link("br0", 4, 1500, kind="bridge", lower=("eth1.5",)))
+
+
+@pytest.mark.parametrize(
+    ("tool", "needed"),
+    [
+        (
+            "ifupdown",
+            r"/etc/network/interfaces: .*'auto eth1', 'iface eth1 inet manual', 'mtu 9000'; .*'iface eth1.5 inet manual', 'mtu 9000', 'vlan-raw-device eth1'",
+        ),
+        ("netplan", r"/etc/netplan: .*eth1 below ethernets, with mtu: 9000; eth1.5 below vlans, with mtu: 9000, link: eth1 and its id"),
+        ("systemd_networkd", r"/etc/systemd/network: eth1.network with .*'MTUBytes=9000'; eth1.5.network with"),
+        ("networkmanager", r"type ethernet ifname eth1 mtu 9000; .* type vlan ifname eth1.5 mtu 9000 dev eth1"),
+    ],
+)
+def test_everything_that_lacks_a_definition_is_named_at_once(tool, needed):
+    places = {name: _unmanaged(name) for name in ("eth1", "eth1.5")}
+    places["br0"] = MtuSource(tool, "br0", None, {"where": "/etc/br0"})
+    with pytest.raises(BadInput, match=r"eth1(\.5)? and eth1(\.5)? are configured at boot by no tool") as caught:
+        plan_links(_state(_bridge_on_vlan(), places=places), _specs({"interface": "br0", "mtu": 9000}))
+    parts = re.split(r"; (?!or)", needed)
+    assert all(re.search(part, caught.value.message) for part in parts), caught.value.message
+    assert "provider: systemd_networkd" not in caught.value.message
+    assert "or set persistent: false for br0" in caught.value.message
+
+
+def test_advice_for_a_bridge_on_a_vlan_is_sufficient(tmp_path):
+    """The stanzas of the message, and nothing else, and the next run has no objection and writes nothing into them."""
+    links = _bridge_on_vlan()
+    bridge = "auto br0\niface br0 inet manual\n\tbridge_ports eth1.5\n\tmtu 9000\n"
+    (tmp_path / "etc/network").mkdir(parents=True)
+    file = tmp_path / "etc/network/interfaces"
+    file.write_text(bridge)
+    requested = dict.fromkeys(("br0", "eth1", "eth1.5"), "auto")
+    runner = ScriptedRunner({("udevadm",): Reply("")}, missing=("networkctl", "nmcli", "netplan"))
+
+    def plan():
+        state = LinkState(links, places=find_places(runner, links, requested, tmp_path))
+        return plan_links(state, _specs({"interface": "br0", "mtu": 9000}))
+
+    with pytest.raises(BadInput) as caught:
+        plan()
+    stanzas = caught.value.message.partition("interfaces: ")[2].partition("; or set")[0].split("; ")
+    lines = [re.findall(r"'([^']+)'", stanza) for stanza in stanzas]
+    file.write_text(bridge + "".join(f"\n{one[0]}\n{one[1]}\n" + "".join(f"\t{option}\n" for option in one[2:]) for one in lines))
+    assert _boot(plan()) == []
+
+
+def test_bridge_that_nothing_configures_around_it_is_left_to_its_maker():
+    places = {name: _unmanaged(name) for name in ("br0", "eth1", "eth1.5")}
+    with pytest.raises(BadInput, match="by no tool of this host: set persistent: false for br0, and set their MTU where they are made"):
+        plan_links(_state(_bridge_on_vlan(), places=places), _specs({"interface": "br0", "mtu": 9000}))
+
+
+def test_card_that_nothing_configures_has_the_advice_of_its_own():
+    with pytest.raises(BadInput, match="set provider: systemd_networkd"):
+        plan_links(_state(_links(), places={"eth1": _unmanaged("eth1")}), _specs({"interface": "eth1", "mtu": 9000}))

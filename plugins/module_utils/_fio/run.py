@@ -280,7 +280,7 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
                 return Decision("failed", f"The job {section.name} did no {' and no '.join(missing)}.")
             attained = entry.steady_state.attained if entry.steady_state else None
             short = None if attained else _shortfall(section, entry)
-            if short and ended and section.name != ended:
+            if short and ended:
                 notes.append(f"{short} exitall ended it together with the job {ended}.")
             elif short and not (target and is_met(target, entry)):
                 return Decision("interrupted", f"{short} It did not meet its latency_target either." if target else short)

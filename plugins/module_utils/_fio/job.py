@@ -93,6 +93,12 @@ class Section:
         return (self.value("rw") or "read").split(":")[0] not in _READING if self.replay is None else self.replay.writes
 
     @property
+    def in_flight(self) -> int:
+        """I/Os at most that are under way at one time: an engine without a queue has one for each of its threads."""
+        depth = int(self.value("iodepth") or 1) if ENGINES[self.value("ioengine") or "psync"].queues else 1
+        return depth * int(self.value("numjobs") or 1)
+
+    @property
     def asked_runtime(self) -> float | None:
         """Seconds that the measurement must last; ``None`` if it may end by itself earlier."""
         if "time_based" not in self.options or self.options["time_based"] == "0" or self.value("number_ios"):
@@ -121,7 +127,11 @@ class Section:
     @property
     def is_alone(self) -> bool:
         """Whether it waits until everything before it has ended."""
-        return any(name in self.options and self.options[name] != "0" for name in ("stonewall", "wait_for_previous"))
+        return self.has_flag("stonewall") or self.has_flag("wait_for_previous")
+
+    def has_flag(self, name: str) -> bool:
+        """Whether an option without a value is switched on."""
+        return name in self.options and self.options[name] != "0"
 
     def _seconds(self, *names: str) -> float | None:
         value = self.value(*names)
@@ -180,6 +190,11 @@ class Job:
     def threads(self) -> int:
         """How many processes or threads measure."""
         return sum(int(section.value("numjobs") or 1) for section in self.sections)
+
+    def in_flight(self, direction: str) -> int:
+        """I/Os at most that are under way at one time in one direction; what is read back to be verified is of the sections that write."""
+        active = [section for section in self.sections if direction in section.directions]
+        return sum(section.in_flight for section in active or self.sections)
 
     @property
     def engines(self) -> tuple[str, ...]:

@@ -26,11 +26,13 @@ class Engine:
 
     :param opens: for the documentation, in a few words.
     :param past_the_block_layer: it sends commands to the disk, which do not end at a partition or volume.
+    :param queues: it has several I/Os under way at a time (``iodepth``).
     :param options: its own; fio accepts them of this engine only.
     """
 
     opens: str
     past_the_block_layer: bool = False
+    queues: bool = False
     options: frozenset[str] = frozenset()
 
 
@@ -51,13 +53,13 @@ ENGINES: t.Mapping[str, Engine] = {
     "vsync": Engine(_BY_NAME),
     "pvsync": Engine(_BY_NAME),
     "pvsync2": Engine(_BY_NAME, options=_PVSYNC2),
-    "libaio": Engine(_BY_NAME, options=_LIBAIO),
-    "io_uring": Engine(_BY_NAME, options=_IO_URING),
-    "posixaio": Engine(_BY_NAME),
+    "libaio": Engine(_BY_NAME, queues=True, options=_LIBAIO),
+    "io_uring": Engine(_BY_NAME, queues=True, options=_IO_URING),
+    "posixaio": Engine(_BY_NAME, queues=True),
     "mmap": Engine("the file name of the target, mapped into memory", options=frozenset({"thp"})),
-    "null": Engine("nothing: no I/O is done"),
+    "null": Engine("nothing: no I/O is done", queues=True),
     # SG_IO on a partition reaches the disk: the offset of the partition is not added to the address in the command.
-    "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, options=_SG),
+    "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, queues=True, options=_SG),
 }
 
 #: Engines for which a target exists that can be measured otherwise, and how.

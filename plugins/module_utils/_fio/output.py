@@ -214,9 +214,14 @@ def _longest(report: t.Mapping[str, t.Any]) -> int:
 
 
 def _number(row: t.Mapping[str, t.Any], name: str) -> t.Any:
-    """``None`` for what is no number that fio can count to: a counter that it subtracted too much from is negative, or nearly 2^64."""
+    """``None`` for what is no number that fio can count to: a counter that it subtracted too much from is negative, or nearly 2^64.
+
+    :raises TypeError: if the value is no number at all: this is not what fio writes.
+    """
     value = row.get(name)
-    return value if not isinstance(value, bool) and isinstance(value, (int, float)) and 0 <= value < _LARGEST else None
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise TypeError(name)
+    return value if value is not None and 0 <= value < _LARGEST else None
 
 
 def _with_numbers(row: t.Mapping[str, t.Any], names: t.Iterable[str]) -> dict[str, t.Any]:
@@ -373,7 +378,7 @@ def _limit(elapsed: int | None, runtime_ms: int | None) -> float | None:
 
 def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
     """None at all if one of them is no number: the others would be percentiles of other I/Os."""
-    if not all(not isinstance(count, bool) and isinstance(count, int) and 0 <= count < _LARGEST for count in cells.values()):
+    if any(_number(cells, duration) is None for duration in cells):
         return {}
     # One of the three keys before 2.20 that are no bins.
     indexed = "FIO_IO_U_PLAT_BITS" in cells

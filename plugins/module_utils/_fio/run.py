@@ -25,6 +25,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
 
@@ -266,8 +267,9 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
     ends_all = any(section.options.get("exitall", "0") != "0" for section in job.sections)
     alone = job.threads == 1 or not ends_all
     ended = _ended_by_itself(job, output) if ends_all else None
+    names = schedule.reported_as(job.sections)
     for section in job.sections:
-        entries = [one for one in output.jobs if one.name == section.name]
+        entries = [one for one in output.jobs if one.name == names[section.name]]
         if not entries:
             return Decision("failed", f"The job {section.name} is not in fio's report.")
         unfinished = _unfinished_replay(section, entries)

@@ -20,7 +20,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Section
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Direction, Output
 
 #: Seconds from the start of the first section: begin and end.
 Span = t.Tuple[float, float]
@@ -99,3 +100,45 @@ def are_at_once(spans: t.Sequence[Span]) -> bool:
 def covered(spans: t.Sequence[Span]) -> Span:
     """From the first start to the last end."""
     return min(begin for begin, _end in spans), max(end for _begin, end in spans)
+
+
+def reported_as(sections: t.Sequence[Section]) -> dict[str, str]:
+    """The name under which the report has each section: with ``group_reporting`` all sections of a group are one entry, called like the first."""
+    names: dict[str, str] = {}
+    leader: str | None = None
+    for section in sections:
+        if leader is None or section.is_alone or section.has_flag("new_group") or not section.has_flag("group_reporting"):
+            leader = section.name
+        names[section.name] = leader
+    return names
+
+
+def measured_spans(job: Job, output: Output) -> dict[str, list[Span]]:
+    """When each section did I/O in each direction, ramps excluded, in seconds from the start of the first section.
+
+    From the times that the report has, in the order that the job requests. A section that shares its entry with others took as long as it
+    should, or as the longest of them.
+    """
+    names = reported_as(job.sections)
+    entries: dict[str, list[t.Any]] = {}
+    for one in output.jobs:
+        entries.setdefault(one.name, []).append(one)
+
+    def taken(section: Section) -> float:
+        own = entries.get(names[section.name], [])
+        longest = max([_seconds(direction) for one in own for direction in one.directions.values()], default=0.0)
+        shared = sum(name == names[section.name] for name in names.values()) > 1
+        return section.ramp + (min(longest, section.asked_runtime or longest) if shared else longest)
+
+    found: dict[str, list[Span]] = {}
+    for section, (begin, end) in zip(job.sections, spans_of(job.sections, taken) or ()):
+        begin += section.ramp
+        for one in entries.get(names[section.name], ()):
+            for name, direction in one.directions.items():
+                if _seconds(direction):
+                    found.setdefault(name, []).append((begin, min(begin + _seconds(direction), end)))
+    return found
+
+
+def _seconds(direction: Direction) -> float:
+    return (direction.runtime_ms or 0) / 1000

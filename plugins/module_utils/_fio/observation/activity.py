@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output
@@ -23,30 +25,39 @@ FIO_BUSY, HOST_BUSY = 95.0, 95.0
 Stats = t.Mapping[str, t.Mapping[str, int]]
 
 
-def window(output: Output, finished: float, began: float | None = None) -> tuple[float | None, float | None]:
+def window(output: Output, finished: float, began: float | None = None, job: Job | None = None) -> tuple[float | None, float | None]:
     """Between which instants of the host's clock it measured, ramps excluded.
 
     fio reports since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
 
     :param began: when it was observed to begin, ramps included.
+    :param job: what was requested, which shows which jobs did not run at the same time.
     """
+    spans = [span for some in (schedule.measured_spans(job, output) if job is not None else {}).values() for span in some]
+    first, last = schedule.covered(spans) if spans else _one_after_the_other(output)
+    if last <= first:
+        return None, None
+    reported = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
+    one_phase = len({job.group for job in output.jobs}) == 1
+    if began is None and reported and one_phase:
+        began = max(reported) if job is None or len(job.sections) == 1 else min(reported)
+    if began is not None and one_phase:
+        # The job begins with its ramp, and ends when its time is over.
+        began += first if spans else max(_ramp(one.options) for one in output.jobs)
+        return round(began, 3), round(began + last - first, 3)
+    ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
+    # A clock that was set while fio ran makes its time stamp worthless.
+    ended = min(ended, finished) if abs(ended - finished) < 30 else finished
+    return round(ended - (last - first), 3), round(ended, 3)
+
+
+def _one_after_the_other(output: Output) -> schedule.Span:
+    """From the start of the first phase to the end of the last: those of a stonewall."""
     lengths: dict[t.Any, float] = {}
     for job in output.jobs:
         longest = max((one.runtime_ms or 0 for one in job.directions.values()), default=0) / 1000
         lengths[job.group] = max(lengths.get(job.group, 0.0), longest)
-    if not any(lengths.values()):
-        return None, None
-    reported = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
-    if began is None and reported:
-        began = max(reported)
-    if began is not None and len(lengths) == 1:
-        # The job begins with its ramp, and ends when its time is over.
-        began += max(_ramp(job.options) for job in output.jobs)
-        return round(began, 3), round(began + max(lengths.values()), 3)
-    ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
-    # A clock that was set while fio ran makes its time stamp worthless.
-    ended = min(ended, finished) if abs(ended - finished) < 30 else finished
-    return round(ended - sum(lengths.values()), 3), round(ended, 3)
+    return 0.0, sum(lengths.values())
 
 
 def _ramp(options: t.Mapping[str, str]) -> float:

@@ -393,7 +393,9 @@ def of_direction(version="fio-3.28", name="read", **values):
 GOOD = {"total_ios": 100, "io_bytes": 409600, "iops": 20.0, "bw_bytes": 81920, "runtime_ms": 5000}
 
 
-@pytest.mark.parametrize("bad", ["-nan", "nan", "inf", "-inf", "NaN", "Infinity", "1e999", "-1", "18446744073709551615", "18446744073709551520", '"x"', "1.2.3", "[]"])
+@pytest.mark.parametrize(
+    "bad", ["-nan", "nan", "inf", "-inf", "NaN", "Infinity", "1e999", "-1", "18446744073709551615", "18446744073709551520", "12x4", "1.2.3"]
+)
 @pytest.mark.parametrize("key", ["iops", "total_ios", "io_bytes", "runtime"])
 def test_one_bad_number_is_one_missing_number(bad, key):
     found = of_direction(**{key: bad})

@@ -268,6 +268,14 @@ def test_many_lines_of_fio_are_three_notes_and_their_number():
     assert [found.notes[0], found.notes[-1], len(found.notes)] == ["fio printed: line 0", "fio printed 17 more lines: see fio.stderr.gz.", 4]
 
 
+def test_group_reporting_makes_one_entry_of_several_sections():
+    # fio 3.33 reports only the first of them by its name.
+    jobs = {"global": {**READ, "group_reporting": True}, "jobs": [{"name": "a"}, {"name": "b", "wait_for": "a"}]}
+    assert decide(jobs, a_run(report_of(a=3))) == Decision("ok")
+    apart = {"global": {**READ, "group_reporting": True}, "jobs": [{"name": "a"}, {"name": "b", "stonewall": True}]}
+    assert "b is not in fio's report" in decide(apart, a_run(report_of(a=3))).reason
+
+
 def report_of(**seconds):
     direction = {"io_bytes": 4096, "total_ios": 1, "iops": 1, "bw_bytes": 1}
     jobs = [{"jobname": name, "groupid": 0, "error": 0, "elapsed": 9, "read": {**direction, "runtime": 1000 * value}} for name, value in seconds.items()]

@@ -62,14 +62,14 @@ def consistent(summary: t.Mapping[str, t.Any], elapsed: float | None = None) -> 
     return found, notes
 
 
-def agrees(done: float, total: float, count: int, seconds: float, peak: float) -> bool:
+def agrees(done: float, total: float, left_out: float) -> bool:
     """Whether a series is the one of a total.
 
-    :param done: the sum of the series; ``count``: seconds that it covers; ``peak``: the most of one second.
-    :param total: what the report has; ``seconds``: in which that was done. fio leaves out the last second, if it was not whole, of each job.
+    :param done: the sum of the series.
+    :param total: what the report has.
+    :param left_out: what may be missing in the series: fio writes no row for the last second of a thread, if that was not whole.
     """
-    left_out = max(seconds - count, 0.0) + 1.0
-    return (1 - SERIES_ALIKE) * total - 1 <= done + left_out * peak and done <= (1 + SERIES_ALIKE) * total + 1
+    return (1 - SERIES_ALIKE) * total - 1 <= done + left_out and done <= (1 + SERIES_ALIKE) * total + 1
 
 
 def series_note(direction: str) -> str:

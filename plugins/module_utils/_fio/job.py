@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay, schedule
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, canonical, needs_engine, refusal
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, LOGS, canonical, left_out, needs_engine, refusal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, is_number, objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import end_of_range, parse_time
@@ -45,7 +45,6 @@ _LONGEST_PATH = 2048
 #: With more threads than this all write into the same series.
 _OWN_LOGS = 16
 
-_TIMES = ("runtime", "ramp_time", "startdelay")
 #: A percentage in [global] stays in effect in fio when a section gives a number instead.
 _PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
 
@@ -140,12 +139,16 @@ class Section:
 
 @frozen
 class Job:
-    """A checked job: its sections, and the lines of the user in their order."""
+    """A checked job: its sections, and the lines of the user in their order.
+
+    :param notes: what of the job is not sent, as sentences.
+    """
 
     sections: tuple[Section, ...]
     global_lines: tuple[str, ...]
     section_lines: tuple[tuple[str, tuple[str, ...]], ...]
     has_percentiles: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def writes(self) -> bool:
@@ -233,6 +236,7 @@ def read_job(job: t.Any, name: str) -> Job:
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
+        notes=left_out(job.get("global"), *rows),
     )
     _check_sections(checked, name)
     return checked
@@ -376,6 +380,8 @@ def _options(options: t.Any, name: str, section: str, replays: dict[str, Replay]
         if not isinstance(key, str) or not _KEY.match(key):
             raise BadInput(f"{name}: {abbreviated(key)} is not the name of a fio option.", item=name)
         _require_allowed(key, value, name)
+        if canonical(key) in LOGS:
+            continue
         double = next((other for other in found if canonical(other) == canonical(key)), None)
         if double is not None:
             raise BadInput(f"{name}: {double} and {key} in the section {section} are the same option: keep one of them.", item=name, option=key)
@@ -427,20 +433,10 @@ def _check_sections(job: Job, name: str) -> None:
                 raise BadInput(f"{name}: the option {option} does not exist for ioengine={engine} in the job {section.name}.", item=name, option=option)
         if section.value("bssplit") is not None and section.value("bsrange") is not None:
             raise BadInput(f"{name}: bssplit and bsrange of the job {section.name} exclude each other: keep one of them.", item=name, option="bssplit")
-        _check_times(section, name)
+        schedule.check_times(section, name)
         replay.require_alone(section, engine, name)
     if job.threads > MAXIMUM_JOBS:
         raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")
-
-
-def _check_times(section: Section, name: str) -> None:
-    for option in _TIMES:
-        value = section.value(option)
-        if value is not None:
-            try:
-                parse_time(end_of_range(value))
-            except BadInput as error:
-                raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
 
 
 def _escaped_path(path: str) -> str:

@@ -378,7 +378,8 @@ def _limit(elapsed: int | None, runtime_ms: int | None) -> float | None:
 
 def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
     """None at all if one of them is no number: the others would be percentiles of other I/Os."""
-    if any(_number(cells, duration) is None for duration in cells):
+    counts = cells.values()
+    if None in counts or (counts and (min(counts) < 0 or max(counts) >= _LARGEST)):
         return {}
     # One of the three keys before 2.20 that are no bins.
     indexed = "FIO_IO_U_PLAT_BITS" in cells

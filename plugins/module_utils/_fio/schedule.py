@@ -50,6 +50,17 @@ def end_of_range(value: str) -> str:
     return value.split("-")[-1].split(",")[-1]
 
 
+def check_times(section: Section, name: str) -> None:
+    """:raises BadInput: if one of the times of a section is none; ``name`` is that of the cell."""
+    for option in ("runtime", "ramp_time", "startdelay"):
+        value = section.value(option)
+        if value is not None:
+            try:
+                parse_time(end_of_range(value))
+            except BadInput as error:
+                raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
+
+
 def pause(thinktime: str | None) -> float:
     """Seconds of one ``thinktime``, which is in µs without a unit."""
     try:

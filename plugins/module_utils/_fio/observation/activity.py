@@ -9,11 +9,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import agrees, series_note
 
 if t.TYPE_CHECKING:
+    from pathlib import Path
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output
 
@@ -66,6 +71,46 @@ def _ramp(options: t.Mapping[str, str]) -> float:
         return float(str(from_text).rstrip("s") or 0)
     except ValueError:
         return 0.0
+
+
+def series_notes(folder: Path, summary: t.Mapping[str, t.Any], block_size: int | None) -> list[str]:
+    """Which series the controller will not use, since it does not add up to the total of the report; the same rule with the same logs.
+
+    :param block_size: bytes of every I/O; ``None`` if they are not all of one size.
+    """
+    notes = []
+    for number, direction in enumerate(("read", "write", "trim")):
+        found = summary.get(direction)
+        if found is None or _adds_up(folder, "iops", number, found["total_ios"], found["runtime_ms"]):
+            continue
+        # Of a few I/Os per second the bandwidth is more exact.
+        kib = None if found["io_bytes"] is None else found["io_bytes"] / KIB
+        if not (block_size and found["io_bytes"] == block_size * found["total_ios"] and _adds_up(folder, "bw", number, kib, found["runtime_ms"])):
+            notes.append(series_note(direction))
+    return notes
+
+
+def _adds_up(folder: Path, what: str, number: int, total: float | None, runtime_ms: int | None) -> bool:
+    logs = [_seconds_of(path, number) for path in folder.glob(f"series_{what}*.log")]
+    seconds = {second for log in logs for second in log}
+    if not seconds or total is None or runtime_ms is None:
+        return True
+    last = sum(max(log.values()) for log in logs if log)
+    most = max(sum(log.get(second, 0.0) for log in logs) for second in seconds)
+    covered = max(seconds) - min(seconds) + 1
+    return agrees(sum(sum(log.values()) for log in logs), total, last + max(runtime_ms / 1000 - covered, 0.0) * most)
+
+
+def _seconds_of(log: Path, number: int) -> dict[int, float]:
+    """Values of one direction by second."""
+    found: dict[int, float] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        columns = line.split(",", 3)
+        with contextlib.suppress(ValueError, IndexError):
+            if int(columns[2]) == number:
+                second = int(float(columns[0]) // 1000)
+                found[second] = found.get(second, 0.0) + float(columns[1])
+    return found
 
 
 def moved(top: str | None, before: Stats, after: Stats, output: Output | None) -> tuple[int | None, int | None]:

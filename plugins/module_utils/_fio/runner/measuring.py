@@ -301,7 +301,7 @@ class Measuring:
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
             meta["summary"], withheld = consistent(fio_summary.summarize(output, cell.job), run.finished - run.started)
-            meta["notes"] += withheld
+            meta["notes"] += [*withheld, *activity.series_notes(one.folder, meta["summary"], cell.job.block_size)]
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None, cell.job)
         top = _target_name(one)
         meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
@@ -313,7 +313,7 @@ class Measuring:
             meta["garbage_collection"] = shown.to_dict()
             meta["notes"] += [shown.reason] if shown.reason else []
         self.note_written(one.requested, meta)
-        meta["notes"] += [*one.notes, *self._findings(one, start_time, meta, after)]
+        meta["notes"] += [*cell.job.notes, *one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
         files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in enumerate(cell.job.replays.values(), start=1)})
         sides = (("before", before), ("after", after))

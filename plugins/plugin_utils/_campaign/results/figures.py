@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
     optional_text,
     text,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, noted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
@@ -109,11 +109,9 @@ def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], 
     """
     key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
     columns = {**_recorded(record), **_requested(record.job), **beside}
-    if record.state in MEASURED:
-        known = columns["notes"] or []
-        columns["notes"] = [*known, *(note for note in _consistent(record)[1] if note not in known)] or columns["notes"]
     rows = [Measurement(*key, direction, **columns, **numbers) for direction, numbers in _numbers(record, histograms).items()]
-    return rows or [Measurement(*key, **columns)]
+    notes = _consistent(record)[1] if rows else []
+    return [noted(one, notes) for one in rows] or [Measurement(*key, **columns)]
 
 
 def _recorded(record: CellRecord) -> _Values:

@@ -98,6 +98,8 @@ class StoredCell:
 
 def _total(record: CellRecord, one: Measurement) -> Total:
     raw = mapping(mapping(record.meta.get("summary")).get(one.direction))
+    if raw.get("io_bytes") is None:
+        return Total()
     total_ios, io_bytes, began, length = (number(raw.get(name)) for name in ("total_ios", "io_bytes", "began_ms", "runtime_ms"))
     one_size = bool(one.bs_bytes and io_bytes and total_ios) and abs(t.cast("float", io_bytes) / (one.bs_bytes * total_ios) - 1) < _ONE_SIZE  # type: ignore[operator]
     return Total(total_ios, io_bytes, None if began is None else began / 1000, length / 1000 if length else None, one_size)

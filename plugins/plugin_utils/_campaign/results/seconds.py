@@ -72,15 +72,15 @@ class Total:
     :param one_size: whether all I/Os were of one size.
     """
 
-    total_ios: float | None
-    io_bytes: float | None
-    began: float | None
-    seconds: float | None
-    one_size: bool
+    total_ios: float | None = None
+    io_bytes: float | None = None
+    began: float | None = None
+    seconds: float | None = None
+    one_size: bool = False
 
 
 def series_of(
-    folder: Path, names: t.Iterable[str], start: float | None, end: float | None, directions: t.Mapping[str, Total], *, latency: bool = True
+    folder: Path, names: t.Iterable[str], start: float | None, end: float | None, directions: dict[str, Total], *, latency: bool = True
 ) -> tuple[dict[str, Series], list[str]]:
     """The series of a measurement by direction, from its folder.
 
@@ -95,7 +95,13 @@ def series_of(
     if latency and not chosen["lat"]:
         chosen["lat"] = _log_names(names, "clat")
     texts = logs(f"{folder}/{name}" for some in chosen.values() for name in some)
-    return seconds_of({what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}, start, end, directions)
+    found = {what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}
+    every, notes = seconds_of(found, start, end, directions), []
+    for direction in list(every):
+        if not _agrees(every[direction], _of_direction(found, direction, directions), directions[direction]):
+            del every[direction]
+            notes.append(series_note(direction))
+    return every, notes
 
 
 def _log_names(names: t.Iterable[str], what: str) -> list[str]:
@@ -156,25 +162,24 @@ def _lines(content: str) -> t.Iterator[tuple[float, float, float]]:
             continue
 
 
-def seconds_of(
-    found: t.Mapping[str, t.Sequence[Log]], start: float | None, end: float | None, directions: t.Mapping[str, Total]
-) -> tuple[dict[str, Series], list[str]]:
-    """The series of a measurement by direction, and why there is none, as sentences.
+def seconds_of(found: t.Mapping[str, t.Sequence[Log]], start: float | None, end: float | None, directions: t.Collection[str]) -> dict[str, Series]:
+    """The series of a measurement by direction.
 
     :param found: ``iops``, ``bw`` (KiB per second) and ``lat`` (ns), of each of them one log for each thread, in one order.
     :param start: when the job began to count, and ``end`` when it ended, in s since 1970; ``None`` in results of old versions.
-    :param directions: those with numbers. With ``mixed`` alone every row of the logs is of it.
+    :param directions: those with numbers, and where it is known what the report has of each. With ``mixed`` alone every row of the logs is of it.
     """
-    every, notes = {}, []
+    totals = directions if isinstance(directions, dict) else {}
+    every = {}
     for direction in (*_DIRECTIONS, "mixed"):
         if direction in directions:
-            of_threads = {what: [_of(log, direction, directions) for log in some] for what, some in found.items()}
-            series = _series(of_threads, start, end, directions[direction])
-            if series and _agrees(series, of_threads, directions[direction]):
-                every[direction] = series
-            elif series:
-                notes.append(series_note(direction))
-    return every, notes
+            every[direction] = _series(_of_direction(found, direction, directions), start, end, totals.get(direction, Total()))
+    return {direction: series for direction, series in every.items() if series}
+
+
+def _of_direction(found: t.Mapping[str, t.Sequence[Log]], direction: str, directions: t.Container[str]) -> dict[str, list[list[tuple[float, float]]]]:
+    """The rows of each thread."""
+    return {what: [_of(log, direction, directions) for log in some] for what, some in found.items()}
 
 
 def _agrees(series: Series, logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], total: Total) -> bool:

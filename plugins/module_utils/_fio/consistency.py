@@ -107,18 +107,18 @@ def _direction(name: str, given: t.Mapping[str, t.Any], in_flight: int | None, l
         )
         return found
     for rate, count in zip(_RATES, ("total_ios", "io_bytes")):
-        if in_flight and not _is_rate_of(_number(given.get(rate)), _number(given.get(count)), seconds):
+        unit = 1 if rate == "iops" else 1024
+        if in_flight and not _is_rate_of(_number(given.get(rate)), _number(given.get(count)), seconds, unit):
             found[rate] = None
             notes.append(f"{'IOPS' if rate == 'iops' else 'The bandwidth'} of {name} is withheld: it is not what was done by the time that it took.")
     return found
 
 
-def _is_rate_of(rate: float | None, count: float | None, seconds: float) -> bool:
+def _is_rate_of(rate: float | None, count: float | None, seconds: float, unit: int) -> bool:
     if rate is None or count is None or not seconds:
         return True
     # Times are printed in whole ms, old versions print rates as whole numbers (of KiB).
     low, high = count / (seconds + 0.002), count / max(seconds - 0.002, 0.0005)
-    unit = 1024 if rate > 1024 else 1
     return low * (1 - _ALIKE) - unit <= rate <= high * (1 + _ALIKE) + unit
 
 

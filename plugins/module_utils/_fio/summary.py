@@ -68,7 +68,7 @@ def _summarize_direction(jobs: t.Sequence[Job], name: str, spans: t.Sequence[sch
 
 
 def _rate(count: int | None, seconds: float | None, *, whole: bool = False) -> t.Any:
-    if count is None or not seconds:
+    if not count or not seconds:
         return None
     return round(count / seconds) if whole else count / seconds
 

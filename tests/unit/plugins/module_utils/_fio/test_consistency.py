@@ -196,5 +196,3 @@ def test_no_figure_contradicts_another(report):
                 assert one["total_ios"] * means[kind] / 1e9 <= in_flight * (1.07 * room + 0.01 + min((this["max_ns"] or 0) / 1e9, room))
     # Nothing of what is left contradicts the rest.
     assert consistent(found)[1] == []
-
-

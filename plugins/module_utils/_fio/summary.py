@@ -70,7 +70,7 @@ def _summarize_direction(jobs: t.Sequence[Job], name: str, spans: t.Sequence[sch
 def _rate(count: int | None, seconds: float | None, *, whole: bool = False) -> t.Any:
     if not count or not seconds:
         return None
-    return round(count / seconds) if whole else count / seconds
+    return (round(count / seconds) or None) if whole else count / seconds
 
 
 def _added(values: t.Sequence[t.Any]) -> t.Any:

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Direction, Output
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Job as ReportedJob
 
 #: Seconds from the start of the first section: begin and end.
 Span = t.Tuple[float, float]
@@ -130,25 +131,32 @@ def measured_spans(job: Job, output: Output) -> dict[str, list[Span]]:
     From the times that the report has, in the order that the job requests. A section that shares its entry with others took as long as it
     should, or as the longest of them.
     """
-    names = reported_as(job.sections)
-    entries: dict[str, list[t.Any]] = {}
-    for one in output.jobs:
-        entries.setdefault(one.name, []).append(one)
-
-    def taken(section: Section) -> float:
-        own = entries.get(names[section.name], [])
-        longest = max([_seconds(direction) for one in own for direction in one.directions.values()], default=0.0)
-        shared = sum(name == names[section.name] for name in names.values()) > 1
-        return section.ramp + (min(longest, section.asked_runtime or longest) if shared else longest)
-
     found: dict[str, list[Span]] = {}
-    for section, (begin, end) in zip(job.sections, spans_of(job.sections, taken) or ()):
+    for section, (begin, end) in zip(job.sections, started_spans(job, output)):
         begin += section.ramp
-        for one in entries.get(names[section.name], ()):
+        for one in _entries(job, output, section):
             for name, direction in one.directions.items():
                 if _seconds(direction):
                     found.setdefault(name, []).append((begin, min(begin + _seconds(direction), end)))
     return found
+
+
+def started_spans(job: Job, output: Output) -> list[Span]:
+    """Begin and end of each section, its ramp included, by the times that the report has."""
+
+    def taken(section: Section) -> float:
+        own = _entries(job, output, section)
+        longest = max([_seconds(direction) for one in own for direction in one.directions.values()], default=0.0)
+        names = reported_as(job.sections)
+        shared = sum(name == names[section.name] for name in names.values()) > 1
+        return section.ramp + (min(longest, section.asked_runtime or longest) if shared else longest)
+
+    return spans_of(job.sections, taken) or []
+
+
+def _entries(job: Job, output: Output, section: Section) -> list[ReportedJob]:
+    name = reported_as(job.sections)[section.name]
+    return [one for one in output.jobs if one.name == name]
 
 
 def _seconds(direction: Direction) -> float:

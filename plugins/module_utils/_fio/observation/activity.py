@@ -35,20 +35,22 @@ def window(output: Output, finished: float, began: float | None = None, job: Job
 
     fio reports since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
 
-    :param began: when it was observed to begin, ramps included.
+    :param began: when the last of its threads was observed to begin, ramps included.
     :param job: what was requested, which shows which jobs did not run at the same time.
     """
     spans = [span for some in (schedule.measured_spans(job, output) if job is not None else {}).values() for span in some]
     first, last = schedule.covered(spans) if spans else _one_after_the_other(output)
     if last <= first:
         return None, None
-    reported = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
-    one_phase = len({job.group for job in output.jobs}) == 1
+    reported = [one.start_ms / 1000 for one in output.jobs if one.start_ms]
+    starts = [begin for begin, _end in schedule.started_spans(job, output)] if job is not None and spans else [0.0]
+    one_phase = len({one.group for one in output.jobs}) == 1
+    # What was observed, and what is reported of each, is the start of the section that began last.
     if began is None and reported and one_phase:
-        began = max(reported) if job is None or len(job.sections) == 1 else min(reported)
+        began = max(reported)
     if began is not None and one_phase:
         # The job begins with its ramp, and ends when its time is over.
-        began += first if spans else max(_ramp(one.options) for one in output.jobs)
+        began += first - max(starts) if spans else max(_ramp(one.options) for one in output.jobs)
         return round(began, 3), round(began + last - first, 3)
     ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
     # A clock that was set while fio ran makes its time stamp worthless.

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.r
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.asked_rate import compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_cell, devices_below, files_of, is_read_only, time_limit, to_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import consistent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
@@ -306,6 +307,10 @@ class Measuring:
         top = _target_name(one)
         meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
         meta["cpu"] = activity.cpu(output, after.busy)
+        at_its_rate, not_reached = compare_rates(cell.job, meta["summary"] or {})
+        # What is as fast as it may be is limited by nothing else.
+        meta["cpu"]["cpu_bound"] = meta["cpu"]["cpu_bound"] and not at_its_rate
+        meta["notes"] += not_reached
         meta["stack_sha256"] = before.snapshot.sha256(one.top)
         meta["drives"] = {side: self.snapshots.drives_of(snapshot, one.names) for side, snapshot in (("before", before.snapshot), ("after", after.snapshot))}
         if one.requested.measures_garbage_collection and decision.state in ("ok", "not_steady"):

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.asked_rate import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
 
@@ -27,8 +28,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget
 
-#: The order of the parts of a value for each direction.
-_ORDER = ("read", "write", "trim")
 _WRITES_ALL = frozenset({"write", "randwrite"})
 _WRITES_PART = frozenset({"rw", "readwrite", "randrw", "trimwrite", "randtrimwrite"})
 #: What fio uses without an option (HOWTO: blocksize).
@@ -112,7 +111,7 @@ def _part(section: Section, target: CampaignTarget) -> _Part:
         return _replay_part(section, section.replay, target)
     share = _write_share(section)
     device_rate, limits = _device_rate(section, target), _limits(section)
-    if share and any(_by_direction(section.value(option)) for option in ("rate", "rate_iops")):
+    if share and any(by_direction(section.value(option)) for option in ("rate", "rate_iops")):
         # fio holds each direction to its own limit, whatever the mix says: the one that is behind goes on while the other waits.
         share = 1.0
     moved = None if section.asked_runtime is not None else _moved(section, target)
@@ -167,17 +166,10 @@ def _limits(section: Section) -> dict[str, float]:
     block, jobs = _block(section), _jobs(section)
     found: dict[str, float] = {}
     for option, unit in (("rate_iops", block), ("rate", 1)):
-        for direction, limit in _by_direction(section.value(option)).items():
+        for direction, limit in by_direction(section.value(option)).items():
             if unit is not None:
                 found[direction] = min(found.get(direction, math.inf), limit * unit * jobs)
     return found
-
-
-def _by_direction(text: str | None) -> dict[str, int]:
-    """A limit as fio reads it: one number for all directions, or one for each of them, of which any may be left out."""
-    parts = (text or "").split(",")
-    values = parts * len(_ORDER) if len(parts) == 1 else parts
-    return {direction: size for direction, value in zip(_ORDER, values) if value.strip() and (size := parse_size(value))}
 
 
 def _percent(text: str) -> float:

@@ -186,9 +186,9 @@ def _agrees(series: Series, logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[flo
     """Whether a series adds up to what the report has. A rate that does not is replaced, if the other one shows it, or left out."""
     ios = _adds_up(series["iops"], logs.get("iops", ()), total.total_ios, 1, total.seconds)
     bytes_ = _adds_up(series["bw_bytes"], logs.get("bw", ()), total.io_bytes, KIB, total.seconds)
-    if not ios and bytes_ and total.one_size and total.io_bytes and total.total_ios and series["bw_bytes"][0] is not None:
+    if not ios and bytes_ and total.one_size and total.io_bytes and total.total_ios and any(series["bw_bytes"]):
         # fio logs whole I/Os per second, cut off: of a few of them too much is lost, of their KiB it is not.
-        series["iops"] = [value * total.total_ios / total.io_bytes for value in series["bw_bytes"]]
+        series["iops"] = [None if value is None else value * total.total_ios / total.io_bytes for value in series["bw_bytes"]]
         return True
     if ios and not bytes_:
         series["bw_bytes"] = [None] * len(series["second"])
@@ -196,11 +196,12 @@ def _agrees(series: Series, logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[flo
 
 
 def _adds_up(values: t.Sequence[t.Any], logs: t.Sequence[t.Sequence[tuple[float, float]]], total: float | None, unit: int, seconds: float | None) -> bool:
-    if total is None or seconds is None or not values or values[0] is None:
+    known = [value for value in values if value is not None]
+    if total is None or seconds is None or not known:
         return True
     # Each thread has no row for its last second, if that was not whole.
     last = sum(max(_added([rows], 0.0).values(), default=0.0) for rows in logs) * unit
-    return agrees(sum(values), total, last + max(seconds - len(values), 0.0) * max(values))
+    return agrees(sum(known), total, last + max(seconds - len(values), 0.0) * max(known))
 
 
 def _of(log: Log, direction: str, directions: t.Container[str]) -> list[tuple[float, float]]:
@@ -236,10 +237,23 @@ def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], s
     seconds = range(first, count)
     return {
         "second": list(seconds),
-        "iops": [iops.get(second, 0.0) for second in seconds] if iops else [None] * len(seconds),
-        "bw_bytes": [bandwidth.get(second, 0.0) * KIB for second in seconds] if bandwidth else [None] * len(seconds),
+        "iops": _every_second(iops, seconds, _not_logged(logs.get("iops", ()), zero), 1),
+        "bw_bytes": _every_second(bandwidth, seconds, _not_logged(logs.get("bw", ()), zero), KIB),
         "lat_ns": [latency.get(second) for second in seconds],
     }
+
+
+def _every_second(values: Seconds, seconds: t.Iterable[int], not_logged: t.Container[int], unit: int) -> list[float | None]:
+    """A value for each second, nothing where there is no log."""
+    if not values:
+        return [None for _second in seconds]
+    return [values[second] * unit if second in values else None if second in not_logged else 0.0 for second in seconds]
+
+
+def _not_logged(logs: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> set[int]:
+    """Seconds after the last row of a thread: if others follow it, these are none in which nothing was done."""
+    ends = [max(_seconds(rows, zero)) for rows in logs if rows]
+    return {end + 1 for end in ends if end < max(ends)}
 
 
 def _phase(total: Total, length: float, rows: t.Iterable[int]) -> tuple[float, float]:

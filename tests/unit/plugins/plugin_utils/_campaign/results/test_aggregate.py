@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
@@ -485,3 +486,15 @@ def test_there_is_no_sum_where_a_host_has_no_rate(folder):
         put(folder, host, rates=[200] * 12, summary=figures(2400, iops=None))
     (one,) = sums(folder)
     assert (one.iops, one.bandwidth) == (None, None)
+
+
+def test_second_between_two_threads_that_follow_each_other_is_not_a_stall():
+    # fio has no row for the last second of the first one.
+    logs = [seconds.read_log(log([200] * 5, T0)), seconds.read_log(log([0] * 6 + [200] * 5, T0))]
+    total = {"write": seconds.Total(2400, None, 0.0, 12.0)}
+    series = seconds.seconds_of({"iops": logs}, T0, T0 + 12, total)["write"]
+    assert series["iops"] == [200] * 5 + [None] + [200] * 5
+    assert problems.every_second(series["iops"]) == [200] * 11
+    # A thread that stands still has rows later.
+    still = [seconds.read_log(log([200] * 5 + [0] + [200] * 5, T0))]
+    assert seconds.seconds_of({"iops": still}, T0, T0 + 12, total)["write"]["iops"][5] == 0

@@ -22,12 +22,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.r
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.asked_rate import compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_cell, devices_below, files_of, is_read_only, time_limit, to_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import consistent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.asked_rate import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
 
 if t.TYPE_CHECKING:

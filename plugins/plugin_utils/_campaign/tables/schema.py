@@ -70,12 +70,12 @@ CELLS = Table(
 
 INTERVALS = Table(
     "intervals",
-    "One row for each second of a measurement that has logs. A second in which nothing was done is there, with 0.",
+    "One row for each second of a measurement that has logs, from the first job of a direction to its last. A second in which nothing was done is there, with 0.",
     _SERIES,
     _columns(
         ("second", "INTEGER", "from `io_start`"),
-        ("iops", "DOUBLE", "I/Os per second; NULL without this log"),
-        ("bw_bytes", "DOUBLE", "bytes per second; NULL without this log"),
+        ("iops", "DOUBLE", "I/Os per second; NULL without this log, and for a second that fio did not log between two jobs"),
+        ("bw_bytes", "DOUBLE", "bytes per second; NULL likewise"),
         ("lat_ns", "DOUBLE", "mean latency in ns; NULL if no I/O ended"),
     ),
 )

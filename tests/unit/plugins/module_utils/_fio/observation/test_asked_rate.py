@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.asked_rate import by_direction, compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction, compare_rates
 
 
 @pytest.mark.parametrize(

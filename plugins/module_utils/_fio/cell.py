@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_fac
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
-#: Bytes per second at which fio is expected at least to lay out a new file; the watchdog allows for it.
+#: Bytes per second at which fio is expected at least to lay out a new file, or to read one before it begins; the watchdog allows for it.
 _LAYOUT_RATE = 4 * 1024**2
 
 #: Control characters, halves of characters and the sign that fio escapes with.
@@ -176,7 +176,8 @@ def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> fl
     :param timeout: of a job without a limit of its own.
     """
     layout = (facts.target.size or 0) / _LAYOUT_RATE if facts.target.kind == "file" else 0.0
-    return (job.longest if job.longest is not None else timeout) + layout + slack
+    before = sum((facts.target.size or facts.size or 0) / _LAYOUT_RATE for section in job.sections if section.value("pre_read") not in (None, "0"))
+    return (job.longest if job.longest is not None else timeout) + layout + before + slack
 
 
 def describe_cell(

@@ -24,10 +24,11 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, canonical, needs_engine, refusal
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay, schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, LOGS, canonical, left_out, needs_engine, refusal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, is_number, objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import end_of_range, parse_time
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
@@ -40,13 +41,10 @@ _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff;#$]")
 #: Less than a line that fio reads at once: see MAXIMUM_LENGTH of option_values.
 _LONGEST_PATH = 2048
-_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|d)?$")
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, None: 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 #: With more threads than this all write into the same series.
 _OWN_LOGS = 16
 
-_TIMES = ("runtime", "ramp_time", "startdelay")
 #: A percentage in [global] stays in effect in fio when a section gives a number instead.
 _PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
 
@@ -94,6 +92,12 @@ class Section:
         return (self.value("rw") or "read").split(":")[0] not in _READING if self.replay is None else self.replay.writes
 
     @property
+    def in_flight(self) -> int:
+        """I/Os at most that are under way at one time: an engine without a queue has one for each of its threads."""
+        depth = int(self.value("iodepth") or 1) if ENGINES[self.value("ioengine") or "psync"].queues else 1
+        return depth * int(self.value("numjobs") or 1)
+
+    @property
     def asked_runtime(self) -> float | None:
         """Seconds that the measurement must last; ``None`` if it may end by itself earlier."""
         if "time_based" not in self.options or self.options["time_based"] == "0" or self.value("number_ios"):
@@ -102,25 +106,49 @@ class Section:
 
     @property
     def longest(self) -> float | None:
-        """Seconds after which it must have ended, ramp and delay included; ``None`` if nothing limits it."""
+        """Seconds from its start after which it must have ended, with its ramp and the pause that it may be in; ``None`` if nothing limits it."""
         runtime = self._seconds("runtime")
         if runtime is None:
             return None
-        return runtime + sum(self._seconds(name) or 0.0 for name in _TIMES[1:])
+        # A pause that has begun is not cut short.
+        return runtime + self.ramp + schedule.pause(self.value("thinktime"))
+
+    @property
+    def ramp(self) -> float:
+        """Seconds before anything counts."""
+        return self._seconds("ramp_time") or 0.0
+
+    @property
+    def delay(self) -> float:
+        """Seconds from the start of the first section before which it does not begin."""
+        return self._seconds("startdelay") or 0.0
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it waits until everything before it has ended."""
+        return self.has_flag("stonewall") or self.has_flag("wait_for_previous")
+
+    def has_flag(self, name: str) -> bool:
+        """Whether an option without a value is switched on."""
+        return name in self.options and self.options[name] != "0"
 
     def _seconds(self, *names: str) -> float | None:
         value = self.value(*names)
-        return None if value is None else parse_time(_end_of_range(value))
+        return None if value is None else parse_time(end_of_range(value))
 
 
 @frozen
 class Job:
-    """A checked job: its sections, and the lines of the user in their order."""
+    """A checked job: its sections, and the lines of the user in their order.
+
+    :param notes: what of the job is not sent, as sentences.
+    """
 
     sections: tuple[Section, ...]
     global_lines: tuple[str, ...]
     section_lines: tuple[tuple[str, tuple[str, ...]], ...]
     has_percentiles: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def writes(self) -> bool:
@@ -134,17 +162,9 @@ class Job:
 
     @property
     def longest(self) -> float | None:
-        """Seconds until everything must have ended: phases behind a stonewall one after the other."""
-        phases: list[float] = []
-        for number, section in enumerate(self.sections):
-            if section.longest is None:
-                return None
-            alone = any(name in section.options and section.options[name] != "0" for name in ("stonewall", "wait_for_previous"))
-            if number == 0 or alone:
-                phases.append(section.longest)
-            else:
-                phases[-1] = max(phases[-1], section.longest)
-        return sum(phases)
+        """Seconds until everything must have ended: phases, sections that wait for others and delays one after the other."""
+        spans = schedule.spans_of(self.sections, lambda section: section.longest)
+        return None if spans is None else schedule.covered(spans)[1]
 
     @property
     def block_size(self) -> int | None:
@@ -173,6 +193,11 @@ class Job:
     def threads(self) -> int:
         """How many processes or threads measure."""
         return sum(int(section.value("numjobs") or 1) for section in self.sections)
+
+    def in_flight(self, direction: str) -> int:
+        """I/Os at most that are under way at one time in one direction; what is read back to be verified is of the sections that write."""
+        active = [section for section in self.sections if direction in section.directions]
+        return sum(section.in_flight for section in active or self.sections)
 
     @property
     def engines(self) -> tuple[str, ...]:
@@ -211,6 +236,7 @@ def read_job(job: t.Any, name: str) -> Job:
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
+        notes=left_out(job.get("global"), *rows),
     )
     _check_sections(checked, name)
     return checked
@@ -284,17 +310,6 @@ def _check_end(job: Job, kind: str, size: int, name: str) -> None:
         raise BadInput(f"{name}: with {option} the job ends at byte {end}, but {where}: {way_out}.", item=name, option=option)
 
 
-def parse_time(text: str) -> float:
-    """fio's times, as seconds: ``30``, ``1m``, ``500ms``.
-
-    :raises BadInput: if it is no time.
-    """
-    match = _TIME.match(text.strip().lower())
-    if not match:
-        raise BadInput(f"'{text}' is not a time: use seconds, or a number with us, ms, s, m, h or d.")
-    return float(match.group(1)) * _SECONDS[match.group(2)]
-
-
 def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay]) -> Section:
     return Section(title, options, replays.get(options.get(replay.LOG) or ""))
 
@@ -365,6 +380,8 @@ def _options(options: t.Any, name: str, section: str, replays: dict[str, Replay]
         if not isinstance(key, str) or not _KEY.match(key):
             raise BadInput(f"{name}: {abbreviated(key)} is not the name of a fio option.", item=name)
         _require_allowed(key, value, name)
+        if canonical(key) in LOGS:
+            continue
         double = next((other for other in found if canonical(other) == canonical(key)), None)
         if double is not None:
             raise BadInput(f"{name}: {double} and {key} in the section {section} are the same option: keep one of them.", item=name, option=key)
@@ -416,25 +433,10 @@ def _check_sections(job: Job, name: str) -> None:
                 raise BadInput(f"{name}: the option {option} does not exist for ioengine={engine} in the job {section.name}.", item=name, option=option)
         if section.value("bssplit") is not None and section.value("bsrange") is not None:
             raise BadInput(f"{name}: bssplit and bsrange of the job {section.name} exclude each other: keep one of them.", item=name, option="bssplit")
-        _check_times(section, name)
+        schedule.check_times(section, name)
         replay.require_alone(section, engine, name)
     if job.threads > MAXIMUM_JOBS:
         raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")
-
-
-def _check_times(section: Section, name: str) -> None:
-    for option in _TIMES:
-        value = section.value(option)
-        if value is not None:
-            try:
-                parse_time(_end_of_range(value))
-            except BadInput as error:
-                raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
-
-
-def _end_of_range(value: str) -> str:
-    """A range of start delays (``1-5``) is as long as its end."""
-    return value.split("-")[-1].split(",")[-1]
 
 
 def _escaped_path(path: str) -> str:

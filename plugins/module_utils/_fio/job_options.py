@@ -26,11 +26,13 @@ class Engine:
 
     :param opens: for the documentation, in a few words.
     :param past_the_block_layer: it sends commands to the disk, which do not end at a partition or volume.
+    :param queues: it has several I/Os under way at a time (``iodepth``).
     :param options: its own; fio accepts them of this engine only.
     """
 
     opens: str
     past_the_block_layer: bool = False
+    queues: bool = False
     options: frozenset[str] = frozenset()
 
 
@@ -51,13 +53,13 @@ ENGINES: t.Mapping[str, Engine] = {
     "vsync": Engine(_BY_NAME),
     "pvsync": Engine(_BY_NAME),
     "pvsync2": Engine(_BY_NAME, options=_PVSYNC2),
-    "libaio": Engine(_BY_NAME, options=_LIBAIO),
-    "io_uring": Engine(_BY_NAME, options=_IO_URING),
-    "posixaio": Engine(_BY_NAME),
+    "libaio": Engine(_BY_NAME, queues=True, options=_LIBAIO),
+    "io_uring": Engine(_BY_NAME, queues=True, options=_IO_URING),
+    "posixaio": Engine(_BY_NAME, queues=True),
     "mmap": Engine("the file name of the target, mapped into memory", options=frozenset({"thp"})),
-    "null": Engine("nothing: no I/O is done"),
+    "null": Engine("nothing: no I/O is done", queues=True),
     # SG_IO on a partition reaches the disk: the offset of the partition is not added to the address in the command.
-    "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, options=_SG),
+    "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, queues=True, options=_SG),
 }
 
 #: Engines for which a target exists that can be measured otherwise, and how.
@@ -144,12 +146,19 @@ HARMLESS = frozenset(
         *("thread", "nice", "prio", "prioclass", "priohint", "cpumask", "cpus_allowed", "cpus_allowed_policy", "numa_cpu_nodes", "numa_mem_policy"),
         *("wait_for", "wait_for_previous", "stonewall", "new_group", "exitall", "exit_what", "exitall_on_error", "continue_on_error", "ignore_error"),
         # what is reported
-        *("description", "group_reporting", "stats", "disk_util", "error_dump", "per_job_logs", "log_avg_msec", "log_hist_msec", "log_hist_coarseness"),
-        *("log_entries", "log_window_value", "log_offset", "log_prio", "log_issue_time", "log_compression", "log_compression_cpus"),
-        *("log_store_compressed", "log_unix_epoch", "log_alternate_epoch", "log_alternate_epoch_clock_id", "job_start_clock_id", "bwavgtime"),
-        *("iopsavgtime", "block_error_percentiles", "clat_percentiles", "lat_percentiles", "slat_percentiles", "percentile_list", "significant_figures"),
+        *("description", "group_reporting", "stats", "disk_util", "error_dump", "log_entries", "job_start_clock_id"),
+        *("block_error_percentiles", "clat_percentiles", "lat_percentiles", "slat_percentiles", "percentile_list", "significant_figures"),
         *("gtod_reduce", "gtod_cpu", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement", "unified_rw_reporting", "unit_base"),
         "clocksource",
+    }
+)
+
+#: What shapes the logs of which the collection makes its series. A job that sets one of them is run without it.
+LOGS = frozenset(
+    {
+        *("per_job_logs", "log_avg_msec", "log_hist_msec", "log_hist_coarseness", "log_window_value", "log_offset", "log_prio", "log_issue_time"),
+        *("log_compression", "log_compression_cpus", "log_store_compressed", "log_unix_epoch", "log_alternate_epoch", "log_alternate_epoch_clock_id"),
+        *("bwavgtime", "iopsavgtime"),
     }
 )
 
@@ -198,9 +207,15 @@ def refusal(option: str) -> str | None:
     name = canonical(option)
     if name in REFUSED:
         return REFUSED[name]
-    if name in COMPUTED or name in HARMLESS or name in _ENGINE_OPTIONS:
+    if name in COMPUTED or name in HARMLESS or name in LOGS or name in _ENGINE_OPTIONS:
         return None
     return "it is not known to this collection, so what it writes cannot be determined"
+
+
+def left_out(*parts: t.Any) -> tuple[str, ...]:
+    """What of the sections of a job is not sent, as sentences."""
+    logs = sorted({key for part in parts if isinstance(part, dict) for key in part if isinstance(key, str) and canonical(key) in LOGS})
+    return (f"{', '.join(logs)} of the job was left out: the collection shapes the logs of which it makes its series.",) if logs else ()
 
 
 def needs_engine(option: str, engine: str) -> bool:

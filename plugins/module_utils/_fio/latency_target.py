@@ -21,7 +21,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import parse_time
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import parse_time
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Section

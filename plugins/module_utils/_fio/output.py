@@ -14,38 +14,31 @@ wrong, is ``None`` here, never 0; a direction in which nothing was done is absen
 from __future__ import annotations
 
 import dataclasses
-import io
-import itertools
-import json
 import re
 import typing as t
 from dataclasses import dataclass, replace
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.report_text import FasterParser, split
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 
 #: What fio's client mode adds up over hosts and over phases that did not overlap.
 _ALL_CLIENTS = "All clients"
 
-#: Objects in one output: dumps of ``--status-interval``, one a second for five hours.
-_MOST_OBJECTS = 20_000
-
-#: Lines around one object that are kept.
-_MOST_LINES = 10_000
-
 _VERSION = re.compile(r"([0-9]{1,4})\.([0-9]{1,4})(?:\.([0-9]{1,4}))?")
+
+#: Counters have 64 bits, and nothing that is measured fills 63 of them.
+_LARGEST = 2**63
 
 #: Exceptions of this module where a value is of another type than in any output of fio.
 _STRANGE = (AttributeError, TypeError, ValueError, KeyError, IndexError, ArithmeticError, RecursionError)
 
 _OF_A_JOB = (
     "groupid",
-    "error",
     "elapsed",
     "job_start",
     "usr_cpu",
@@ -173,63 +166,6 @@ class Output:
     client_mode: bool = False
 
 
-#: A faster parser: the object of a text, or ``None`` where it is none or where Python's parser might find another value in it.
-FasterParser = t.Callable[[str], t.Optional[t.Dict[str, t.Any]]]
-
-
-def split(text: str, faster: FasterParser | None = None) -> tuple[list[dict[str, t.Any]], list[str], bool]:
-    """The JSON objects of a text, the lines around them, and whether one is broken off.
-
-    fio writes errors and notes before, after and instead of its JSON; an object begins with a brace at the beginning of a line.
-
-    :raises NotUnderstood: if the objects together exceed a limit of :data:`json_text.FIO`.
-    """
-    if len(text) > json_text.FIO.size:
-        raise NotUnderstood(f"the output of fio is larger than {format_size(json_text.FIO.size)}")
-    decoder: json.JSONDecoder | None = None
-    objects: list[dict[str, t.Any]] = []
-    between: list[str] = []
-    position = values = 0
-    truncated = False
-    starts = list(itertools.islice(_objects_begin(text), _MOST_OBJECTS + 1))
-    if len(starts) > _MOST_OBJECTS:
-        raise NotUnderstood(f"the output of fio has more than {_MOST_OBJECTS:,} objects")
-    for start, end in zip(starts, [*starts[1:], len(text)]):
-        between.append(text[position:start])
-        # fio indents what is inside an object, so it ends before the next one begins.
-        part = text[start:end]
-        values += json_text.check(part, json_text.FIO)
-        if values > json_text.FIO.values:
-            raise NotUnderstood(f"the output of fio has more than {json_text.FIO.values:,} values")
-        known = faster(part) if faster is not None else None
-        if known is not None:
-            position = end
-            objects.append(known)
-            continue
-        if decoder is None:
-            # Without hooks the parser is several times faster.
-            decoder = json.JSONDecoder(**json_text.hooks(text))
-        try:
-            found, length = decoder.raw_decode(part)
-        except (ValueError, RecursionError):
-            truncated = True
-            position = len(text)
-            break
-        position = start + length
-        objects.append(json_text.without_surrogates(part, found))
-    between.append(text[position:])
-    lines = [line.rstrip() for part in between for line in itertools.islice(io.StringIO(part), _MOST_LINES)]
-    return objects, [line for line in lines if line], truncated
-
-
-def _objects_begin(text: str) -> t.Iterator[int]:
-    """Where a line begins with a brace."""
-    place = 0 if text.startswith("{") else text.find("\n{") + 1 or -1
-    while place >= 0:
-        yield place
-        place = text.find("\n{", place) + 1 or -1
-
-
 def parse(text: str, *, block_size: int | None = None, faster: FasterParser | None = None) -> Output:
     """One output of fio in the formats json or json+, with whatever stands around it.
 
@@ -274,21 +210,23 @@ def _counts_in_microseconds(version: Version, objects: t.Sequence[t.Mapping[str,
 
 
 def _longest(report: t.Mapping[str, t.Any]) -> int:
-    return max((job[name].get("runtime", 0) for job in report.get("jobs", ()) for name in DIRECTIONS if name in job), default=0)
+    return max((_number(job[name], "runtime") or 0 for job in report.get("jobs", ()) for name in DIRECTIONS if name in job), default=0)
 
 
 def _number(row: t.Mapping[str, t.Any], name: str) -> t.Any:
-    """:raises TypeError: if the value is there and no number that fio can count to."""
+    """``None`` for what is no number that fio can count to: a counter that it subtracted too much from is negative, or nearly 2^64.
+
+    :raises TypeError: if the value is no number at all: this is not what fio writes.
+    """
     value = row.get(name)
-    # 2.x prints an unsigned counter below 0 where it subtracts too much.
-    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float)) or not -(2**64) <= value < 2**65):
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
         raise TypeError(name)
-    return value
+    return value if value is not None and 0 <= value < _LARGEST else None
 
 
-def _require_numbers(row: t.Mapping[str, t.Any], names: t.Iterable[str]) -> None:
-    for name in names:
-        _number(row, name)
+def _with_numbers(row: t.Mapping[str, t.Any], names: t.Iterable[str]) -> dict[str, t.Any]:
+    """A row without those of its numbers that are none: one of them says nothing about the others."""
+    return {**row, **{name: _number(row, name) for name in names if name in row}}
 
 
 class _Reader:
@@ -301,7 +239,7 @@ class _Reader:
         self.slowdown = 1000 if microseconds else 1
 
     def job(self, row: t.Mapping[str, t.Any]) -> Job:
-        _require_numbers(row, _OF_A_JOB)
+        row = _with_numbers(row, _OF_A_JOB)
         options = {**self._globals_of(row), **(row.get("job options") or {})}
         elapsed = row.get("elapsed")
         directions = {name: self._direction(row[name], elapsed) for name in DIRECTIONS if _did_io(row.get(name))}
@@ -334,9 +272,10 @@ class _Reader:
         return {}
 
     def _direction(self, row: t.Mapping[str, t.Any], elapsed: int | None) -> Direction:
-        _require_numbers(row, _OF_A_DIRECTION)
+        row = _with_numbers(row, _OF_A_DIRECTION)
         io_bytes = row.get("io_bytes")
-        if io_bytes is not None and self.version < Version(2, 21):
+        # The key says it: builds between 2.20 and 2.21 have bytes already, and with them a key for KiB.
+        if io_bytes is not None and "io_kbytes" not in row and self.version < Version(2, 21):
             io_bytes *= KIB
         bw_bytes = row.get("bw_bytes")
         if bw_bytes is None and row.get("bw") is not None:
@@ -345,15 +284,15 @@ class _Reader:
         if total_ios is None and io_bytes is not None and self.block_size:
             total_ios = io_bytes // self.block_size
         runtime = row.get("runtime")
-        if not runtime:
-            # The rate is not known: fio prints 0 for it.
-            row = {key: value for key, value in row.items() if key not in ("iops", "bw", "bw_bytes")}
-            bw_bytes = None
+        iops = row.get("iops")
+        # A rate that is not known is printed as 0.
+        iops = float(iops) * self.slowdown if iops and runtime else None
+        bw_bytes = bw_bytes if bw_bytes and runtime else None
         limit = _limit(elapsed, runtime)
         return Direction(
             total_ios=total_ios,
             io_bytes=io_bytes,
-            iops=None if row.get("iops") is None else float(row["iops"]) * self.slowdown,
+            iops=iops,
             bw_bytes=bw_bytes,
             runtime_ms=None if runtime is None else runtime // self.slowdown,
             slat=self._latency(row, "slat", total_ios, limit),
@@ -368,7 +307,7 @@ class _Reader:
         for ``slat`` of engines that submit and complete in one call.
         """
         values, unit = (row[f"{name}_ns"] or {}, 1) if f"{name}_ns" in row else (row.get(name) or {}, 1000)
-        _require_numbers(values, _OF_A_LATENCY)
+        values = _with_numbers(values, _OF_A_LATENCY)
         bins, percentiles = _bins(values.get("bins") or {}, unit), _percentiles(values.get("percentile") or {}, unit)
         n = values.get("N")
         if n is None:
@@ -387,6 +326,7 @@ class _Reader:
             # A garbage sample ruins everything but the percentiles below it.
             return replace(
                 found,
+                min=found.min if found.min is not None and found.min <= limit else None,
                 max=None,
                 mean=None,
                 stddev=None,
@@ -400,8 +340,7 @@ class _Reader:
         """fsync and fdatasync. ``total_ios`` counts only fsync, so N or the bins come first."""
         if not row:
             return None
-        _require_numbers(row, ("total_ios",))
-        found = self._latency(row, "lat", row.get("total_ios"), _limit(elapsed, None))
+        found = self._latency(row, "lat", _number(row, "total_ios"), _limit(elapsed, None))
         if not found.n:
             return None
         if options.get("ioengine") == "libaio" and self.version < Version(3, 31):
@@ -427,7 +366,7 @@ class _Reader:
 
 
 def _did_io(row: t.Mapping[str, t.Any] | None) -> bool:
-    return bool(row) and bool(row.get("total_ios") or row.get("io_bytes"))
+    return row is not None and any(row.get(name) for name in ("total_ios", "io_bytes"))
 
 
 def _limit(elapsed: int | None, runtime_ms: int | None) -> float | None:
@@ -438,6 +377,10 @@ def _limit(elapsed: int | None, runtime_ms: int | None) -> float | None:
 
 
 def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
+    """None at all if one of them is no number: the others would be percentiles of other I/Os."""
+    counts = cells.values()
+    if None in counts or (counts and (min(counts) < 0 or max(counts) >= _LARGEST)):
+        return {}
     # One of the three keys before 2.20 that are no bins.
     indexed = "FIO_IO_U_PLAT_BITS" in cells
     return histogram.from_indexed(cells, unit) if indexed else histogram.from_durations(cells, unit)
@@ -445,4 +388,4 @@ def _bins(cells: t.Mapping[str, t.Any], unit: int) -> dict[int, int]:
 
 def _percentiles(values: t.Mapping[str, t.Any], unit: int) -> dict[float, int]:
     """2.x and 3.1 pad their list with keys ``0.00``; Python's parser has already made one of them."""
-    return {float(key): histogram.duration(value) * unit for key, value in values.items() if 0 < float(key) <= 100}
+    return {float(key): histogram.duration(value) * unit for key in values if 0 < float(key) <= 100 and (value := _number(values, key)) is not None}

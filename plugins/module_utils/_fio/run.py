@@ -6,7 +6,8 @@
 """One run of fio, and what became of it.
 
 fio's exit status alone is not enough: a mounted target ends with 0 and no I/O, a stopped run with 128 and a valid report. So a
-run is ``ok`` only if everything that was requested is in the report, and nothing unknown beside it.
+run is ``ok`` only if everything that was requested is in the report. What fio prints beside that is a note, unless it is a line that
+is known to mean that the figures are not those of the job.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -24,6 +25,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
 
@@ -41,8 +43,12 @@ PATIENCE = 60.0
 #: A run that is shorter than this part of what was requested was stopped.
 _ENOUGH = 0.9
 
-#: Lines around a report that mean nothing bad.
-_HARMLESS = tuple(
+#: Lines of fio that are quoted in one reason, or as notes of one cell.
+_QUOTED = 3
+_LONGEST_LINE = 300
+
+#: Lines around a report that say nothing about the run.
+_USUAL = tuple(
     re.compile(pattern)
     for pattern in (
         r"^note: both iodepth >= 1 and synchronous I/O engine are selected",
@@ -51,7 +57,25 @@ _HARMLESS = tuple(
         r"^\S.*: \(g=\d+\): rw=",
         r"^\.\.\.$",
         r"^\S.*: Laying out IO files? ",
-        r"^Multiple writers may overwrite blocks",
+    )
+)
+
+#: Lines of a run that ends with 0 although something was not done: I/Os that failed and were passed over, data that was not what had been
+#: written, a target that was left alone, jobs that were killed or given up. Sources: backend.c, io_u.c, verify.c and filesetup.c of fio 3.33.
+_BAD = tuple(
+    re.compile(pattern)
+    for pattern in (
+        r"io_u error on file",
+        r"first (direct )?I/?O (errored|failed)",
+        r"\bverify(: | )?(failed|type mismatch|bad |.*checksum|.*mismatch)|\bverify: |bad magic header|verify failed at file",
+        r"appears mounted|\bAborting\b",
+        r"\bgot signal=|hasn't exited in|appears to be stuck|\bhung\b",
+        r"\bpid=\d+, err=|\berror=",
+        r"No I/O performed",
+        r"\bENOSPC\b|No space left on device",
+        r"^fio: job .* (dropped|killed)|^fio: terminating",
+        r"out of memory|not enough memory|failed to (allocate|fork|create|open|read|write|set|init)",
+        r"[Ii]nput/output error",
     )
 )
 _TERMINATED = re.compile(r"^fio: terminating on signal (\d+)")
@@ -204,7 +228,7 @@ def decide(job: Job, run: Run, output: Output | None) -> Decision:
     if run.stopped_after is not None:
         return Decision("interrupted", f"fio had not ended after {run.stopped_after:g} seconds and was stopped.")
     rc = run.completed.rc
-    messages = unknown_messages(run, output)
+    messages = other_messages(run, output)
     if output is None:
         return Decision("failed", "fio wrote a report that is not one of fio's.")
     if rc < 0:
@@ -219,18 +243,33 @@ def decide(job: Job, run: Run, output: Output | None) -> Decision:
     if output.objects == 0 or output.truncated:
         ending = "its report breaks off" if output.truncated else "it wrote no report"
         return Decision("failed", f"fio ended with exit status 0 and {ending}: {messages[0] if messages else 'without a message'}")
-    if messages:
-        return Decision("failed", f"fio printed: {'; '.join(messages[:3])}")
-    return _decide_by_figures(job, output)
+    bad = [line for line in messages if any(pattern.search(line) for pattern in _BAD)]
+    if bad:
+        return Decision("failed", f"fio printed: {'; '.join(bad[:_QUOTED])}")
+    found = _decide_by_figures(job, output)
+    if found.state == "failed" and messages:
+        return Decision("failed", f"{found.reason} fio printed: {'; '.join(messages[:_QUOTED])}")
+    return Decision(found.state, found.reason, (*found.notes, *_quoted(messages)))
+
+
+def _quoted(messages: t.Sequence[str]) -> list[str]:
+    """What fio printed, as notes; a job of many threads prints a line for each."""
+    more = len(messages) - _QUOTED
+    return [f"fio printed: {line[:_LONGEST_LINE]}" for line in messages[:_QUOTED]] + (
+        [f"fio printed {more} more lines: see fio.stderr.gz."] if more > 0 else []
+    )
 
 
 def _decide_by_figures(job: Job, output: Output) -> Decision:
     unsteady = False
     notes: list[str] = []
     # The first job to end may have ended the others.
-    alone = job.threads == 1 or not any(section.options.get("exitall", "0") != "0" for section in job.sections)
+    ends_all = any(section.options.get("exitall", "0") != "0" for section in job.sections)
+    alone = job.threads == 1 or not ends_all
+    ended = _ended_by_itself(job, output) if ends_all else None
+    names = schedule.reported_as(job.sections)
     for section in job.sections:
-        entries = [one for one in output.jobs if one.name == section.name]
+        entries = [one for one in output.jobs if one.name == names[section.name]]
         if not entries:
             return Decision("failed", f"The job {section.name} is not in fio's report.")
         unfinished = _unfinished_replay(section, entries)
@@ -243,13 +282,24 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
                 return Decision("failed", f"The job {section.name} did no {' and no '.join(missing)}.")
             attained = entry.steady_state.attained if entry.steady_state else None
             short = None if attained else _shortfall(section, entry)
-            if short and not (target and is_met(target, entry)):
+            if short and ended:
+                notes.append(f"{short} exitall ended it together with the job {ended}.")
+            elif short and not (target and is_met(target, entry)):
                 return Decision("interrupted", f"{short} It did not meet its latency_target either." if target else short)
             if target and section.asked_runtime is not None and not attained:
                 notes.append(_note_on_target(section, entry, met=bool(short)))
             unsteady = unsteady or attained is False
     reported = tuple(dict.fromkeys(notes))
     return Decision("not_steady", "fio's steady state was not reached in the time given.", reported) if unsteady else Decision("ok", notes=reported)
+
+
+def _ended_by_itself(job: Job, output: Output) -> str | None:
+    """The job whose end ended the others, with ``exitall``: one that did all that was requested of it; ``None`` if each was cut short."""
+    for section in job.sections:
+        entries = [one for one in output.jobs if one.name == section.name]
+        if any(_shortfall(section, entry) is None for entry in entries):
+            return section.name
+    return None
 
 
 def _unfinished_replay(section: Section, entries: t.Sequence[fio_output.Job]) -> str | None:
@@ -297,11 +347,11 @@ def _lines(run: Run, output: Output) -> list[str]:
     return list(dict.fromkeys([*(line.strip() for line in output.messages), *other]))
 
 
-def unknown_messages(run: Run, output: Output | None) -> list[str]:
-    """Lines that fio is not known to write in a good run."""
+def other_messages(run: Run, output: Output | None) -> list[str]:
+    """Lines beside the report that fio does not write in every run."""
     if output is None:
         return []
-    return [line for line in _lines(run, output) if not _TERMINATED.match(line) and not any(pattern.match(line) for pattern in _HARMLESS)]
+    return [line for line in _lines(run, output) if not _TERMINATED.match(line) and not any(pattern.match(line) for pattern in _USUAL)]
 
 
 def read_device_stats(names: t.Iterable[str], root: Path = Path("/")) -> dict[str, dict[str, int]]:

@@ -40,7 +40,6 @@ TIMED_LOGS = Version(3, 31)
 #: Options that came, or became right, in a release that hosts may not have yet.
 SINCE: t.Mapping[str, Version] = {
     **dict.fromkeys(("latency_target", "latency_window", "latency_percentile"), Version(2, 1, 5)),
-    **dict.fromkeys(("log_hist_msec", "log_hist_coarseness", "log_unix_epoch"), Version(2, 14)),
     **dict.fromkeys(("steadystate", "ss", "steadystate_duration", "ss_dur", "steadystate_ramp_time", "ss_ramp"), Version(2, 16)),
     # Commit 1a9bf814 of 6 December 2017, two days after issue 497 requested it on 3.2.
     "rate_ignore_thinktime": Version(3, 3),
@@ -50,16 +49,12 @@ SINCE: t.Mapping[str, Version] = {
     "thinktime_blocks_type": Version(3, 26),
     # Commit f7942acd of 6 September 2021, the days of 3.28.
     "thinktime_iotime": Version(3, 28),
-    # In no release yet on 28 February 2022, according to pull request 1353; 3.30 is of April.
-    **dict.fromkeys(("log_alternate_epoch", "log_alternate_epoch_clock_id"), Version(3, 30)),
     # Not in 3.33 (--cmdhelp).
     "num_range": Version(3, 34),
     "ss_interval": Version(3, 35),
     "steadystate_check_interval": Version(3, 35),
     # With job_start in the report, which 3.36 has first (issue 1544, pull request 1617).
     "job_start_clock_id": Version(3, 36),
-    "log_window_value": Version(3, 37),
-    "log_issue_time": Version(3, 38),
     # On the mailing list as a change of 22 August 2025, after 3.40.
     "sprandom": Version(3, 41),
     "end_syncfs": Version(3, 42),

@@ -135,3 +135,84 @@ def planted(number, seed=20261123):
         stalls = {int(first): int(generator.integers(1, max(count // 50, 1) + 1)) for first in firsts}
         values = stalled(values, stalls)
     return Planted(kind, values, variation, rho, high, low, certainty, place, stalls)
+
+
+#: What a series does, and what it may be called.
+BEHAVIOURS = {
+    "steady": {"steady"},
+    "drift": {"drifting"},
+    "step": {"step"},
+    "cliff": {"cliff"},
+    "recovering": {"step", "oscillating"},
+    "oscillation": {"oscillating"},
+    "decay": {"decaying"},
+    "stairs": {"step", "cliff", "drifting", "decaying"},
+    "bimodal": {"steady"},
+    "heavy tails": {"steady"},
+    "remembering": {"steady"},
+    "slow": {"steady"},
+    "short trend": {"drifting", "step", "cliff", "decaying"},
+}
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """A series of one to thirty minutes that does one thing.
+
+    :param falls: whether it loses at least a tenth at some time.
+    """
+
+    name: str
+    values: np.ndarray
+    falls: bool
+
+    @property
+    def kinds(self):
+        return BEHAVIOURS[self.name]
+
+
+def behaviour(number, seed=20261128):
+    """The series of that number, the same every time; noise of 0.5 to 5 % with a memory of 0 to 0.95."""
+    generator = np.random.default_rng([seed, number])
+    name = list(BEHAVIOURS)[number % len(BEHAVIOURS)]
+    uniform = generator.uniform
+    count = round(np.exp(uniform(np.log(120), np.log(1800))))
+    if name == "slow":
+        rate = uniform(0.7, 3.3)
+        if generator.integers(2):
+            return Behaviour(name, generator.poisson(rate, count).astype(float), False)
+        pauses = np.maximum((1 + generator.choice([0.0, 0.05, 0.3]) * generator.standard_normal(round(2 * rate * count) + 9)) / rate, 0.01)
+        return Behaviour(name, np.histogram(np.cumsum(pauses), np.arange(count + 1))[0].astype(float), False)
+    place, variation, rho = np.arange(count), uniform(0.005, 0.05), uniform(0, 0.95)
+    levels, lost = np.ones(count), 0.0
+    if name in ("drift", "step", "stairs"):
+        variation = uniform(0.005, 0.03)
+    if name == "drift":
+        lost = uniform(0.12, 0.4) * generator.choice([-1, 1])
+        levels = np.linspace(1 + lost / 2, 1 - lost / 2, count)
+    elif name in ("step", "cliff"):
+        lost = uniform(0.1, 0.18) if name == "step" else uniform(0.25, 0.8)
+        levels = fall(count, round(count * uniform(0.2, 0.8)), 1, 1 - lost)
+        if name == "step" and generator.integers(2):
+            levels, lost = levels[::-1], 0.0
+    elif name == "recovering":
+        lost, first, last = uniform(0.25, 0.7), round(count * uniform(0.2, 0.45)), round(count * uniform(0.55, 0.85))
+        levels[first:last], levels[last:] = 1 - lost, generator.choice([1.0, 0.95, 0.9])
+    elif name == "oscillation":
+        lost = uniform(0.2, 0.6)
+        levels = square_wave(count, uniform(10, count / 5), 1, 1 - lost, duty=uniform(0.35, 0.65), phase=uniform(0, 9))
+    elif name == "decay":
+        lost = uniform(0.5, 2)
+        levels = decaying(count, 1 + lost, 1, count * uniform(0.08, 0.25))
+    elif name == "stairs":
+        steps = int(generator.integers(3, 5))
+        lost = uniform(0.08, 0.15) * (steps - 1)
+        levels = 1 - place * steps // count * lost / (steps - 1)
+    elif name == "bimodal":
+        levels = np.where(generator.random(count) < uniform(0.3, 0.7), 1.0, uniform(0.5, 0.8))
+    elif name == "heavy tails":
+        return Behaviour(name, np.maximum(20_000 * (1 + variation * generator.standard_t(2.5, count)), 0), False)
+    elif name == "short trend":
+        lost, variation = uniform(0.12, 0.4), 0.01
+        levels = np.linspace(1, 1 - lost, int(generator.integers(60, 121)))
+    return Behaviour(name, noisy(generator, 20_000 * levels, variation=variation, rho=rho), lost >= 0.1)

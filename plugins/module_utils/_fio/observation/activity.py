@@ -9,9 +9,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import agrees, series_note
+
 if t.TYPE_CHECKING:
+    from pathlib import Path
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output
 
@@ -23,30 +30,41 @@ FIO_BUSY, HOST_BUSY = 95.0, 95.0
 Stats = t.Mapping[str, t.Mapping[str, int]]
 
 
-def window(output: Output, finished: float, began: float | None = None) -> tuple[float | None, float | None]:
+def window(output: Output, finished: float, began: float | None = None, job: Job | None = None) -> tuple[float | None, float | None]:
     """Between which instants of the host's clock it measured, ramps excluded.
 
     fio reports since 3.36 when a job began; before, the end is when it wrote its report, which is right after the last job.
 
-    :param began: when it was observed to begin, ramps included.
+    :param began: when the last of its threads was observed to begin, ramps included.
+    :param job: what was requested, which shows which jobs did not run at the same time.
     """
+    spans = [span for some in (schedule.measured_spans(job, output) if job is not None else {}).values() for span in some]
+    first, last = schedule.covered(spans) if spans else _one_after_the_other(output)
+    if last <= first:
+        return None, None
+    reported = [one.start_ms / 1000 for one in output.jobs if one.start_ms]
+    starts = [begin for begin, _end in schedule.started_spans(job, output)] if job is not None and spans else [0.0]
+    one_phase = len({one.group for one in output.jobs}) == 1
+    # What was observed, and what is reported of each, is the start of the section that began last.
+    if began is None and reported and one_phase:
+        began = max(reported)
+    if began is not None and one_phase:
+        # The job begins with its ramp, and ends when its time is over.
+        began += first - max(starts) if spans else max(_ramp(one.options) for one in output.jobs)
+        return round(began, 3), round(began + last - first, 3)
+    ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
+    # A clock that was set while fio ran makes its time stamp worthless.
+    ended = min(ended, finished) if abs(ended - finished) < 30 else finished
+    return round(ended - (last - first), 3), round(ended, 3)
+
+
+def _one_after_the_other(output: Output) -> schedule.Span:
+    """From the start of the first phase to the end of the last: those of a stonewall."""
     lengths: dict[t.Any, float] = {}
     for job in output.jobs:
         longest = max((one.runtime_ms or 0 for one in job.directions.values()), default=0) / 1000
         lengths[job.group] = max(lengths.get(job.group, 0.0), longest)
-    if not any(lengths.values()):
-        return None, None
-    reported = [job.start_ms / 1000 for job in output.jobs if job.start_ms]
-    if began is None and reported:
-        began = max(reported)
-    if began is not None and len(lengths) == 1:
-        # The job begins with its ramp, and ends when its time is over.
-        began += max(_ramp(job.options) for job in output.jobs)
-        return round(began, 3), round(began + max(lengths.values()), 3)
-    ended = output.timestamp_ms / 1000 if output.timestamp_ms else finished
-    # A clock that was set while fio ran makes its time stamp worthless.
-    ended = min(ended, finished) if abs(ended - finished) < 30 else finished
-    return round(ended - sum(lengths.values()), 3), round(ended, 3)
+    return 0.0, sum(lengths.values())
 
 
 def _ramp(options: t.Mapping[str, str]) -> float:
@@ -55,6 +73,46 @@ def _ramp(options: t.Mapping[str, str]) -> float:
         return float(str(from_text).rstrip("s") or 0)
     except ValueError:
         return 0.0
+
+
+def series_notes(folder: Path, summary: t.Mapping[str, t.Any], block_size: int | None) -> list[str]:
+    """Which series the controller will not use, since it does not add up to the total of the report; the same rule with the same logs.
+
+    :param block_size: bytes of every I/O; ``None`` if they are not all of one size.
+    """
+    notes = []
+    for number, direction in enumerate(("read", "write", "trim")):
+        found = summary.get(direction)
+        if found is None or _adds_up(folder, "iops", number, found["total_ios"], found["runtime_ms"]):
+            continue
+        # Of a few I/Os per second the bandwidth is more exact.
+        kib = None if found["io_bytes"] is None else found["io_bytes"] / KIB
+        if not (block_size and found["io_bytes"] == block_size * found["total_ios"] and _adds_up(folder, "bw", number, kib, found["runtime_ms"])):
+            notes.append(series_note(direction))
+    return notes
+
+
+def _adds_up(folder: Path, what: str, number: int, total: float | None, runtime_ms: int | None) -> bool:
+    logs = [_seconds_of(path, number) for path in folder.glob(f"series_{what}*.log")]
+    seconds = {second for log in logs for second in log}
+    if not seconds or total is None or runtime_ms is None:
+        return True
+    last = sum(max(log.values()) for log in logs if log)
+    most = max(sum(log.get(second, 0.0) for log in logs) for second in seconds)
+    covered = max(seconds) - min(seconds) + 1
+    return agrees(sum(sum(log.values()) for log in logs), total, last + max(runtime_ms / 1000 - covered, 0.0) * most)
+
+
+def _seconds_of(log: Path, number: int) -> dict[int, float]:
+    """Values of one direction by second."""
+    found: dict[int, float] = {}
+    for line in log.read_text(errors="replace").splitlines():
+        columns = line.split(",", 3)
+        with contextlib.suppress(ValueError, IndexError):
+            if int(columns[2]) == number:
+                second = int(float(columns[0]) // 1000)
+                found[second] = found.get(second, 0.0) + float(columns[1])
+    return found
 
 
 def moved(top: str | None, before: Stats, after: Stats, output: Output | None) -> tuple[int | None, int | None]:

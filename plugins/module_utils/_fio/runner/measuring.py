@@ -23,9 +23,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_cell, devices_below, files_of, is_read_only, time_limit, to_json
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import consistent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
@@ -299,11 +301,16 @@ class Measuring:
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
-            meta["summary"] = fio_summary.summarize(output)
-            meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None)
+            meta["summary"], withheld = consistent(fio_summary.summarize(output, cell.job), run.finished - run.started)
+            meta["notes"] += [*withheld, *activity.series_notes(one.folder, meta["summary"], cell.job.block_size)]
+            meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None, cell.job)
         top = _target_name(one)
         meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
         meta["cpu"] = activity.cpu(output, after.busy)
+        at_its_rate, not_reached = compare_rates(cell.job, meta["summary"] or {})
+        # What is as fast as it may be is limited by nothing else.
+        meta["cpu"]["cpu_bound"] = meta["cpu"]["cpu_bound"] and not at_its_rate
+        meta["notes"] += not_reached
         meta["stack_sha256"] = before.snapshot.sha256(one.top)
         meta["drives"] = {side: self.snapshots.drives_of(snapshot, one.names) for side, snapshot in (("before", before.snapshot), ("after", after.snapshot))}
         if one.requested.measures_garbage_collection and decision.state in ("ok", "not_steady"):
@@ -311,7 +318,7 @@ class Measuring:
             meta["garbage_collection"] = shown.to_dict()
             meta["notes"] += [shown.reason] if shown.reason else []
         self.note_written(one.requested, meta)
-        meta["notes"] += [*one.notes, *self._findings(one, start_time, meta, after)]
+        meta["notes"] += [*cell.job.notes, *one.notes, *self._findings(one, start_time, meta, after)]
         files = files_of(run, one.text, one.folder)
         files.update({f"replay_{number}.log.gz": log.text.encode() for number, log in enumerate(cell.job.replays.values(), start=1)})
         sides = (("before", before), ("after", after))

@@ -13,7 +13,7 @@ import math
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, chart_text, layout_of, line_of, mark_of, rounded, style_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, range_sentence, series_sentence
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, every_second, range_sentence, series_sentence
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST
 
@@ -94,7 +94,7 @@ def _ends(values: t.Sequence[float]) -> tuple[float, float]:
 
 def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     """One series with its levels drawn over it, and what it is called."""
-    values = [value or 0.0 for value in one.series.iops]
+    values = every_second(one.series.iops)
     width = max(1, math.ceil(len(values) / _MOST_POINTS))
     blocks = [values[start : start + width] for start in range(0, len(values), width)]
     x = [rounded(start + width / 2 if width > 1 else start) for start in range(0, len(values), width)]

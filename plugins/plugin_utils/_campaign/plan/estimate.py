@@ -12,13 +12,17 @@ target can, its ramp included. Only what its own sizes bound is exact.
 
 from __future__ import annotations
 
+import math
 import re
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
@@ -55,12 +59,12 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Part:
-    """One section: the same for it alone, and what its device would take of it in a second."""
+    """One section: the same for it alone, and the bytes of it that its device would take in a second, whatever the job limits itself to."""
 
     seconds: float | None
     written: int | None
     exact: bool
-    rate: float
+    device_rate: float
 
 
 def estimate(job: Job, target: CampaignTarget, cell: str) -> Estimate:
@@ -68,26 +72,24 @@ def estimate(job: Job, target: CampaignTarget, cell: str) -> Estimate:
 
     :raises BadInput: if a number of the job cannot be read.
     """
-    phases: list[list[_Part]] = []
+    parts: dict[str, _Part] = {}
     for section in job.sections:
         try:
-            part = _part(section, target)
+            parts[section.name] = _part(section, target)
         except BadInput as error:
             raise BadInput(f"{cell}: how much the job writes cannot be determined: {error.message}", item=cell) from None
         except (ValueError, ArithmeticError):
             raise BadInput(f"{cell}: how much the job writes cannot be determined: one of its numbers is out of range.", item=cell) from None
-        alone = any(name in section.options and section.options[name] != "0" for name in ("stonewall", "wait_for_previous"))
-        if alone or not phases:
-            phases.append([])
-        phases[-1].append(part)
-    whole = [_together(phase) for phase in phases]
+    spans = schedule.spans_of(job.sections, lambda section: parts[section.name].seconds)
+    when = {} if spans is None else {section.name: span for section, span in zip(job.sections, spans)}
+    phases = [[section.name for section in phase] for phase in schedule.phases_of(job.sections)]
     known = all(section.asked_runtime is not None for section in job.sections)
     return Estimate(
-        seconds=job.longest if known else _sum([part.seconds for part in whole]),
+        seconds=job.longest if known else None if spans is None else schedule.covered(spans)[1],
         known=known,
         longest=job.longest,
-        written=_sum([part.written for part in whole]),
-        exact=all(part.exact for part in whole),
+        written=_sum([_written([parts[name] for name in names], [when[name] for name in names if name in when]) for names in phases]),
+        exact=all(part.exact for part in parts.values()),
     )
 
 
@@ -95,32 +97,36 @@ def _sum(values: t.Sequence[t.Any]) -> t.Any:
     return None if any(value is None for value in values) else sum(values)
 
 
-def _together(parts: t.Sequence[_Part]) -> _Part:
-    written, exact = _sum([part.written for part in parts]), all(part.exact for part in parts)
-    rate = max(part.rate for part in parts)
-    seconds = None if any(part.seconds is None for part in parts) else max(part.seconds for part in parts if part.seconds is not None)
-    if not exact and written is not None and seconds is not None:
-        written = min(written, round(seconds * rate))
-    return _Part(seconds, written, exact, rate)
+def _written(parts: t.Sequence[_Part], spans: t.Sequence[schedule.Span]) -> int | None:
+    """What the sections of one phase write: in the time that they take together their device takes no more than it can."""
+    written = _sum([part.written for part in parts])
+    if written is None or not spans or all(part.exact for part in parts):
+        return written
+    begin, end = schedule.covered(spans)
+    return min(written, round((end - begin) * max(part.device_rate for part in parts)))
 
 
 def _part(section: Section, target: CampaignTarget) -> _Part:
     if section.replay is not None:
         return _replay_part(section, section.replay, target)
     share = _write_share(section)
-    rate = _rate(section, target)
+    device_rate, limits = _device_rate(section, target), _limits(section)
+    if share and any(by_direction(section.value(option)) for option in ("rate", "rate_iops")):
+        # fio holds each direction to its own limit, whatever the mix says: the one that is behind goes on while the other waits.
+        share = 1.0
     moved = None if section.asked_runtime is not None else _moved(section, target)
     longest = section.longest
     # A job of mixed directions moves as much more than it writes; a device reads no slower than it writes.
-    by_size = None if moved is None else moved / rate
+    active = [limits.get(direction, device_rate) for direction in DIRECTIONS.get(_mode(section), ("read",))]
+    by_size = None if moved is None else moved / min(device_rate, sum(active))
     seconds = longest if by_size is None else by_size if longest is None else min(longest, by_size)
     if share == 0:
-        return _Part(seconds, 0, True, rate)
-    by_time = None if longest is None else longest * rate * share
+        return _Part(seconds, 0, True, device_rate)
+    by_time = None if longest is None else longest * min(device_rate * share, limits.get("write", device_rate))
     amount = None if moved is None else moved * share
     bounds = [bound for bound in (by_time, amount) if bound is not None]
-    exact = share == 1 and amount is not None and (by_time is None or amount <= by_time)
-    return _Part(seconds, round(min(bounds)) if bounds else None, exact, rate)
+    exact = _write_share(section) == 1 and amount is not None and (by_time is None or amount <= by_time)
+    return _Part(seconds, round(min(bounds)) if bounds else None, exact, device_rate)
 
 
 def _replay_part(section: Section, log: Replay, target: CampaignTarget) -> _Part:
@@ -134,7 +140,7 @@ def _replay_part(section: Section, log: Replay, target: CampaignTarget) -> _Part
 
 def _write_share(section: Section) -> float:
     """The part of what a section moves that it writes; trimming writes nothing."""
-    mode = (section.value("rw", "readwrite") or "read").split(":")[0]
+    mode = _mode(section)
     if mode in _WRITES_ALL:
         return 1.0
     if mode not in _WRITES_PART:
@@ -145,16 +151,25 @@ def _write_share(section: Section) -> float:
     return 0.5 if reads is None else 1 - _percent(reads)
 
 
-def _rate(section: Section, target: CampaignTarget) -> float:
-    """Bytes per second at most: what the target takes, and what the job itself limits."""
+def _mode(section: Section) -> str:
+    return (section.value("rw", "readwrite") or "read").split(":")[0]
+
+
+def _device_rate(section: Section, target: CampaignTarget) -> float:
+    """Bytes per second that the target takes at most."""
     block = _block(section)
-    rate = target.write_rate if block is None else min(target.write_rate, target.write_iops * block)
-    jobs = _jobs(section)
-    limit = _plain_number(section.value("rate_iops"))
-    if limit and block is not None:
-        rate = min(rate, limit * block * jobs)
-    limit = _plain_number(section.value("rate"))
-    return min(rate, limit * jobs) if limit else rate
+    return target.write_rate if block is None else min(target.write_rate, target.write_iops * block)
+
+
+def _limits(section: Section) -> dict[str, float]:
+    """Bytes per second to which the job limits itself, by direction: each of its clones, in each direction by itself."""
+    block, jobs = _block(section), _jobs(section)
+    found: dict[str, float] = {}
+    for option, unit in (("rate_iops", block), ("rate", 1)):
+        for direction, limit in by_direction(section.value(option)).items():
+            if unit is not None:
+                found[direction] = min(found.get(direction, math.inf), limit * unit * jobs)
+    return found
 
 
 def _percent(text: str) -> float:
@@ -191,13 +206,6 @@ def _block(section: Section) -> int | None:
     if not block:
         raise BadInput(f"'{text}' is not the size of a block.")
     return block
-
-
-def _plain_number(text: str | None) -> int | None:
-    """A limit of one number. One for each direction, or with a minimum, is left out of account."""
-    if text is None or "," in text:
-        return None
-    return parse_size(text)
 
 
 def _moved(section: Section, target: CampaignTarget) -> int | None:

@@ -54,12 +54,21 @@ class NamedSeries:
 
 
 def named_series(series: t.Iterable[Series]) -> list[NamedSeries]:
-    """Every series with its kind; a second without a number counts as nothing done."""
+    """Every series with its kind."""
     found = []
     for one in series:
         if any(value is not None for value in one.iops):
-            bandwidth = [value or 0.0 for value in one.bandwidth] if one.direction == "write" else None
-            found.append(NamedSeries(one, classify([value or 0.0 for value in one.iops], bandwidth=bandwidth)))
+            bandwidth = every_second(one.bandwidth) if one.direction == "write" else None
+            found.append(NamedSeries(one, classify(every_second(one.iops), bandwidth=bandwidth)))
+    return found
+
+
+def every_second(values: t.Iterable[float | None]) -> list[float]:
+    """A value for each second: one that is not known is like the one before it."""
+    found, last = [], 0.0
+    for value in values:
+        last = last if value is None else value
+        found.append(last)
     return found
 
 
@@ -197,7 +206,7 @@ def _kind_sentence(finding: SeriesFinding) -> str:
 
 def range_sentence(series: Series) -> str:
     """The slowest and the fastest second: what ``steady`` still allows."""
-    known = [value or 0.0 for value in series.iops]
+    known = every_second(series.iops)
     return f"seconds from {figure(min(known))} to {figure(max(known))}"
 
 

@@ -144,8 +144,9 @@ def _rates(active: t.Mapping[int, Run], direction: str, figures: SetFigures) -> 
         row, (its_iops, its_bandwidth) = run.rows[direction], figures.rates.get((place, direction), (None, None))
         if its_iops is None:
             pro_rata.append(run.host)
-        iops.append(row.iops if its_iops is None else its_iops)
-        bandwidth.append(row.bw_bytes if its_bandwidth is None else its_bandwidth)
+        # Of jobs that did not run together a host has no rate, whatever its series adds up to.
+        iops.append(row.iops if its_iops is None or row.iops is None else its_iops)
+        bandwidth.append(row.bw_bytes if its_bandwidth is None or row.bw_bytes is None else its_bandwidth)
     return _added(iops), _added(bandwidth), tuple(pro_rata)
 
 

@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import CONTRADICTS, consistent, flags_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import (
     LARGEST_INTEGER,
@@ -30,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
     optional_text,
     text,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, noted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import PERCENTILES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
@@ -65,19 +66,29 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     if output is None or record.state not in MEASURED:
         return {}
     found: Histograms = {}
+    summary, _notes = _consistent(record)
     for direction in fio_output.DIRECTIONS:
         active = [job for job in output.jobs if direction in job.directions]
         if not active or len({job.group for job in active}) > 1:
             continue
         for kind in ("lat", "clat"):
             parts = [getattr(job.directions[direction], kind).bins for job in active]
-            if all(parts):
+            if all(parts) and not _is_withheld(mapping(mapping(summary.get(direction)).get(kind))):
                 found[direction] = kind, parts[0] if len(parts) == 1 else histogram.merge(parts)
                 break
     syncs = [job.sync.bins for job in output.jobs if job.sync is not None]
-    if syncs and all(syncs):
+    if syncs and all(syncs) and not _is_withheld(mapping(summary.get("sync"))):
         found["sync"] = "sync", syncs[0] if len(syncs) == 1 else histogram.merge(syncs)
     return {direction: (kind, bins) for direction, (kind, bins) in found.items() if _has_room(bins)}
+
+
+def _is_withheld(latency: t.Mapping[str, t.Any]) -> bool:
+    return CONTRADICTS in flags_of(latency)
+
+
+def _consistent(record: CellRecord) -> tuple[_Values, list[str]]:
+    """The summary of a measurement without what contradicts itself, and why that is withheld: older versions did not check it."""
+    return consistent(mapping(record.meta.get("summary")), number(record.meta.get("elapsed")))
 
 
 def _has_room(bins: Bins) -> bool:
@@ -99,7 +110,8 @@ def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], 
     key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
     columns = {**_recorded(record), **_requested(record.job), **beside}
     rows = [Measurement(*key, direction, **columns, **numbers) for direction, numbers in _numbers(record, histograms).items()]
-    return rows or [Measurement(*key, **columns)]
+    notes = _consistent(record)[1] if rows else []
+    return [noted(one, notes) for one in rows] or [Measurement(*key, **columns)]
 
 
 def _recorded(record: CellRecord) -> _Values:
@@ -185,9 +197,9 @@ def _bytes(raw: str) -> int | None:
 
 def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict[str, _Values]:
     """What was measured, by direction."""
-    summary = mapping(record.meta.get("summary"))
     if record.state not in MEASURED:
         return {}
+    summary, _notes = _consistent(record)
     found: dict[str, _Values] = {}
     for direction in fio_output.DIRECTIONS:
         raw = mapping(summary.get(direction))

@@ -21,11 +21,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED, OUTPUT_FILE, STACK_FILE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import read_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, fio_result, trouble
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number, optional_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import Histograms, histograms_of, measurements_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.seconds import Series, series_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.seconds import Series, Total, series_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import (
     Pooled,
     Run,
@@ -43,6 +43,9 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 
 _T = t.TypeVar("_T")
+
+#: I/Os are of the size of the job up to this share of their bytes.
+_ONE_SIZE = 0.01
 
 
 class StoredCell:
@@ -84,13 +87,22 @@ class StoredCell:
             beside.update({f"stack_{side}": name for side, name in self.stack_names.items()})
         return measurements_of(record, lambda: self.histograms, beside)
 
-    def series(self, *, latency: bool = True) -> dict[str, Series]:
-        """The series by direction; none of a measurement without numbers."""
+    def series(self, *, latency: bool = True) -> tuple[dict[str, Series], list[str]]:
+        """The series by direction, none of a measurement without numbers; and why there is none, as sentences."""
         first = self.measurements[0]
-        directions = {one.direction for one in self.measurements if one.direction is not None}
+        directions = {one.direction: _total(self.record, one) for one in self.measurements if one.direction is not None}
         if not directions or self.record.path is None:
-            return {}
+            return {}, []
         return series_of(self.record.path, self.files, first.io_start, first.io_end, directions, latency=latency)
+
+
+def _total(record: CellRecord, one: Measurement) -> Total:
+    raw = mapping(mapping(record.meta.get("summary")).get(one.direction))
+    if raw.get("io_bytes") is None:
+        return Total()
+    total_ios, io_bytes, began, length = (number(raw.get(name)) for name in ("total_ios", "io_bytes", "began_ms", "runtime_ms"))
+    one_size = bool(one.bs_bytes and io_bytes and total_ios) and abs(t.cast("float", io_bytes) / (one.bs_bytes * total_ios) - 1) < _ONE_SIZE  # type: ignore[operator]
+    return Total(total_ios, io_bytes, None if began is None else began / 1000, length / 1000 if length else None, one_size)
 
 
 def read_cell(record: CellRecord, group: str | None, read: t.Callable[[StoredCell], _T]) -> _T:
@@ -150,7 +162,7 @@ class CampaignFiles:
         record = self._records[key]
         try:
             cell = StoredCell(record)
-            return _Read(cell.series(latency=False), cell.histograms)
+            return _Read(cell.series(latency=False)[0], cell.histograms)
         except CELL_TROUBLE as error:
             self._records[key] = _failed(record, error)
             self._rows[key] = StoredCell(self._records[key], self._group(record)).measurements
@@ -174,7 +186,7 @@ def _figures(of: RunSet, cells: t.Mapping[RunKey, _Read]) -> SetFigures:
 
 
 def _rates(series: Series, run: Run, of: RunSet) -> tuple[float | None, float | None]:
-    window = (run.span.start, of.window.start, of.window.end)
+    window = (run.span.start + series["second"][0], of.window.start, of.window.end)
     return mean_within(series["iops"], *window), mean_within(series["bw_bytes"], *window)
 
 

@@ -151,6 +151,12 @@ READ_BACK = tuple(field.name for field in dataclasses.fields(Measurement) if not
 KEY = COLUMNS[: [column.name for column in COLUMNS].index("direction") + 1]
 
 
+def noted(one: Measurement, notes: t.Sequence[str]) -> Measurement:
+    """With further notes, each once."""
+    more = [note for note in notes if note not in (one.notes or ())]
+    return dataclasses.replace(one, notes=[*(one.notes or ()), *more]) if more else one
+
+
 def row_of(one: Measurement) -> dict[str, t.Any]:
     """Its values by column."""
     return {column.name: getattr(one, column.name) for column in COLUMNS}

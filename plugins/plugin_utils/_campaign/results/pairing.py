@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import differences, differing_keys
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import CONFIDENCE
 
 if t.TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Pairing:
     :param same_hosts: whether hosts are compared with themselves; else one side's hosts with the other's.
     :param values: medians over the compared hosts of baseline and variant, in the unit of the column of the metric.
     :param against: hosts on which the ratio is on the other side of 1, by a difference that matters.
-    :param not_compared: hosts whose measurements are not comparable, with the reason, as ``node2: kernel 6.1 / 6.12``.
+    :param not_compared: hosts whose measurements are not comparable, or too few, with the reason, as ``node2: kernel 6.1 / 6.12``.
     :param ignorable: what ``report_ignore`` has to name so that nothing is left out.
     :param repeats: fewest of a compared host, of baseline and variant.
     :param hosts: the ratio of each host that was compared with itself, lowest first.
@@ -106,6 +107,12 @@ def pair(
         reason = "; ".join(dict.fromkeys(reasons)) or _without_numbers(metric, old, new)
         return Pairing(None, reason, bool(both), (None, None), (), tuple(not_compared), tuple(dict.fromkeys(ignorable)))
     found = compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100, confidence=confidence)
+    short = {host: min(map(len, values)) for host, values in usable.items() if min(map(len, values)) < FEWEST_REPEATS}
+    if found.overall.verdict == "not_enough_repeats" and both and 0 < len(short) < len(usable):
+        # A host with too few repeats must not keep the others from being compared.
+        usable = {host: values for host, values in usable.items() if host not in short}
+        not_compared += [f"{host}: {repeats} repeats on a side, at least {FEWEST_REPEATS} are needed" for host, repeats in short.items()]
+        found = compare_fleet(usable, higher_is_better=metric.higher_is_better, practical=metric.percent / 100, confidence=confidence)
     medians = median(median(one) for one, _other in usable.values()), median(median(other) for _one, other in usable.values())
     fewest = min(len(one) for one, _other in usable.values()), min(len(other) for _one, other in usable.values())
     return Pairing(

@@ -9,15 +9,18 @@
 
 fio's logs (HOWTO, "Log File Formats"): ``time in ms, value, direction, block size, …``, one row for each second and direction in which
 something ended. A second without a row is one in which nothing was done, so it gets a row with 0. The last second, if it was not
-whole, has none, and gets none.
+whole, has none, and gets none. A series begins with the first job of its direction and ends with the last: before and after them, in other
+phases of the measurement, nothing stood still. What does not add up to the total that fio reports is no series.
 """
 
 from __future__ import annotations
 
 import math
 import typing as t
+from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import agrees, series_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import logs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
@@ -60,13 +63,31 @@ Seconds = t.Dict[int, float]
 Series = t.Dict[str, t.List[t.Any]]
 
 
+@dataclass(frozen=True)
+class Total:
+    """What a report has of one direction.
+
+    :param began: seconds from the beginning of the measurement; ``None`` in results of old versions.
+    :param seconds: in which it was done.
+    :param one_size: whether all I/Os were of one size.
+    """
+
+    total_ios: float | None = None
+    io_bytes: float | None = None
+    began: float | None = None
+    seconds: float | None = None
+    one_size: bool = False
+
+
 def series_of(
-    folder: Path, names: t.Iterable[str], start: float | None, end: float | None, directions: t.Container[str], *, latency: bool = True
-) -> dict[str, Series]:
+    folder: Path, names: t.Iterable[str], start: float | None, end: float | None, directions: dict[str, Total], *, latency: bool = True
+) -> tuple[dict[str, Series], list[str]]:
     """The series of a measurement by direction, from its folder.
 
     :param names: its files.
+    :param directions: those with numbers.
     :param latency: read the logs of the latency too.
+    :returns: the series, and why there is none of a direction, as sentences.
     :raises ResultsError: if the logs cannot be read, or are too long together.
     """
     names = sorted(names)
@@ -74,7 +95,13 @@ def series_of(
     if latency and not chosen["lat"]:
         chosen["lat"] = _log_names(names, "clat")
     texts = logs(f"{folder}/{name}" for some in chosen.values() for name in some)
-    return seconds_of({what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}, start, end, directions)
+    found = {what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}
+    every, notes = seconds_of(found, start, end, directions), []
+    for direction in list(every):
+        if not _agrees(every[direction], _of_direction(found, direction, directions), directions[direction]):
+            del every[direction]
+            notes.append(series_note(direction))
+    return every, notes
 
 
 def _log_names(names: t.Iterable[str], what: str) -> list[str]:
@@ -135,19 +162,46 @@ def _lines(content: str) -> t.Iterator[tuple[float, float, float]]:
             continue
 
 
-def seconds_of(found: t.Mapping[str, t.Sequence[Log]], start: float | None, end: float | None, directions: t.Container[str]) -> dict[str, Series]:
+def seconds_of(found: t.Mapping[str, t.Sequence[Log]], start: float | None, end: float | None, directions: t.Collection[str]) -> dict[str, Series]:
     """The series of a measurement by direction.
 
     :param found: ``iops``, ``bw`` (KiB per second) and ``lat`` (ns), of each of them one log for each thread, in one order.
     :param start: when the job began to count, and ``end`` when it ended, in s since 1970; ``None`` in results of old versions.
-    :param directions: those with numbers. With ``mixed`` alone every row of the logs is of it.
+    :param directions: those with numbers, and where it is known what the report has of each. With ``mixed`` alone every row of the logs is of it.
     """
+    totals = directions if isinstance(directions, dict) else {}
     every = {}
     for direction in (*_DIRECTIONS, "mixed"):
         if direction in directions:
-            of_threads = {what: [_of(log, direction, directions) for log in some] for what, some in found.items()}
-            every[direction] = _series(of_threads, start, end)
+            every[direction] = _series(_of_direction(found, direction, directions), start, end, totals.get(direction, Total()))
     return {direction: series for direction, series in every.items() if series}
+
+
+def _of_direction(found: t.Mapping[str, t.Sequence[Log]], direction: str, directions: t.Container[str]) -> dict[str, list[list[tuple[float, float]]]]:
+    """The rows of each thread."""
+    return {what: [_of(log, direction, directions) for log in some] for what, some in found.items()}
+
+
+def _agrees(series: Series, logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], total: Total) -> bool:
+    """Whether a series adds up to what the report has. A rate that does not is replaced, if the other one shows it, or left out."""
+    ios = _adds_up(series["iops"], logs.get("iops", ()), total.total_ios, 1, total.seconds)
+    bytes_ = _adds_up(series["bw_bytes"], logs.get("bw", ()), total.io_bytes, KIB, total.seconds)
+    if not ios and bytes_ and total.one_size and total.io_bytes and total.total_ios and any(series["bw_bytes"]):
+        # fio logs whole I/Os per second, cut off: of a few of them too much is lost, of their KiB it is not.
+        series["iops"] = [None if value is None else value * total.total_ios / total.io_bytes for value in series["bw_bytes"]]
+        return True
+    if ios and not bytes_:
+        series["bw_bytes"] = [None] * len(series["second"])
+    return ios
+
+
+def _adds_up(values: t.Sequence[t.Any], logs: t.Sequence[t.Sequence[tuple[float, float]]], total: float | None, unit: int, seconds: float | None) -> bool:
+    known = [value for value in values if value is not None]
+    if total is None or seconds is None or not known:
+        return True
+    # Each thread has no row for its last second, if that was not whole.
+    last = sum(max(_added([rows], 0.0).values(), default=0.0) for rows in logs) * unit
+    return agrees(sum(known), total, last + max(seconds - len(values), 0.0) * max(known))
 
 
 def _of(log: Log, direction: str, directions: t.Container[str]) -> list[tuple[float, float]]:
@@ -159,7 +213,7 @@ def _of(log: Log, direction: str, directions: t.Container[str]) -> list[tuple[fl
     return [row for rows in log.values() for row in rows]
 
 
-def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], start: float | None, end: float | None) -> Series:
+def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], start: float | None, end: float | None, total: Total) -> Series:
     times = [time for some in logs.values() for rows in some for time, _value in rows]
     if not times:
         return {}
@@ -173,16 +227,43 @@ def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], s
     longest = min(_LONGEST, _LONGEST_STALL + 2 * len(times))
     if not 0 < count < longest or max([*iops.values(), *(value * KIB for value in bandwidth.values())]) > LARGEST:
         return {}
-    if start is not None and end is not None and end - start - count >= 2:
-        # Neither was anything done in the end: only the last second has no row although it was whole.
-        count = int(min(end - start - 1, longest))
-    seconds = range(count)
+    first = 0
+    if start is not None and end is not None:
+        began, ends = _phase(total, end - start, (*iops, *bandwidth))
+        if ends - count >= 2:
+            # Neither was anything done in the end: only the last second has no row although it was whole.
+            count = int(min(ends - 1, longest))
+        first = min(max(math.floor(began + 0.5), 0), count - 1)
+    seconds = range(first, count)
     return {
         "second": list(seconds),
-        "iops": [iops.get(second, 0.0) for second in seconds] if iops else [None] * count,
-        "bw_bytes": [bandwidth.get(second, 0.0) * KIB for second in seconds] if bandwidth else [None] * count,
+        "iops": _every_second(iops, seconds, _not_logged(logs.get("iops", ()), zero), 1),
+        "bw_bytes": _every_second(bandwidth, seconds, _not_logged(logs.get("bw", ()), zero), KIB),
         "lat_ns": [latency.get(second) for second in seconds],
     }
+
+
+def _every_second(values: Seconds, seconds: t.Iterable[int], not_logged: t.Container[int], unit: int) -> list[float | None]:
+    """A value for each second, nothing where there is no log."""
+    if not values:
+        return [None for _second in seconds]
+    return [values[second] * unit if second in values else None if second in not_logged else 0.0 for second in seconds]
+
+
+def _not_logged(logs: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> set[int]:
+    """Seconds after the last row of a thread: if others follow it, these are none in which nothing was done."""
+    ends = [max(_seconds(rows, zero)) for rows in logs if rows]
+    return {end + 1 for end in ends if end < max(ends)}
+
+
+def _phase(total: Total, length: float, rows: t.Iterable[int]) -> tuple[float, float]:
+    """When a direction began and ended, in seconds from the beginning of the measurement."""
+    if total.began is not None and total.seconds is not None:
+        return total.began, min(total.began + total.seconds, length)
+    if total.seconds is not None and length - total.seconds >= 2:
+        # A result of an old version: the other phases are where it has no rows.
+        return min(rows), max(rows) + 1
+    return 0.0, length
 
 
 def _added(logs: t.Iterable[t.Sequence[tuple[float, float]]], zero: float) -> Seconds:

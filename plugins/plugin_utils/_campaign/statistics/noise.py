@@ -52,6 +52,9 @@ _FEWEST_AVERAGES, _TIME_CONSTANTS = 30, 48
 #: A memory must explain so much more of the scatter than white noise does: the squares of a relative error are about 3 for each length.
 _REMEMBERS = 9.0
 
+#: Fewest values around a trend, the degree of its polynomial, and the share of the scatter that it must explain.
+_FEWEST_AROUND, _DEGREE, _EXPLAINED = 30, 3, 0.8
+
 #: Two parts are one if the angle between them is less than this (its squared sine).
 _ALIKE = 1e-9
 
@@ -96,6 +99,51 @@ def noise_of(series: NDArray[t.Any], floor: float) -> Noise:
         block_sigma, block_rho = _of_differences(block_means(series, _BLOCK), _LONGEST_MEMORY_OF_BLOCKS if blocks >= _BLOCKS else 0.0)
         long_run = max(long_run, block_sigma * inflation(block_rho) * math.sqrt(_BLOCK))
     return Noise(max(sigma, floor), rho, long_run)
+
+
+def noise_around_trend(series: NDArray[t.Any], floor: float) -> Noise | None:
+    """The noise around a smooth trend or one change, if a series has either: what these leave shows the memory of the noise far better than
+    the differences of a minute do.
+
+    The trend is a polynomial of third degree. It, or the change, is accepted if it explains most of the scatter, and more of it than one change
+    must.
+
+    :param series: shape (n,), without spikes and stalls.
+    """
+    if series.size < _FEWEST_AROUND:
+        return None
+    shapes = np.polynomial.legendre.legvander(np.linspace(-1, 1, series.size), _DEGREE)
+    trend = shapes @ np.linalg.lstsq(shapes, series, rcond=None)[0]
+    found = [_noise_around(series, trend, _DEGREE + 1, floor), _noise_around(series, _one_change(series), 2, floor)]
+    return min((one for one in found if one is not None), key=lambda one: one.long_run, default=None)
+
+
+def _one_change(series: NDArray[t.Any]) -> NDArray[t.Any]:
+    """The two levels that leave the least squares, shape (n,)."""
+    sums, counts = np.cumsum(series), np.arange(1, series.size)
+    before, after = sums[:-1] / counts, (sums[-1] - sums[:-1]) / (series.size - counts)
+    explained = (counts * (series.size - counts) * (before - after) ** 2)[_BLOCK - 1 : 1 - _BLOCK]
+    at = int(np.argmax(explained)) + _BLOCK
+    return np.where(np.arange(series.size) < at, before[at - 1], after[at - 1])
+
+
+def _noise_around(series: NDArray[t.Any], fitted: NDArray[t.Any], count: int, floor: float) -> Noise | None:
+    """The noise that a fit of ``count`` parameters leaves; ``None`` if it explains too little.
+
+    The memory is corrected for what fitting takes away of it (after Kendall 1954); with it the long run follows from the innovations.
+    """
+    left = series - fitted
+    squares, all_squares = float(left @ left), float(((series - series.mean()) ** 2).sum())
+    if squares > (1 - _EXPLAINED) * all_squares or all_squares <= 0:
+        return None
+    rho = max(float(left[1:] @ left[:-1]) / squares, 0.0) if squares > 0 else 0.0
+    rho = min(rho + (count + (count + 2) * rho) / series.size, _LONGEST_MEMORY)
+    innovations = left[1:] - rho * left[:-1]
+    sigma = math.sqrt(float(innovations @ innovations) / max(series.size - 1 - count, 1))
+    long_run = max(sigma / (1 - rho), floor)
+    if (all_squares - squares) / long_run**2 <= 6 * math.log(series.size):
+        return None
+    return Noise(max(sigma / math.sqrt(1 - rho**2), floor), rho, long_run)
 
 
 def inflation(rho: float) -> float:

@@ -137,6 +137,9 @@ def _of_stretch(series: NDArray[t.Any], floor: float) -> Oscillation | None:
     segments = segments_of(smooth, replace(noise, long_run=noise.sigma * inflation(noise.rho)))
     levels = [segment.level for segment in segments]
     rises = sum(one < other for one, other in zip(levels, levels[1:]))
+    if len(levels) > 2 and rises in (0, len(levels) - 1) and not _has_line(smooth - levels_along(segments)):
+        # Stairs of equal steps are periodic beside a straight line, and go in one direction only.
+        return None
     shapes = []
     if min(rises, len(levels) - 1 - rises) >= _CHANGES:
         shapes.append(levels_along(segments))

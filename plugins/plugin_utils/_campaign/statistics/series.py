@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.changes import Ramp, greatest_change
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.decay import Decay, decay_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import Noise, block_means, noise_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.noise import Noise, block_means, noise_around_trend, noise_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.oscillation import Oscillation, oscillation_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.segments import (
@@ -66,6 +66,9 @@ _NARROW = 0.25
 
 #: Minimum noise, as a share of the median.
 _QUIETEST = 0.005
+
+#: Standard deviation of how many I/Os an interval has, if they come evenly, in I/Os.
+_COUNTED = 0.5
 
 #: More values than this are averaged before changes (but not before periods and stalls) are searched: 18 hours become points of 36 s.
 _MOST = 1800
@@ -231,7 +234,10 @@ class _Shape:
 
 def _named(series: NDArray[t.Any], interval: float) -> SeriesFinding:
     mean, median = float(series.mean()), float(np.median(series))
-    floor = _QUIETEST * (median or mean)
+    # Of a few I/Os one more or less falls into an interval by chance, however evenly they come.
+    one = 1.0 / interval
+    quietest = _QUIETEST * (median or mean)
+    floor = max(quietest, _COUNTED * one)
     stalls = stalls_of(series)
     calm = without_stalls(series, stalls)
     noise = noise_of(calm, floor)
@@ -241,7 +247,12 @@ def _named(series: NDArray[t.Any], interval: float) -> SeriesFinding:
     swing = oscillation_of(series, floor)
     if swing is not None and stalls and len(stalls) < _REPEATED and swing.low <= IDLE * swing.high:
         swing = None
+    if swing is not None and swing.high - swing.low <= one * (1 + _QUIETEST):
+        swing = None
+    floor = max(quietest, floor / math.sqrt(size))
     shape = _shape(points, noise.of_means(size, floor), swing, floor)
+    if shape.kind == "steady":
+        shape = _shape_of_trend(points, noise.of_means(size, floor), floor) or shape
     if swing is not None and swing.low <= IDLE * swing.high:
         stalls = ()
     line, step = _line(points), interval * size
@@ -285,6 +296,18 @@ def _shape(points: NDArray[t.Any], noise: Noise, swing: Oscillation | None, floo
     return _Shape(kind, segments, None if kind == "drifting" else ramp)
 
 
+def _shape_of_trend(points: NDArray[t.Any], noise: Noise, floor: float) -> _Shape | None:
+    """What a series without levels is once its noise is known without its trend; ``None`` if it has none."""
+    around = noise_around_trend(points, floor)
+    if around is None or around.long_run >= noise.long_run:
+        return None
+    found = _shape(points, around, None, floor)
+    line = _line(points)
+    if found.kind == "steady" and abs(float(line[-1] - line[0])) >= SAME_LEVEL * float(points.mean()):
+        return replace(found, kind="drifting", ramp=None)
+    return found
+
+
 def _approach(found: Decay, interval: float) -> Approach:
     return Approach(found.time_constant * interval, found.start, found.level, found.settled * interval)
 
@@ -307,9 +330,9 @@ def _is_drift(series: NDArray[t.Any], segments: t.Sequence[Segment], line: NDArr
 def _kind_of_change(segments: t.Sequence[Segment], ramp: Ramp, count: int) -> str:
     if ramp.end - ramp.begin > _NARROW * count:
         return "drifting"
-    rest = levels_along(segments)[ramp.end :]
-    # What recovers was no region that is full.
-    return "cliff" if max(float(rest.mean()), ramp.after) <= (1 - CLIFF) * ramp.before else "step"
+    # What recovers was no region that is full: every later level stays below, not only their mean.
+    later = [segment.level for segment in segments if segment.end > ramp.end and segment.first >= ramp.begin]
+    return "cliff" if max([*later, ramp.after]) <= (1 - CLIFF) * ramp.before else "step"
 
 
 def _in_seconds(ramp: Ramp, interval: float) -> Change:

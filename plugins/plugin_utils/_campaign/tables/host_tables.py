@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import read_limited, unpacked
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import row_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import noted, row_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
@@ -179,11 +179,12 @@ def _rows_of(cell: StoredCell, campaign: str, stacks: Stacks) -> dict[str, t.Ite
     """What one measurement adds to each table."""
     record = cell.record
     key = {"campaign": campaign, "host": record.host, "variant": record.key.variant, "cell": record.key.cell, "repeat": record.key.repeat}
+    series, without = cell.series()
     rows: dict[str, t.Iterable[dict[str, t.Any]]] = {
         # Lists: what cannot be computed is to be found out before anything of the measurement is in a table.
         "histograms": list(_histogram_rows(key, cell.histograms)),
-        "cells": [{"campaign": campaign, **row_of(one)} for one in cell.measurements],
-        "intervals": [{**key, "direction": direction, **series} for direction, series in cell.series().items()],
+        "cells": [{"campaign": campaign, **row_of(noted(one, without))} for one in cell.measurements],
+        "intervals": [{**key, "direction": direction, **seconds} for direction, seconds in series.items()],
     }
     if record.path is not None and record.meta:
         for side, name in cell.stack_names.items():

@@ -21,7 +21,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import COLUMNS, KEY, Column
 
 #: The version of the tables. A host whose tables have another one is written anew; the files of results are the truth.
-TABLES_SCHEMA = 5
+TABLES_SCHEMA = 6
 
 #: Where the tables of a campaign lie in its folder, unless another folder is given.
 TABLES_FOLDER = "tables"
@@ -70,12 +70,12 @@ CELLS = Table(
 
 INTERVALS = Table(
     "intervals",
-    "One row for each second of a measurement that has logs. A second in which nothing was done is there, with 0.",
+    "One row for each second of a measurement that has logs, from the first job of a direction to its last. A second in which nothing was done is there, with 0.",
     _SERIES,
     _columns(
         ("second", "INTEGER", "from `io_start`"),
-        ("iops", "DOUBLE", "I/Os per second; NULL without this log"),
-        ("bw_bytes", "DOUBLE", "bytes per second; NULL without this log"),
+        ("iops", "DOUBLE", "I/Os per second; NULL without this log, and for a second that fio did not log between two jobs"),
+        ("bw_bytes", "DOUBLE", "bytes per second; NULL likewise"),
         ("lat_ns", "DOUBLE", "mean latency in ns; NULL if no I/O ended"),
     ),
 )

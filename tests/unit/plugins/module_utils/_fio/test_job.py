@@ -9,6 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 DEVICE = TargetFacts(target=FioTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
@@ -380,7 +381,7 @@ def test_mixes_of_one_hundred_percent():
 
 @pytest.mark.parametrize(("text", "seconds"), [("30", 30), ("1m", 60), ("500ms", 0.5), ("2h", 7200), ("1.5s", 1.5)])
 def test_times_are_parsed(text, seconds):
-    assert fio_job.parse_time(text) == seconds
+    assert schedule.parse_time(text) == seconds
 
 
 def test_maximum_run_time():
@@ -393,6 +394,27 @@ def test_maximum_run_time():
     assert read(together).longest == 20
     one_by_one = {"global": timed, "jobs": [{"name": "a", "rw": "read"}, {"name": "b", "rw": "write", "stonewall": True}]}
     assert read(one_by_one).longest == 30
+
+
+@pytest.mark.parametrize(
+    ("options", "longest"),
+    [
+        # Measured with fio 3.33: 12.7 s of two jobs of 6 s, 8.7 s where a delay of 5 s is over before the phase of 3 s begins.
+        ([{"runtime": 6}, {"runtime": 6, "wait_for": "a"}], 12),
+        ([{"runtime": 6}, {"runtime": 6, "wait_for_previous": True}], 12),
+        ([{"runtime": 3}, {"runtime": 3, "stonewall": True, "startdelay": 5}], 8),
+        ([{"runtime": 6}, {"runtime": 2, "wait_for": "a"}, {"runtime": 5, "wait_for": "b"}], 13),
+        ([{"runtime": 6}, {"runtime": 2, "stonewall": True}, {"runtime": 5}], 11),
+        ([{"runtime": 6}, {"runtime": 2, "wait_for": "a"}, {"runtime": 5}], 8),
+        # The last pause is not cut short: 12.4 s with fio 3.33.
+        ([{"runtime": 2, "thinktime": "12s"}], 14),
+        ([{"runtime": 2, "thinktime": 1500}], 2.0015),
+        ([{"runtime": 6}, {"wait_for": "a"}], None),
+    ],
+)
+def test_everything_that_moves_an_end_is_in_the_run_time(options, longest):
+    jobs = [{"name": name, "rw": "randread", **one} for name, one in zip("abc", options)]
+    assert read({"global": {"time_based": True}, "jobs": jobs}).longest == longest
 
 
 def test_size_in_both_job_and_target_is_rejected():

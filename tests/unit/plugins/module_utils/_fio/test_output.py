@@ -375,3 +375,68 @@ def test_failures_in_samples_are_parsed(sample):
     assert sample("v3.33/08-steadystate.json").jobs[0].steady_state.attained is True
     assert sample("v3.33/08b-steadystate-miss.json").jobs[0].steady_state.attained is False
     assert set(sample("v3.33/60-unified1.json").jobs[0].directions) == {"mixed"}
+
+
+# --- one bad number is one missing number ----------------------------------------------------------------------------
+
+
+def of_direction(version="fio-3.28", name="read", **values):
+    """The first direction of a report with these values; texts stand in it as they are, without quotes."""
+    usual = {"io_bytes": 409600, "io_kbytes": 400, "bw_bytes": 81920, "bw": 80, "iops": "20.0", "runtime": 5000, "total_ios": 100, **values}
+    row = ", ".join(f'"{key}" : {value}' for key, value in usual.items() if value is not None)
+    text = f'{{\n  "fio version" : "{version}",\n  "jobs" : [\n    {{"jobname" : "a", "error" : 0, "elapsed" : 6, "{name}" : {{{row}}}}}\n  ]\n}}\nlast line\n'
+    found = parse(text)
+    assert (found.objects, found.truncated, found.messages) == (1, False, ("last line",))
+    return found.jobs[0].directions[name]
+
+
+GOOD = {"total_ios": 100, "io_bytes": 409600, "iops": 20.0, "bw_bytes": 81920, "runtime_ms": 5000}
+
+
+@pytest.mark.parametrize(
+    "bad", ["-nan", "nan", "inf", "-inf", "NaN", "Infinity", "1e999", "-1", "18446744073709551615", "18446744073709551520", "12x4", "1.2.3"]
+)
+@pytest.mark.parametrize("key", ["iops", "total_ios", "io_bytes", "runtime"])
+def test_one_bad_number_is_one_missing_number(bad, key):
+    found = of_direction(**{key: bad})
+    field = "runtime_ms" if key == "runtime" else key
+    # Without its time a rate is not known either.
+    missing = {field, "iops", "bw_bytes"} if key == "runtime" else {field}
+    assert {name: getattr(found, name) for name in GOOD} == {name: None if name in missing else value for name, value in GOOD.items()}
+
+
+def test_bad_number_of_a_latency_leaves_the_others():
+    clat = '{"min" : 1, "max" : inf, "mean" : -nan, "N" : 100, "percentile" : {"50.000000" : 7, "99.000000" : nan}}'
+    found = of_direction(clat_ns=clat).clat
+    assert (found.n, found.min, found.max, found.mean, found.percentiles) == (100, 1, None, None, {50.0: 7})
+
+
+def test_histogram_with_a_bad_count_is_none():
+    clat = '{"min" : 1, "max" : 9, "mean" : 5, "N" : 100, "bins" : {"7" : 99, "8" : -1}}'
+    assert of_direction(clat_ns=clat).clat.bins == {}
+
+
+@pytest.mark.parametrize(
+    ("version", "values", "size"),
+    [
+        ("fio-2.20", {"io_bytes": 4995968, "io_kbytes": None}, 4995968 * 1024),
+        ("fio-2.20-30-g1a2b", {"io_bytes": 5115871232, "io_kbytes": 4995968}, 5115871232),
+        ("fio-2.20-60-g1a2b", {"io_bytes": 5115871232, "io_kbytes": 4995968}, 5115871232),
+        ("fio-2.21", {"io_bytes": 5115871232, "io_kbytes": None}, 5115871232),
+    ],
+)
+def test_unit_of_io_bytes_is_told_by_the_key_beside_it(version, values, size):
+    assert of_direction(version, **values).io_bytes == size
+
+
+def test_rate_of_zero_beside_ios_is_not_known():
+    found = of_direction(iops="0.0", bw=0, bw_bytes=0)
+    assert (found.iops, found.bw_bytes, found.total_ios) == (None, None, 100)
+    mixed = of_direction("fio-3.38", "mixed", iops="0.0", bw=0, bw_bytes=0)
+    assert (mixed.iops, mixed.bw_bytes, mixed.total_ios) == (None, None, 100)
+
+
+def test_garbage_minimum_goes_with_a_garbage_maximum():
+    lat = '{"min" : 8647600000000000000, "max" : 8647800000000000000, "mean" : 8.64761983654701e+18, "stddev" : 261316040000.0, "N" : 100}'
+    found = of_direction(lat_ns=lat).lat
+    assert (found.min, found.max, found.mean) == (None, None, None)

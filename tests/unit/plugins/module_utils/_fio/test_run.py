@@ -218,8 +218,11 @@ def test_successful_run_is_ok():
 @pytest.mark.parametrize(
     ("run", "state", "words"),
     [
-        (a_run(REPORT, stderr="fio: something never seen\n"), "failed", "something never seen"),
-        (a_run("fio: strange\n" + REPORT), "failed", "fio: strange"),
+        (a_run(REPORT, stderr="fio: io_u error on file /dev/x: Input/output error: write offset=0, buflen=4096\n"), "failed", "io_u error on file /dev/x"),
+        (a_run("verify: bad magic header 0, wanted acca at file /dev/x offset 0, length 4096\n" + REPORT), "failed", "bad magic header"),
+        (a_run(REPORT, stderr="fio: pid=77, got signal=11\n"), "failed", "got signal=11"),
+        (a_run(REPORT, stderr="fio: job 't1' hasn't exited in 300 seconds, it appears to be stuck. Doing forceful exit of this job.\n"), "failed", "stuck"),
+        (a_run(REPORT, stderr="fio: /dev/x appears mounted, and 'allow_mounted_write' isn't set. Aborting.\n"), "failed", "appears mounted"),
         (a_run(REPORT, rc=1), "failed", "exit status 1"),
         (a_run(REPORT, rc=-11), "failed", "signal 11"),
         (a_run(REPORT, rc=-9), "interrupted", "signal 9"),
@@ -241,6 +244,57 @@ def test_other_runs_are_not_ok(run, state, words):
     found = decide(WRITE, run)
     assert found.state == state
     assert words in found.reason
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "fio: something never seen",
+        # Of good runs with fio 3.33.
+        "fio: any use of blockalign= turns off randommap",
+        "fio: multiple writers may overwrite blocks that belong to other jobs. This can cause verification failures.",
+        "fio: norandommap given for variable block sizes. Verify limited.",
+        "fio: file /dev/sdx exceeds 32-bit tausworthe random generator.",
+        "CPU mask cannot bind CPUs (e.g. 64, 191) that are in different processor groups",
+    ],
+)
+def test_line_that_is_not_known_to_be_bad_is_a_note_of_an_ok_run(line):
+    for run in (a_run(REPORT, stderr=f"{line}\n"), a_run(f"{line}\n{REPORT}")):
+        assert decide(WRITE, run) == Decision("ok", notes=(f"fio printed: {line}",))
+
+
+def test_many_lines_of_fio_are_three_notes_and_their_number():
+    found = decide(WRITE, a_run(REPORT, stderr="".join(f"line {number}\n" for number in range(20))))
+    assert [found.notes[0], found.notes[-1], len(found.notes)] == ["fio printed: line 0", "fio printed 17 more lines: see fio.stderr.gz.", 4]
+
+
+def test_group_reporting_makes_one_entry_of_several_sections():
+    # fio 3.33 reports only the first of them by its name.
+    jobs = {"global": {**READ, "group_reporting": True}, "jobs": [{"name": "a"}, {"name": "b", "wait_for": "a"}]}
+    assert decide(jobs, a_run(report_of(a=3))) == Decision("ok")
+    apart = {"global": {**READ, "group_reporting": True}, "jobs": [{"name": "a"}, {"name": "b", "stonewall": True}]}
+    assert "b is not in fio's report" in decide(apart, a_run(report_of(a=3))).reason
+
+
+def report_of(**seconds):
+    direction = {"io_bytes": 4096, "total_ios": 1, "iops": 1, "bw_bytes": 1}
+    jobs = [{"jobname": name, "groupid": 0, "error": 0, "elapsed": 9, "read": {**direction, "runtime": 1000 * value}} for name, value in seconds.items()]
+    return json.dumps({"fio version": "fio-3.33", "jobs": jobs})
+
+
+@pytest.mark.parametrize(
+    ("jobs", "seconds", "state", "words"),
+    [
+        # fg ends when it has read its size, and bg with it.
+        ([{"name": "bg", **READ, "runtime": 8}, {"name": "fg", "rw": "read", "exitall": True}], {"bg": 0.8, "fg": 0.8}, "ok", "bg ran 0.8 of 8 seconds"),
+        ([{"name": "s", **READ, "runtime": 1}, {"name": "l", **READ, "exitall": True}], {"s": 1, "l": 1}, "ok", "l ran 1 of 3 seconds"),
+        ([{"name": "s", **READ}, {"name": "l", **READ, "exitall": True}], {"s": 1, "l": 1}, "interrupted", "s ran 1 of 3 seconds"),
+        ([{"name": "s", **READ}, {"name": "l", "rw": "read"}], {"s": 1, "l": 1}, "interrupted", "s ran 1 of 3 seconds"),
+    ],
+)
+def test_exitall_ends_the_other_jobs_deliberately(jobs, seconds, state, words):
+    found = decide({"jobs": jobs}, a_run(report_of(**seconds)))
+    assert (found.state, words in " ".join((found.reason, *found.notes))) == (state, True), found
 
 
 def test_ninety_percent_of_runtime_is_sufficient():

@@ -38,7 +38,6 @@ def test_fio_without_json_support_is_too_old():
         ({"rate_ignore_thinktime": 1}, Version(3, 2), r"rate_ignore_thinktime .* 3\.3 or newer"),
         ({"thinktime_blocks_type": "issue"}, Version(3, 25), r"thinktime_blocks_type .* 3\.26"),
         ({"thinktime_iotime": "1s"}, Version(3, 27), r"thinktime_iotime .* 3\.28"),
-        ({"log_alternate_epoch_clock_id": 0}, Version(3, 29), r"log_alternate_epoch_clock_id .* 3\.30"),
         ({"num_range": 8}, Version(3, 33), r"num_range .* 3\.34"),
         ({"job_start_clock_id": 1}, Version(3, 35), r"job_start_clock_id .* 3\.36"),
         ({"sprandom": 1}, Version(3, 40), r"sprandom .* 3\.41"),

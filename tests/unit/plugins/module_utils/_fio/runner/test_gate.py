@@ -88,6 +88,7 @@ def test_names_unsafe_for_a_shell_do_not_use_the_gate():
     assert not gate.fits(read_job({"jobs": [{"name": "a", **option}, {"name": "b c", **option}]}, "x"))
     assert gate.fits(read_job({"jobs": [{"name": "a", **option}, {"name": "b", "stonewall": True, **option}]}, "x"))
     assert not gate.fits(read_job({"jobs": [{"name": "a", **option}, {"name": "b", "wait_for_previous": True, **option}]}, "x"))
+    assert not gate.fits(read_job({"startdelay": 4, **option}, "x"))
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not on this machine")

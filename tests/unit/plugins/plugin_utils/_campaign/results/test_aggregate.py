@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
@@ -424,3 +425,76 @@ def test_report_has_a_line_for_the_targets_of_a_host(folder):
     text = table.render(campaign, [*rows_of(files.measurements), *aggregate.rows_of(moments)], [], None, aggregate.notes_of(moments))
     [line] = [line for line in text.splitlines() if line.startswith("node1, 2 targets")]
     assert line.split()[3:5] == ["w", "200"]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Phases, and series that are not those of the report
+
+
+def figures(total_ios, *, began=0, seconds=12, iops=200.0):
+    """The summary of writes of one host, as the runner stores it."""
+    found = summary(iops or 0, total_ios)
+    writes = {
+        "io_bytes": total_ios * 4096,
+        "iops": iops,
+        "bw_bytes": iops and iops * 4096,
+        "began_ms": began * 1000,
+        "runtime_ms": seconds * 1000,
+        "in_flight": 16,
+    }
+    return {**found, "write": {**found["write"], **writes, "clat": None, "lat": None}}
+
+
+def test_series_of_a_phase_begins_and_ends_with_its_jobs(folder):
+    # 11 s of something else, then 11 s of writes at 200 per second; fio has no row for the last second.
+    for host in ("a", "b"):
+        put(folder, host, rates=[0] * 11 + [200] * 10, end=T0 + 22, summary=figures(2200, began=11, seconds=11))
+    (one,) = [one for one in sums(folder) if one.direction == "write"]
+    assert (one.iops, one.pro_rata) == (400, ())
+
+
+def test_phase_is_not_a_cliff():
+    found = {what: [seconds.read_log(log([200 * factor] * 10, T0))] for what, factor in (("iops", 1), ("bw", 4))}
+    series = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2200, 2200 * 4096, 0.0, 11.0, True)})["write"]
+    assert (series["second"], set(series["iops"])) == (list(range(10)), {200})
+    # A result of an old version has no beginning of its phases.
+    old = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2200, 2200 * 4096, None, 11.0, True)})["write"]
+    assert old["second"] == list(range(10))
+    # But a phase that stands still until its end has done nothing in it.
+    still = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2000, 2000 * 4096, 0.0, 22.0, True)})["write"]
+    assert (len(still["second"]), still["iops"][-1]) == (21, 0)
+
+
+def test_host_whose_series_is_that_of_other_log_options_is_added_by_its_report(folder):
+    tenths = [rate for _second in range(12) for rate in [200] * 10]
+    rows = "".join(f"{T0 * 1000 + (number + 1) * 100:.0f}, {rate}, 1, 0, 0\n" for number, rate in enumerate(tenths))
+    for host in ("a", "b"):
+        put(folder, host, rates=[200] * 12, summary=figures(2400))
+        (folder / "c" / host / "v/w/1/series_iops.1.log.gz").write_bytes(gzip.compress(rows.encode()))
+        meta = folder / "c" / host / "v/w/1/meta.json"
+        found = json.loads(meta.read_text())
+        content = (meta.parent / "series_iops.1.log.gz").read_bytes()
+        found["files"]["series_iops.1.log.gz"] = hashlib.sha256(content).hexdigest()
+        meta.write_text(json.dumps(found))
+    (one,) = sums(folder)
+    assert one.iops == 400
+
+
+def test_there_is_no_sum_where_a_host_has_no_rate(folder):
+    # Two phases of a stonewall in one direction: they have no rate together, whatever the series adds up to.
+    for host in ("a", "b"):
+        put(folder, host, rates=[200] * 12, summary=figures(2400, iops=None))
+    (one,) = sums(folder)
+    assert (one.iops, one.bandwidth) == (None, None)
+
+
+def test_second_between_two_threads_that_follow_each_other_is_not_a_stall():
+    # fio has no row for the last second of the first one.
+    logs = [seconds.read_log(log([200] * 5, T0)), seconds.read_log(log([0] * 6 + [200] * 5, T0))]
+    total = {"write": seconds.Total(2400, None, 0.0, 12.0)}
+    series = seconds.seconds_of({"iops": logs}, T0, T0 + 12, total)["write"]
+    assert series["iops"] == [200] * 5 + [None] + [200] * 5
+    assert problems.every_second(series["iops"]) == [200] * 11
+    # A thread that stands still has rows later.
+    still = [seconds.read_log(log([200] * 5 + [0] + [200] * 5, T0))]
+    assert seconds.seconds_of({"iops": still}, T0, T0 + 12, total)["write"]["iops"][5] == 0

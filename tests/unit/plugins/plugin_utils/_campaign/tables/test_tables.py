@@ -111,6 +111,56 @@ def test_percentile_with_too_few_samples_is_null(tmp_path, ask):
     assert ask(cell_of(tmp_path, json.dumps(report)), "SELECT p50_ns, p90_ns, p99_ns FROM cells") == [(1000, 1000, None)]
 
 
+NOT_USED = "The series of read is not used: added up it differs by more than 3% from the total that fio reports."
+
+
+def change_total(place, **values):
+    """What the report has of reads, so that it is that of another series."""
+    summary = json.loads((place / "meta.json").read_text())["summary"]
+    change(place, summary={**summary, "read": {**summary["read"], "iops": None, "bw_bytes": None, **values}})
+
+
+@pytest.mark.parametrize(
+    ("values", "shown"),
+    [
+        ({}, (1, 1, None)),
+        ({"total_ios": 1030, "io_bytes": 1030 * 4096}, (1, 1, None)),
+        # Ten rows in each second instead of one, as with log_avg_msec=100.
+        ({"total_ios": 100, "io_bytes": 100 * 4096}, (0, 0, NOT_USED)),
+        ({"total_ios": 960, "io_bytes": 960 * 4096}, (0, 0, NOT_USED)),
+        # The last second of a thread has no row, if it was not whole.
+        ({"total_ios": 1110, "io_bytes": 1110 * 4096}, (1, 1, None)),
+        ({"total_ios": 1150, "io_bytes": 1150 * 4096}, (0, 0, NOT_USED)),
+        ({"total_ios": 1000, "io_bytes": 900 * 4096}, (1, 0, None)),
+    ],
+)
+def test_series_that_does_not_add_up_to_the_total_is_not_used(tmp_path, ask, values, shown):
+    folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=10)
+    place = folder / "host0000/writethrough/randread-4k-qd1/1"
+    start = json.loads((place / "meta.json").read_text())["io_start"]
+    for what, value in {"iops": 100, "bw": 400}.items():
+        rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second in range(10)]
+        (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    change_total(place, **{"total_ios": 1000, "io_bytes": 1000 * 4096, "runtime_ms": 10_000, **values})
+    ingest(folder, workers=1)
+    used = ask(folder, "SELECT count(DISTINCT direction), count(DISTINCT direction) FILTER (bw_bytes IS NOT NULL) FROM intervals")
+    ((notes,),) = ask(folder, "SELECT array_to_string(notes, '') FROM cells")
+    assert (*used[0], notes or None) == shown
+
+
+def test_slow_ios_have_the_series_of_their_bytes(tmp_path, ask):
+    folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=20)
+    place = folder / "host0000/writethrough/randread-4k-qd1/1"
+    start = json.loads((place / "meta.json").read_text())["io_start"]
+    # 3.5 I/Os of 4 KiB per second, of which fio logs 3.
+    for what, value in {"iops": 3, "bw": 14}.items():
+        rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second in range(20)]
+        (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    change_total(place, total_ios=70, io_bytes=70 * 4096, runtime_ms=20_000)
+    ingest(folder, workers=1)
+    assert ask(folder, "SELECT DISTINCT iops FROM intervals") == [(3.5,)]
+
+
 def test_every_second_has_a_row_and_missing_ones_are_0(tmp_path, ask):
     folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=8)
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
@@ -118,7 +168,7 @@ def test_every_second_has_a_row_and_missing_ones_are_0(tmp_path, ask):
     for what, values in {"iops": (100, 200, 300), "bw": (400, 800, 1200), "lat": (5000, 6000, 7000)}.items():
         rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second, value in zip((0, 1, 4), values)]
         (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
-    change(place)
+    change_total(place, total_ios=600, io_bytes=2400 * 1024)
     ingest(folder, workers=1)
     found = ask(folder, "SELECT second, iops, bw_bytes, lat_ns FROM intervals ORDER BY second")
     # The last two seconds may be missing because fio does not log an end: it ended after 8 s, so one of three is a stall.
@@ -139,7 +189,7 @@ def test_threads_are_added_and_latencies_weighted(tmp_path, ask):
     end = int((json.loads((place / "meta.json").read_text())["io_start"] + 1) * 1000)
     for name, value in {"iops.1": 300, "iops.2": 100, "lat.1": 1000, "lat.2": 2000, "bw.1": 4, "bw.2": 4}.items():
         (place / f"series_{name}.log.gz").write_bytes(gzip.compress(f"{end}, {value}, 0, 0, 0\n".encode()))
-    change(place)
+    change_total(place, total_ios=400, io_bytes=8192)
     ingest(folder, workers=1)
     assert ask(folder, "SELECT second, iops, bw_bytes, lat_ns FROM intervals") == [(0, 400.0, 8192.0, 1250.0)]
 

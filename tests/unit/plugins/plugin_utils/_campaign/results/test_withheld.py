@@ -1,0 +1,57 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Figures that contradict each other are not shown, whoever stored them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.summary import summarize
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import histograms_of, measurements_of
+
+#: io_uring with sqthread_poll and a depth of 8, as fio 3.33 reported it.
+BINS = {"1199570944": 90_000, "2105540608": 6230}
+CLAT = {"min": 113296745, "max": 2110692749, "mean": 1272888711.96, "N": 96230, "percentile": {"50.000000": 1199570944, "99.000000": 2105540608}, "bins": BINS}
+READ = {
+    "io_bytes": 394158080,
+    "io_kbytes": 384920,
+    "bw_bytes": 196980549,
+    "iops": 48090.95,
+    "runtime": 2001,
+    "total_ios": 96230,
+    "clat_ns": CLAT,
+    "lat_ns": {"min": 19643, "max": 15962767, "mean": 165663.49, "N": 96230},
+}
+OUTPUT = parse(json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 0, "error": 0, "elapsed": 3, "read": READ}]}))
+OPTIONS = {"rw": "randread", "ioengine": "io_uring", "iodepth": "8"}
+
+
+def row_of(summary):
+    record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 3.0, "notes": ["first"]}, OPTIONS)
+    (row,) = measurements_of(record, lambda: histograms_of(record, OUTPUT), {})
+    return record, row
+
+
+@pytest.mark.parametrize(
+    ("job", "lat", "words"),
+    [
+        (read_job(OPTIONS, "a"), 165663.49, "The latencies clat of read are withheld: 96,230 I/Os of 1.27 s each"),
+        # A summary of an older version has no depth: which of the two is wrong is not known.
+        (None, None, "The latencies of read are withheld"),
+    ],
+)
+def test_withheld_latency_does_not_come_back_from_its_histogram(job, lat, words):
+    record, row = row_of(summarize(OUTPUT, job))
+    assert (row.iops, row.lat_mean_ns, row.p50_ns, row.p99_ns) == (48090.95, lat, None, None)
+    assert row.notes[0] == "first" and row.notes[1].startswith(words) and len(row.notes) == 2
+    assert histograms_of(record, OUTPUT) == {}
+    json.dumps(row.notes)

@@ -96,10 +96,7 @@ class Completed:
 
     @property
     def last_words(self) -> str:
-        """The last line the command printed, errors first: usually the reason. That there is help is none.
-
-        After it the line about a file system that is full or read-only.
-        """
+        """The last line that is no hint at help, errors first: usually the reason; with the line about a full or read-only file system."""
         lines = [line.strip() for text in (self.stdout, self.stderr) for line in text.splitlines() if line.strip() and "--help" not in line]
         last = lines[-1] if lines else "it printed nothing"
         return f"{last} ({self.unwritten})" if self.unwritten and not _UNWRITTEN.search(last) else last

@@ -70,7 +70,7 @@ CELLS = Table(
 
 INTERVALS = Table(
     "intervals",
-    "One row for each second of a measurement that has logs, from the first job of a direction to its last. A second in which nothing was done is there, with 0.",
+    "One row for each second of a measurement that has logs, from the first job of a direction to its last. A second without I/O is there, with 0.",
     _SERIES,
     _columns(
         ("second", "INTEGER", "from `io_start`"),

@@ -199,6 +199,10 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): _comparable(path) for path in places if path.is_file()}
 
 
+def _drafts(root: Path) -> list[Path]:
+    return [path for names in AREAS.values() for name in names for path in (root / name).rglob(".cachefleet-*")]
+
+
 def _comparable(path: Path) -> bytes:
     content = path.read_bytes()
     with contextlib.suppress(ValueError):
@@ -243,7 +247,7 @@ def strike_everywhere(
             assert not _changed(carry_out(host)) or error is not None, what
             check(host)
             assert not _changed(carry_out(host)), what
-            assert number == errno.EROFS or not list(host.root.rglob(".cachefleet-*")), what
+            assert number == errno.EROFS or not _drafts(host.root), what
     assert changes >= at_least, "there was nothing to strike"
 
 
@@ -254,7 +258,7 @@ def _changed(outcome: t.Any) -> bool:
 def _struck(fresh: t.Callable[[], t.Any], carry_out: t.Callable[[t.Any], t.Any], area: str, number: int = 0, at: int = 0) -> tuple[Faults, t.Any, t.Any]:
     host = fresh()
     (host.root / "run/udev").mkdir(parents=True, exist_ok=True)
-    for left in host.root.rglob(".cachefleet-*"):
+    for left in _drafts(host.root):
         left.unlink()
     error = None
     with Faults(host, area, number, at) as faults:

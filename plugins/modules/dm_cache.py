@@ -23,7 +23,7 @@ description:
   - Nothing is forced. The fast device must be empty, which means that it reads as zeros and is not open in any process.
     The origin must not be in use when it is cached for the first time.
   - The kernel refuses to mount an origin while it is cached, but other software may access it. If LVM is used on C(/dev/mapper/NAME), exclude
-    the origin with C(global_filter) or a devices file in C(lvm.conf).
+    the origin with a devices file, or with a C(global_filter) in C(lvm.conf) that ends with C(r|.*|).
   - If the cache device is missing at boot, C(/dev/mapper/NAME) does not appear. Do not use the origin instead. A cache in V(writeback)
     has the newest data, and writes to the origin would not be in the cache when its device is available again.
   - A line of C(/etc/fstab) that refers to the origin, by a path, UUID or label, is reported as a warning and in RV(problems).

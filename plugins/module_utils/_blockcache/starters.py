@@ -22,6 +22,7 @@ systemd-cryptsetup-generator(8), systemd.mount(5), initramfs-tools(7) (``RESUME`
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import typing as t
 from dataclasses import replace
@@ -65,8 +66,9 @@ KINDS = (
     Kind(
         r"LVM[12]_member",
         "LVM activates the volume group on it",
-        'keep LVM from {origin}: global_filter = [ "r|^{origin}$|" ] in lvm.conf, or a devices file (lvmdevices) that has {cached}'
-        " and not {origin}, then update-initramfs -u or dracut -f",
+        "keep LVM from {origin} with a devices file (lvmdevices) that has {cached} and not {origin}, or with a global_filter in lvm.conf that accepts"
+        ' {cached} and what else LVM uses, and ends with "r|.*|", because LVM knows no link in /dev/disk when udev starts it; then update-initramfs -u'
+        " or dracut -f",
     ),
     Kind(r".*_raid_member", "mdadm assembles the array of which it is a member", _NO_BELOW.replace("{what}", "the array")),
     Kind(r"mpath_member", "multipathd takes it", "blacklist it in multipath.conf, or use the multipath device as the origin", by_udev=False),
@@ -208,11 +210,31 @@ def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:
     asked = runner.run(["pvs", "--all", "--noheadings", "--options", "pv_name", origin.path], ok=None, item=origin.path)
     if asked.rc == 0 or not _REJECTED.search(asked.stderr):
         return False
+    if "not in devices" in asked.stderr:
+        # Devices are in that file by what sysfs has of them.
+        return True
     keys = ["devices/global_filter", "devices/filter", "devices/use_devicesfile"]
     shown = runner.run(["lvmconfig", "--typeconfig", "full", *keys], ok=None, item=origin.path)
     lines = {line.strip() for line in shown.stdout.splitlines() if "=" in line}
     # LVM before 2.03.12 knows no devices file, and still prints the others.
-    return bool(lines - _UNFILTERED) and (shown.rc == 0 or _TOO_OLD in shown.stderr)
+    known = bool(lines - _UNFILTERED) and (shown.rc == 0 or _TOO_OLD in shown.stderr)
+    return known and any(_rejects_without_links(line.partition("filter=")[2], origin.path) for line in lines)
+
+
+def _rejects_without_links(patterns: str, path: str) -> bool:
+    """Whether a filter of lvm.conf(5) rejects a device of which LVM knows only the name that the kernel has given it in this boot.
+
+    So LVM is started by the rule of udev for the device, whose links are made when all rules are done: seen on the rack, a group was activated on a
+    device that was rejected by its path in /dev/disk/by-id, below its cache. The name can be another one at the next boot, so that a made-up one of the
+    same kind is asked for. The first pattern that matches decides; without a match the device is accepted.
+    """
+    name = re.sub(r"\d+", "999", re.sub(r"^(/dev/(?:s|v|xv|h)d)[a-z]+", r"\1zzz", path))
+    with contextlib.suppress(ValueError, TypeError, IndexError, re.error):
+        read = json.loads(patterns)
+        for one in [read] if isinstance(read, str) else read:
+            if re.search(one[2 : one.rindex(one[1])], name):
+                return one[0] == "r"
+    return False
 
 
 # -- what names a device

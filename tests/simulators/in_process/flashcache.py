@@ -217,7 +217,7 @@ class FlashcacheHost:
         return simulator.Answer(f"  {words[-1]}\n")
 
     def _lvmconfig(self, _words: list[str]) -> simulator.Answer:
-        return simulator.Answer('global_filter=["r|/dev/sda|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
+        return simulator.Answer('global_filter=["a|^/dev/mapper/|","r|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
 
     def _systemctl(self, words: list[str]) -> simulator.Answer:
         wants = self.root / _UNITS / "sysinit.target.wants"

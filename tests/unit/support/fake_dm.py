@@ -387,7 +387,7 @@ class FakeDm:
         return f"  {words[-1]}\n"
 
     def _lvmconfig(self, words: list[str]) -> str:
-        return 'global_filter=["r|/dev/sda|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'
+        return 'global_filter=["a|^/dev/mapper/|","r|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'
 
     def _sync(self, words: list[str]) -> None:
         assert not self.mapped[words[0].rsplit("/", 1)[-1]].suspended, "nothing comes back from a device that is suspended"

@@ -54,6 +54,8 @@ PACKAGES = {
     "sfdisk": "fdisk (util-linux on RHEL)",
     "sg_sanitize": "sg3-utils (sg3_utils on RHEL)",
     "smartctl": "smartmontools",
+    "sync": "coreutils",
+    "systemctl": "systemd",
     "udevadm": "udev (systemd-udev on RHEL)",
     "vgextend": "lvm2",
     "vgreduce": "lvm2",

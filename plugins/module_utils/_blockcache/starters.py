@@ -91,6 +91,7 @@ _UNIT_WHAT = re.compile(r"^\s*What\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 #: What LVM 2.03 prints of a device that its configuration rejects; it does so too of one that is not there, or of another kind.
 _REJECTED = re.compile(r"Failed to find (?:device|physical volume)|rejected by filter config|not in devices (?:file|list)")
 _UNFILTERED = frozenset({'global_filter=["a|.*|"]', 'filter=["a|.*|"]', "use_devicesfile=0"})
+_NO_FILTER = 'devices { global_filter=["a|.*|"] filter=["a|.*|"] }'
 _TOO_OLD = "use_devicesfile"
 
 
@@ -207,18 +208,22 @@ def _lvm_waits_for_events(runner: Runner) -> bool:
 
 
 def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:
-    asked = runner.run(["pvs", "--all", "--noheadings", "--options", "pv_name", origin.path], ok=None, item=origin.path)
-    if asked.rc == 0 or not _REJECTED.search(asked.stderr):
+    if not _is_rejected(runner, origin):
         return False
-    if "not in devices" in asked.stderr:
-        # Devices are in that file by what sysfs has of them.
-        return True
     keys = ["devices/global_filter", "devices/filter", "devices/use_devicesfile"]
     shown = runner.run(["lvmconfig", "--typeconfig", "full", *keys], ok=None, item=origin.path)
     lines = {line.strip() for line in shown.stdout.splitlines() if "=" in line}
     # LVM before 2.03.12 knows no devices file, and still prints the others.
     known = bool(lines - _UNFILTERED) and (shown.rc == 0 or _TOO_OLD in shown.stderr)
-    return known and any(_rejects_without_links(line.partition("filter=")[2], origin.path) for line in lines)
+    if not known or any(_rejects_without_links(line.partition("filter=")[2], origin.path) for line in lines):
+        return known
+    # Devices are in the devices file by what sysfs has of them.
+    return "use_devicesfile=1" in lines and (lines - _UNFILTERED == {"use_devicesfile=1"} or _is_rejected(runner, origin, "--config", _NO_FILTER))
+
+
+def _is_rejected(runner: Runner, origin: BlockDevice, *options: str) -> bool:
+    asked = runner.run(["pvs", "--all", "--noheadings", *options, "--options", "pv_name", origin.path], ok=None, item=origin.path)
+    return asked.rc != 0 and bool(_REJECTED.search(asked.stderr))
 
 
 def _rejects_without_links(patterns: str, path: str) -> bool:

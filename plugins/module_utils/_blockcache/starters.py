@@ -66,9 +66,9 @@ KINDS = (
     Kind(
         r"LVM[12]_member",
         "LVM activates the volume group on it",
-        "keep LVM from {origin} with a devices file (lvmdevices) that has {cached} and not {origin}, or with a global_filter in lvm.conf that accepts"
-        ' {cached} and what else LVM uses, and ends with "r|.*|", because LVM knows no link in /dev/disk when udev starts it; then update-initramfs -u'
-        " or dracut -f",
+        "keep LVM from {origin} with a devices file (lvmdevices) that has {cached} and not {origin}, or in lvm.conf with global_filter ="
+        ' [ "a|^/dev/mapper/|", "a|^/dev/dm-|", "r|.*|" ] and what else LVM uses, by names of the kernel, as it knows no link when udev starts it;'
+        " then update-initramfs -u or dracut -f",
     ),
     Kind(r".*_raid_member", "mdadm assembles the array of which it is a member", _NO_BELOW.replace("{what}", "the array")),
     Kind(r"mpath_member", "multipathd takes it", "blacklist it in multipath.conf, or use the multipath device as the origin", by_udev=False),

@@ -106,8 +106,7 @@ class Completed:
     @property
     def unwritten(self) -> str:
         """The first line that reports a full or read-only file system; empty if there is none."""
-        found = _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")
-        return found.group().strip() if found else ""
+        return found.group().strip() if (found := _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")) else ""
 
 
 class Runner:

@@ -313,11 +313,11 @@ class AttachPlan:
             raise Refused(booted.sentence(spec), item=spec.name)
 
     def _require_no_integrity(self, origin: LogicalVolume) -> None:
-        """LVM 2.03.16 was observed to leave the attaching of a cache to such a volume half made."""
+        """LVM 2.03.16 was seen to refuse the last step: "invalid on LV with properties: lv_is_raid_with_integrity"."""
         for volume in self.place.origin_parts(origin):
             if self.state.has_integrity(volume):
                 raise self.refused(
-                    f"is a RAID volume with integrity, to which LVM does not attach a cache completely: remove the integrity before (lvconvert --raidintegrity"
+                    f"is a RAID volume with integrity, to which LVM attaches no cache: remove the integrity before (lvconvert --raidintegrity"
                     f" n {volume.full_name}), or cache another volume; what is on it stays, and its checksums cannot be added again while it has a cache"
                 )
 

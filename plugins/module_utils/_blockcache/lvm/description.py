@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.description import candidate_of
@@ -21,15 +22,20 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
+#: LVM ends the names of the hidden data volumes of pools so, and no other volume may have such a name.
+_DATA_OF_POOL = re.compile(r"_[tv]data$")
+
+
 def candidates_of(caches: t.Sequence[CacheState], devices: Devices, *, every: bool = False) -> list[Candidate]:
-    """One candidate for each cache, named after its volume: LVM keeps no other name."""
-    volumes = [cache.name.rpartition("/")[2] for cache in caches]
-    names = [volume if volumes.count(volume) == 1 else cache.name.replace("/", "-") for cache, volume in zip(caches, volumes)]
-    return [_candidate(cache, name, devices, every) for cache, name in zip(caches, names)]
+    """One candidate for each cache, named after its volume, or the pool whose data that is: LVM keeps no other name."""
+    origins = [_DATA_OF_POOL.sub("", cache.name) for cache in caches]
+    volumes = [origin.rpartition("/")[2] for origin in origins]
+    names = [volume if volumes.count(volume) == 1 else origin.replace("/", "-") for origin, volume in zip(origins, volumes)]
+    return [_candidate(cache, origin, name, devices, every) for cache, origin, name in zip(caches, origins, names)]
 
 
-def _candidate(cache: CacheState, name: str, devices: Devices, every: bool) -> Candidate:
-    fields: dict[str, t.Any] = {"name": name, "origin": cache.name}
+def _candidate(cache: CacheState, origin: str, name: str, devices: Devices, every: bool) -> Candidate:
+    fields: dict[str, t.Any] = {"name": name, "origin": origin}
     if cache.kind != KINDS[0]:
         fields["kind"] = cache.kind
     if cache.size is not None:

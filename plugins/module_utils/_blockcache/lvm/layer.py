@@ -90,8 +90,8 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         return dataclasses.replace(state, unused=lvm_metadata.unused(state, {spec.full_name for spec in self.spec}, self.root))
 
     def plan(self, state: LvmState) -> list[Step]:
-        """See :func:`lvm_plan.plan`."""
-        return lvm_plan.plan(state, self.spec)
+        """See :func:`lvm_plan.plan`. The state of a description was read for other items."""
+        return lvm_plan.plan(state, lvm_names.resolve(self.spec, state.volumes))
 
     def apply(self, step: Step) -> None:
         if not isinstance(step.operation, WITHIN):

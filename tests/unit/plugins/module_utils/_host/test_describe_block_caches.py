@@ -30,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.modules import bcache, dm_ca
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import enhanceio as fake_enhanceio
 from ansible_collections.cachefleet.storage.tests.simulators.in_process import flashcache as fake_flashcache
 from ansible_collections.cachefleet.storage.tests.unit.support import fake_bcache, fake_dm, fake_lvm
-from ansible_collections.cachefleet.storage.tests.unit.support.lvm_shapes import SpreadPool
+from ansible_collections.cachefleet.storage.tests.unit.support.lvm_shapes import CachedPool, Snapshotted, SpreadPool
 
 OPTIONS = {module.__name__.rsplit(".", 1)[-1]: module.CACHE_OPTIONS for module in (lvm_cache, dm_cache, bcache, flashcache, enhanceio)}
 BACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
@@ -98,6 +98,20 @@ class Lvm(Bench):
     def caches(self):
         state = self.layer(self.kind.read_items([self.item])).read()
         return [lvm_facts.describe(state, volume) for volume in state.volumes if volume.cached]
+
+
+class LvmOfPool(Lvm):
+    item = {**Lvm.item, "name": "pool", "origin": "vg/pool"}
+
+    def make(self, root, monkeypatch):
+        super().make(root, monkeypatch)
+        return CachedPool()
+
+
+class LvmWithSnapshot(Lvm):
+    def make(self, root, monkeypatch):
+        super().make(root, monkeypatch)
+        return Snapshotted()
 
 
 class Dm(Bench):
@@ -194,6 +208,9 @@ CASES = [
     (Flashcache, {"mode": "writearound", "chunk_size": "8K", "associativity": 1024}),
     (Flashcache, {**BACK, "settings": {"dirty_thresh_pct": 50, "skip_seq_thresh_kb": 1024, "reclaim_policy": True}}),
     (Flashcache, {**BACK, "write_only": True, "metadata_block_size": "512", "size": "64M"}),
+    (LvmOfPool, {}),
+    (LvmOfPool, {**BACK, "kind": "cachepool"}),
+    (LvmWithSnapshot, BACK),
     (EnhanceIO, {}),
     (EnhanceIO, {"mode": "writearound", "policy": "rand"}),
     (EnhanceIO, {**BACK, "settings": {"dirty_high_threshold": 60, "dirty_low_threshold": 20, "mem_limit_pct": 50}}),

@@ -236,7 +236,7 @@ def read_job(job: t.Any, name: str) -> Job:
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
-        notes=left_out(job.get("global"), *rows),
+        notes=(*(str(note) for note in job.get("notes") or ()), *left_out(job.get("global"), *rows)),
     )
     _check_sections(checked, name)
     return checked
@@ -320,7 +320,7 @@ def _parts(job: dict[t.Any, t.Any], name: str, replays: dict[str, Replay]) -> tu
         if "name" in job:
             raise BadInput(f"{name}: the option name is refused in a job: {refusal('name')}.", item=name, option="name")
         return {}, [{**job, "name": _section_name(name)}]
-    others = [abbreviated(key) for key in job if key not in ("global", "jobs")]
+    others = [abbreviated(key) for key in job if key not in ("global", "jobs", "notes")]
     if others:
         raise BadInput(f"{name}: beside global and jobs a job has no other keys: {', '.join(sorted(others)[:10])}.", item=name)
     rows = job.get("jobs")

@@ -158,7 +158,7 @@ LOGS = frozenset(
     {
         *("per_job_logs", "log_avg_msec", "log_hist_msec", "log_hist_coarseness", "log_window_value", "log_offset", "log_prio", "log_issue_time"),
         *("log_compression", "log_compression_cpus", "log_store_compressed", "log_unix_epoch", "log_alternate_epoch", "log_alternate_epoch_clock_id"),
-        *("bwavgtime", "iopsavgtime"),
+        *("bwavgtime", "iopsavgtime", "write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log"),
     }
 )
 
@@ -175,7 +175,8 @@ REFUSED: t.Mapping[str, str] = {
     "filetype": _OWNED_BY_THE_GUARD,
     **dict.fromkeys(("include", "profile"), "everything that runs must be in the job itself"),
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments", "grow_pid", "grace_time", "std_redirect"), _RUNS_COMMANDS),
-    **dict.fromkeys(("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "write_iolog"), _WRITES_FILES),
+    "write_iolog": _WRITES_FILES,
+    **dict.fromkeys(("eta", "eta-newline", "eta-interval", "minimal", "status-interval", "section", "client"), "it belongs to the command line of fio"),
     **dict.fromkeys(("verify_state_load", "verify_dump", "dp_scheme", "lockfile", "output", "output-format"), _WRITES_FILES),
     **dict.fromkeys(("aux-path", "aux_path", "donorname"), _WRITES_FILES),
     **dict.fromkeys(("replay_no_stall", "replay_scale", "replay_align", "replay_time_scale", "replay_skip"), _BELONGS_TO_A_LOG),
@@ -215,7 +216,7 @@ def refusal(option: str) -> str | None:
 def left_out(*parts: t.Any) -> tuple[str, ...]:
     """What of the sections of a job is not sent, as sentences."""
     logs = sorted({key for part in parts if isinstance(part, dict) for key in part if isinstance(key, str) and canonical(key) in LOGS})
-    return (f"{', '.join(logs)} of the job was left out: the collection shapes the logs of which it makes its series.",) if logs else ()
+    return (f"{', '.join(logs)} of the job was left out: the collection records the logs of which it makes its series itself.",) if logs else ()
 
 
 def needs_engine(option: str, engine: str) -> bool:

@@ -30,8 +30,8 @@ Span = t.Tuple[float, float]
 #: Spans are of one time if their starts and ends are no further apart than this share of the longest.
 _AT_ONCE = 0.05
 
-_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|ms|s|m|h|d)?$")
-_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|usec|ms|msec|s|m|h|d)?$")
+_SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 def parse_time(text: str, unit: str = "s") -> float:
@@ -42,7 +42,8 @@ def parse_time(text: str, unit: str = "s") -> float:
     """
     match = _TIME.match(text.strip().lower())
     if not match:
-        raise BadInput(f"'{text}' is not a time: use seconds, or a number with us, ms, s, m, h or d.")
+        # Seen with fio 3.33: 2sec and 1min are accepted and end at once.
+        raise BadInput(f"'{text}' is not a time: use seconds, or a number with us, ms, s, m, h or d; fio takes any other unit for microseconds.")
     return float(match.group(1)) * _SECONDS[match.group(2) or unit]
 
 

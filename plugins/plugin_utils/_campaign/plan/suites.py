@@ -35,11 +35,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
     read_rounds,
     read_search,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.job_file import read_job_file
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.matrix import CELL_KEYS_OF_A_MATRIX, matrix_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 _SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides", "purge"}
-_CELL_KEYS = {"name", "job", "fill"} | CELL_KEYS_OF_A_MATRIX
+_CELL_KEYS = {"name", "job", "job_file", "fill"} | CELL_KEYS_OF_A_MATRIX
 
 #: How the targets of a host take turns.
 TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
@@ -286,7 +287,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
     for key in ("fill", "measures_garbage_collection"):
         if not isinstance(row.get(key, False), bool):
             raise BadInput(f"{where}: '{key}' must be true or false.")
-    job = packed(_with_options(row.get("job"), options))
+    job = packed(_with_options(_given_job(row, where), options))
     checked = _checked_job(job, where)
     if row.get("search") is not None and row.get("rounds") is not None:
         raise BadInput(f"{where}: it has both 'search' and 'rounds'; a cell does one of them.")
@@ -303,6 +304,16 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where, name),
         measures_garbage_collection=row.get("measures_garbage_collection", False),
     )
+
+
+def _given_job(row: t.Mapping[str, t.Any], where: str) -> t.Any:
+    """The job of a cell: written out, or that of a job file."""
+    path = row.get("job_file")
+    if path is None:
+        return row.get("job")
+    if "job" in row or not isinstance(path, str) or not path:
+        raise BadInput(f"{where}: a cell has either 'job', a dictionary, or 'job_file', the path of a job file of fio on the controller.")
+    return read_job_file(path, where)
 
 
 def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:

@@ -81,7 +81,7 @@ def test_colons_in_paths_are_escaped():
 @pytest.mark.parametrize(
     "key",
     [
-        *("filename", "directory", "filename_format", "exec_prerun", "exec_postrun", "write_lat_log", "write_iolog", "read_iolog", "replay_redirect"),
+        *("filename", "directory", "filename_format", "exec_prerun", "exec_postrun", "write_iolog", "read_iolog", "replay_redirect"),
         *("include", "allow_mounted_write", "allow_file_create", "ioscheduler", "unlink", "output", "profile", "cgroup"),
     ],
 )

@@ -106,7 +106,9 @@ def test_options_that_shape_logs_are_left_out_with_a_note():
     plain = job_of({}, **TIMED)
     job = job_of({"log_avg_msec": 100, "log_compression": "64k"}, bwavgtime=2000, **TIMED)
     assert (job.section_lines, job.global_lines, job.workload_sha256) == (plain.section_lines, plain.global_lines, plain.workload_sha256)
-    assert job.notes == ("bwavgtime, log_avg_msec, log_compression of the job was left out: the collection shapes the logs of which it makes its series.",)
+    assert job.notes == (
+        "bwavgtime, log_avg_msec, log_compression of the job was left out: the collection records the logs of which it makes its series itself.",
+    )
     assert plain.notes == ()
 
 

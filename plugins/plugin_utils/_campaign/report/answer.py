@@ -41,6 +41,7 @@ class Result:
     """One variant in one workload.
 
     :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
+    :param extremes: the least and the greatest of all repeats, in the same unit.
     :param repeats: fewest of a host.
     :param noise: standard deviation by mean of the repeats, of several hosts the median; ``None`` where nothing was repeated.
     :param pairing: with the baseline; ``None`` for the baseline itself.
@@ -59,6 +60,7 @@ class Result:
     acknowledged: str
     is_allowed: bool
     without_result: int = 0
+    extremes: tuple[float, float] | None = None
 
     @property
     def comparison(self) -> Comparison | None:
@@ -277,7 +279,12 @@ def _result(
         safety=safety[name],
         acknowledged=safety[name].acknowledged(needs_no_flush=never_flushes),
         is_allowed=name == base or base not in safety or is_allowed(safety[name], safety[base], never_flushes),
+        extremes=_extremes([value for here in own.values() for value in values_of(here, column)]),
     )
+
+
+def _extremes(values: t.Sequence[float]) -> tuple[float, float] | None:
+    return (min(values), max(values)) if values else None
 
 
 def _as_safe(candidate: str, baseline: str) -> bool:

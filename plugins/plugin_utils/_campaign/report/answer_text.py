@@ -144,7 +144,8 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
     if verdict == "better":
         rival = f" {one.rival} is not shown to be slower." if one.rival else ""
         if before is None:
-            return f"Use {best.variant}: {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}.{rival}"
+            text = f"Use {best.variant}: {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}."
+            return f"{text}{_ranges(one, [best, base])}{rival}"
         return f"Use {best.variant}: {_amount(one, after)}, {_times(one, best.ratio)} {one.baseline} ({_figure(one, before)}){where}{_interval(best)}.{rival}"
     if verdict == "not_enough_repeats":
         old, new = best.pairing.repeats if best.pairing is not None else (base.repeats, best.repeats)
@@ -160,15 +161,19 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         return _no_difference(one, base)
     if verdict == "worse":
         if before is None:
-            return f"Keep {one.baseline}: {best.variant} {_does(one)} {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}."
+            text = f"Keep {one.baseline}: {best.variant} {_does(one)} {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}."
+            return f"{text}{_ranges(one, [base, best])}"
         return f"Keep {one.baseline}: {_amount(one, before)}; {best.variant} {_does(one)} {figure(best.ratio)} times that{where}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
 
 
 def _values(one: WorkloadAnswer, base: Result, other: Result) -> tuple[float | None, float | None]:
-    """Medians of baseline and variant over the compared hosts; none where they contradict the ratio, which is that of hosts with themselves."""
+    """Medians of baseline and variant over the compared hosts; none where they contradict the ratio.
+
+    That is the one of hosts with themselves, or the middle of the ratios of all repeats.
+    """
     before, after = other.pairing.values if other.pairing is not None else (base.value, other.value)
-    if other.pairing is None or len(other.pairing.hosts) < 2 or not (before and after and other.ratio):
+    if other.pairing is None or not (before and after and other.ratio):
         return before, after
     practical = 1 + METRICS[one.question.metric].percent / 100
     return (before, after) if 1 / practical <= after / before / other.ratio <= practical else (None, None)
@@ -183,6 +188,14 @@ def _where(one: WorkloadAnswer, base: Result, other: Result) -> str:
     if compared < every:
         return f" on {compared} of {every} hosts"
     return f" on {every} hosts" if _values(one, base, other)[0] is None else ""
+
+
+def _ranges(one: WorkloadAnswer, results: t.Sequence[Result]) -> str:
+    """Between what the repeats of variants are, where on one host their values do not agree with the ratio."""
+    if any(len(result.hosts) > 1 for result in results):
+        return ""
+    found = [f"{result.variant} {_figure(one, result.extremes[0])} to {_figure(one, result.extremes[1])}" for result in results if result.extremes]
+    return f" Repeats are far apart: {', '.join(found)}." if found else ""
 
 
 def _next_step(one: WorkloadAnswer, result: Result) -> str:

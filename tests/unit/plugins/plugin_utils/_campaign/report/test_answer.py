@@ -98,6 +98,16 @@ def test_noise_is_reported_if_it_affects_the_comparison():
     assert [one.is_noisy for one in noisy.workloads[0].results] == [False, True]
 
 
+def test_a_sentence_does_not_contradict_its_own_figures():
+    """The median of eight repeats that fall into two groups is no multiple of the other median by the ratio of the repeats."""
+    before = (1000, 1050, 1100, 1150, 1950, 4000, 4050, 4100)
+    after = (4900, 5000, 5100, 12700, 12750, 12800, 12900, 13000)
+    [said] = answered(repeats("before", *before) + repeats("after", *after)).sentences
+    found = re.search(r"Use after: ([\d.]+) times as many durable random 4 KiB writes per second as before \(ratio ", said)
+    assert found, said
+    assert "Repeats are far apart: after 4,900 to 13,000, before 1,000 to 4,100." in said
+
+
 def test_irrelevant_difference_is_reported_as_none():
     answer = answered(repeats("before", 1420, 1418, 1422, 1421) + repeats("after", 1421, 1419, 1423, 1420))
     assert answer.sentences[0].startswith("No difference that matters: after is within 5 % of before")

@@ -176,7 +176,7 @@ def warnings_of(a: Analysis) -> list[str]:
     """What the answer must be read with."""
     lost = [f"{one.host}: {one.contradiction} ({', '.join(one.models) or one.target})" for one in a.power_loss if one.contradicts]
     changed = [f"{one.where}: {one.text}" for one in a.problems if one.kind == "data" and one.text.startswith("The verdict changed")]
-    return [*lost, *filter(None, (a.order_note, a.cpu_note, a.rate_note, a.chance_note)), *changed]
+    return [*lost, *a.caveats, *changed]
 
 
 def _data(a: Analysis, drawn: Drawn) -> dict[str, t.Any]:

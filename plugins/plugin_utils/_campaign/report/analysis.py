@@ -168,6 +168,11 @@ class Analysis:
     jobs: tuple[setup.Job, ...]
     points: tuple[Point, ...]
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What the answer must be read with, in the terminal as in the report."""
+        return tuple(filter(None, (self.order_note, self.cpu_note, self.rate_note, self.chance_note)))
+
 
 def analyse(
     rows: Rows,

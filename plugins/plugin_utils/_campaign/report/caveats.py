@@ -94,11 +94,12 @@ def rate_sentence(answer: Answer) -> str:
     for one in answer.workloads:
         if one.first.rate_limit and one.question.metric in ("iops", "bandwidth"):
             cells.setdefault(one.first.rate_limit, set()).add(one.question.cell)
-    if not cells or len(answer.variants) < 2:
+    if not cells:
         return ""
     where = "; ".join(f"{limit} in {listed(sorted(names), 3)}" for limit, names in cells.items())
     count = counted(len(set().union(*cells.values())), "deciding cell")
-    return f"The job limits its own rate in {count}: {where}. As many IOPS there only mean that all variants reached it; what differs is the latency."
+    meaning = "As many IOPS there only mean that all variants reached it; what differs is the latency."
+    return f"The job limits its own rate in {count}: {where}. {meaning if len(answer.variants) > 1 else 'The storage may be faster there.'}"
 
 
 def chance_sentence(answer: Answer) -> str:

@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
@@ -338,7 +339,8 @@ class Measuring:
 
     @staticmethod
     def _findings(one: _Ready, start_time: StartTime, meta: t.Mapping[str, t.Any], after: _HostState) -> list[str]:
-        notes = [activity.cpu_note(meta["cpu"], one.requested.cell.job)] if meta["summary"] else []
+        cell = one.requested.cell
+        notes = [activity.cpu_note(meta["cpu"], cell.job), *cautions(cell.job, cell.key.repeat)] if meta["summary"] else []
         if start_time.start is not None and one.late > _LATE:
             notes.append(f"It began {one.late:.2f} seconds later than requested.")
         if after.snapshot.sha256(one.top) != meta["stack_sha256"]:

@@ -1,0 +1,65 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What of a job makes its figures other than its reader may expect, said with each of them. Pure.
+
+Source: ``HOWTO`` of fio: ``buffered``, ``offset_increment`` and ``randrepeat`` (on by default); io_submit(2): buffered I/O is done before it returns.
+"""
+
+# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+from __future__ import annotations
+
+import typing as t
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+
+
+def cautions(job: Job, repeat: int) -> list[str]:
+    """A sentence for each, of whatever sections it is.
+
+    :param repeat: the number of this one, from 1.
+    """
+    sections = [section for section in job.sections if section.replay is None and section.value("ioengine") != "null"]
+    return [
+        sentence
+        for sentence, applies in (
+            (
+                "Reads without direct=1 may be served by the page cache of the host: the rate is not that of the storage.",
+                lambda section: _is_buffered(section) and "read" in section.directions,
+            ),
+            (
+                "libaio without direct=1 does one I/O at a time: the depth is 1, whatever iodepth is.",
+                lambda section: _is_buffered(section) and section.value("ioengine") == "libaio" and int(section.value("iodepth") or 1) > 1,
+            ),
+            (
+                "All jobs of a section begin at one offset and read or write the same blocks: set offset_increment, so that each has its own.",
+                lambda section: _shares_its_blocks(section),
+            ),
+            (
+                "Every repeat does its random I/O at the same blocks, which a cache may hold by now: set randrepeat=0, and no randseed.",
+                lambda section: repeat > 1 and _repeats_its_blocks(section),
+            ),
+        )
+        if any(applies(section) for section in sections)
+    ]
+
+
+def _is_buffered(section: Section) -> bool:
+    return section.value("direct") in (None, "0") and section.value("buffered") != "0"
+
+
+def _is_random(section: Section) -> bool:
+    return (section.value("rw") or "read").startswith("rand")
+
+
+def _shares_its_blocks(section: Section) -> bool:
+    return not _is_random(section) and int(section.value("numjobs") or 1) > 1 and section.value("offset_increment") is None
+
+
+def _repeats_its_blocks(section: Section) -> bool:
+    repeats = section.value("randrepeat") != "0" or section.value("allrandrepeat") not in (None, "0") or section.value("randseed") is not None
+    return _is_random(section) and repeats

@@ -26,8 +26,8 @@ MOST_SENT = {
     "sweep_journal": 835,
     "describe": 660,
     "cache_description_info": 660,
-    "fio": 525,
-    "fio_runner": 525,
+    "fio": 535,
+    "fio_runner": 535,
     "power_loss_writer": 475,
 }
 MOST_SENT_BY_OTHERS = 425

@@ -28,6 +28,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.enhanceio import Ei
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import new_state
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.flashcache import DISK, MIB, SSD, SSD2, FlashcacheHost
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
+from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
 
 ITEM = {"origin": DISK, "cache_devices": [SSD], "mode": "writethrough"}
 KINDS = {
@@ -44,6 +45,7 @@ class Machine(FlashcacheHost):
     def __init__(self, root: pathlib.Path) -> None:
         super().__init__(root, ssd=1024 * MIB, disk=4096 * MIB)
         self.fake.write("proc/sys/kernel/osrelease", "4.19.0-27-amd64\n")
+        load_modules(self.root)
         self.enhanceio = {"faults": {}, "controllers": [new_state(str(root), module="loaded", drain=1000)]}
         EioCli(self.enhanceio).driver.publish()
 

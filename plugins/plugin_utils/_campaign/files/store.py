@@ -23,7 +23,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import BESIDE_HOSTS, RESERVED, CellKey, component, repeat_number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import (
     CAMPAIGN_FILE,
-    JOB_FILE,
     MEASURED,
     META_FILE,
     PLAN_FILE,
@@ -42,10 +41,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
     require_space,
     write_json,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, content_problems, read_limited, trouble
-
-#: Bytes of a job file that are read; a job has hundreds.
-_LARGEST_JOB = 256 * 1024
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.sent_job import job_options
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import CELL_TROUBLE, content_problems, trouble
 
 #: Bytes that must be free before a campaign begins: less than the smallest archive would soon fill it.
 MINIMUM_FREE = 16 * MIB
@@ -58,6 +55,7 @@ class CellRecord:
     :param path: its folder; ``None`` if there is none.
     :param meta: its ``meta.json``; every value in it comes from a host.
     :param job: the fio options that were sent, from ``job.fio``.
+    :param sections: those in effect in each of its sections.
     :param verdicts: the verdict of the stack before and after; ``None`` where it was not recorded.
     :param problems: what is wrong with its files, as sentences. A record with problems is never ``ok``.
     :param stack: its ``stack.json``, where it was to be kept and could be read.
@@ -73,6 +71,7 @@ class CellRecord:
     verdicts: tuple[str | None, str | None] = (None, None)
     problems: tuple[str, ...] = ()
     stack: dict[str, t.Any] | None = None
+    sections: tuple[t.Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -415,22 +414,8 @@ def _load_cell(host: str, key: CellKey, folder: Path, stacks: bool) -> CellRecor
         # Numbers of a cell that was changed after it was measured are no measurement.
         return CellRecord(host, key, "failed", f"the stored result is damaged: {problems[0]}", folder, meta={}, problems=tuple(problems))
     stack = _stack(folder)
-    return CellRecord(host, key, str(state), reason, folder, meta, _job_options(folder), _verdicts(stack or {}), stack=stack if stacks else None)
-
-
-def _job_options(folder: Path) -> dict[str, str]:
-    """The options of a ``job.fio``: ini sections of ``option=value`` or bare ``option`` (fio HOWTO, job file format)."""
-    try:
-        text = read_limited(f"{folder}/{JOB_FILE}", _LARGEST_JOB).decode(errors="replace")
-    except ResultsError:
-        return {}
-    options: dict[str, str] = {}
-    for line in text.splitlines():
-        line = line.strip()
-        if line and line[0] not in "#;[":
-            option, _equals, value = line.partition("=")
-            options[option.strip()] = value.strip()
-    return options
+    job, sections = job_options(folder)
+    return CellRecord(host, key, str(state), reason, folder, meta, job, _verdicts(stack or {}), stack=stack if stacks else None, sections=sections)
 
 
 def _stack(folder: Path) -> dict[str, t.Any] | None:

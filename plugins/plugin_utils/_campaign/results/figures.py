@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import CONTRADICTS, consistent, flags_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import (
     LARGEST_INTEGER,
@@ -47,6 +48,8 @@ _LARGEST_OPTION = 10**9
 #: fio's defaults (HOWTO, "Job file parameters").
 _DEFAULTS = {"rw": "read", "bs": "4k", "ioengine": "psync", "iodepth": "1", "numjobs": "1", "fdatasync": "0", "fsync": "0", "direct": "0"}
 _LOG, _HASH = "read_iolog", 12
+#: An option that is not the same in all sections.
+_VARIOUS = "various"
 _OTHER_NAMES = {"readwrite": "rw", "blocksize": "bs"}
 _MIXES = re.compile(r"(?:rand)?rw|readwrite")
 
@@ -109,7 +112,10 @@ def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], 
     """
     key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
     columns = {**_recorded(record), **_requested(record.job), **beside}
-    rows = [Measurement(*key, direction, **columns, **numbers) for direction, numbers in _numbers(record, histograms).items()]
+    rows = [
+        Measurement(*key, direction, **{**columns, **_requested(_job_of(record, direction)), **beside}, **numbers)
+        for direction, numbers in _numbers(record, histograms).items()
+    ]
     notes = _consistent(record)[1] if rows else []
     return [noted(one, notes) for one in rows] or [Measurement(*key, **columns)]
 
@@ -155,6 +161,16 @@ def _recorded(record: CellRecord) -> _Values:
 _RATE_LIMITS = ("rate", "rate_iops", "thinktime", "latency_target")
 
 
+def _job_of(record: CellRecord, direction: str) -> t.Mapping[str, str]:
+    """The options of the sections that do I/O in a direction; of one that is not the same in all of them, that it is not."""
+    if len(record.sections) < 2:
+        return record.job
+    effective = [{**_DEFAULTS, **{_OTHER_NAMES.get(name, name): value for name, value in section.items()}} for section in record.sections]
+    own = [section for section in effective if direction in DIRECTIONS.get(section["rw"].split(":")[0], ())] or effective
+    names = set().union(*own)
+    return {name: own[0].get(name, _VARIOUS) if len({section.get(name) for section in own}) == 1 else _VARIOUS for name in names}
+
+
 def _requested(job: t.Mapping[str, str]) -> _Values:
     """The options of the job, with fio's defaults; nothing where there was no job."""
     if not job:
@@ -165,16 +181,20 @@ def _requested(job: t.Mapping[str, str]) -> _Values:
         options = {**options, "rw": f"replay {job[_LOG][:_HASH]}", "bs": "recorded"}
     mixed = _MIXES.match(options["rw"])
     return {
-        "rw": text(options["rw"]),
-        "bs": text(options["bs"]),
+        "rw": _same(options["rw"]),
+        "bs": _same(options["bs"]),
         "bs_bytes": _bytes(options["bs"]),
         "ioengine": text(options["ioengine"]),
         "rwmixread": _mix(options) if mixed else None,
         "rate_limit": " ".join(f"{name}={text(options[name])}" for name in _RATE_LIMITS if options.get(name, "0") != "0") or None,
         # An option without a value is switched on.
-        "direct": options["direct"] not in ("0", "false"),
+        "direct": None if options["direct"] == _VARIOUS else options["direct"] not in ("0", "false"),
         **{name: _integer(options[name]) for name in ("iodepth", "numjobs", "fdatasync", "fsync")},
     }
+
+
+def _same(value: str) -> str | None:
+    return None if value == _VARIOUS else text(value)
 
 
 def _mix(options: t.Mapping[str, str]) -> int | None:

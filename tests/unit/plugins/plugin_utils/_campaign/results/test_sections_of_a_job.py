@@ -1,0 +1,56 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a row says of its workload is what the sections did that have I/O in its direction."""
+
+from __future__ import annotations
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.sent_job import job_options
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import measurements_of
+
+JOB = """\
+[global]
+ioengine=libaio
+iodepth=2
+; added by cachefleet.storage
+size=64m
+
+[reader]
+rw=randread
+direct
+
+[writer]
+readwrite=write
+bs=64k
+iodepth=8
+direct=1
+"""
+SUMMARY = {name: {"iops": 100.0, "bw_bytes": 1e6, "total_ios": 1000, "runtime_ms": 10000} for name in ("read", "write")}
+
+
+def rows(tmp_path, text):
+    (tmp_path / "job.fio").write_text(text)
+    job, sections = job_options(tmp_path)
+    record = CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, {"summary": SUMMARY}, job, sections=sections)
+    found = measurements_of(record, lambda: {}, {})
+    return {one.direction: (one.rw, one.bs, one.bs_bytes, one.iodepth, one.direct, one.ioengine) for one in found}
+
+
+def test_each_direction_has_the_options_of_its_section(tmp_path):
+    assert rows(tmp_path, JOB) == {
+        "read": ("randread", "4k", 4096, 2, True, "libaio"),
+        "write": ("write", "64k", 65536, 8, True, "libaio"),
+    }
+
+
+def test_what_differs_between_sections_of_one_direction_is_not_one_value(tmp_path):
+    found = rows(tmp_path, f"{JOB}\n[second]\nrw=randrw\nbs=4k\niodepth=2\n")
+    assert found["read"] == (None, "4k", 4096, 2, None, "libaio")
+    assert found["write"] == (None, None, None, None, None, "libaio")
+
+
+def test_one_section_is_as_before(tmp_path):
+    assert rows(tmp_path, "[global]\nrw=randrw\nbs=8k\n\n[c]\niodepth=4\n")["read"] == ("randrw", "8k", 8192, 4, False, "psync")

@@ -35,7 +35,7 @@ def rows(tmp_path, text):
     (tmp_path / "job.fio").write_text(text)
     job, sections = job_options(tmp_path)
     record = CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, {"summary": SUMMARY}, job, sections=sections)
-    found = measurements_of(record, lambda: {}, {})
+    found = measurements_of(record, dict, {})
     return {one.direction: (one.rw, one.bs, one.bs_bytes, one.iodepth, one.direct, one.ioengine) for one in found}
 
 

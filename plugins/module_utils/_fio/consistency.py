@@ -188,4 +188,4 @@ def _integer(value: t.Any) -> int | None:
 
 
 def _number(value: t.Any) -> float | None:
-    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and value == value and abs(value) < 1e300 else None
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e300 else None

@@ -101,7 +101,8 @@ def _total(record: CellRecord, one: Measurement) -> Total:
     if raw.get("io_bytes") is None:
         return Total()
     total_ios, io_bytes, began, length = (number(raw.get(name)) for name in ("total_ios", "io_bytes", "began_ms", "runtime_ms"))
-    one_size = bool(one.bs_bytes and io_bytes and total_ios) and abs(t.cast("float", io_bytes) / (one.bs_bytes * total_ios) - 1) < _ONE_SIZE  # type: ignore[operator]
+    asked = (one.bs_bytes or 0) * (total_ios or 0)
+    one_size = bool(asked and io_bytes) and abs(t.cast("float", io_bytes) / asked - 1) < _ONE_SIZE
     return Total(total_ios, io_bytes, None if began is None else began / 1000, length / 1000 if length else None, one_size)
 
 

@@ -37,7 +37,7 @@ def cautions(job: Job, repeat: int) -> list[str]:
             ),
             (
                 "All jobs of a section begin at one offset and read or write the same blocks: set offset_increment, so that each has its own.",
-                lambda section: _shares_its_blocks(section),
+                _shares_its_blocks,
             ),
             (
                 "Every repeat does its random I/O at the same blocks, which a cache may hold by now: set randrepeat=0, and no randseed.",

@@ -92,6 +92,11 @@ class Section:
         return (self.value("rw") or "read").split(":")[0] not in _READING if self.replay is None else self.replay.writes
 
     @property
+    def is_buffered(self) -> bool:
+        """Whether its I/O goes through the page cache."""
+        return self.value("direct") in (None, "0") and self.value("buffered") != "0"
+
+    @property
     def in_flight(self) -> int:
         """I/Os at most that are under way at one time: an engine without a queue has one for each of its threads."""
         depth = int(self.value("iodepth") or 1) if ENGINES[self.value("ioengine") or "psync"].queues else 1
@@ -133,8 +138,7 @@ class Section:
         return name in self.options and self.options[name] != "0"
 
     def _seconds(self, *names: str) -> float | None:
-        value = self.value(*names)
-        return None if value is None else parse_time(end_of_range(value))
+        return None if (value := self.value(*names)) is None else parse_time(end_of_range(value))
 
 
 @frozen
@@ -187,7 +191,7 @@ class Job:
     @property
     def is_buffered(self) -> bool:
         """Whether any section may be served from the page cache."""
-        return any(section.value("direct") in (None, "0") and section.value("buffered") != "0" for section in self.sections)
+        return any(section.is_buffered for section in self.sections)
 
     @property
     def threads(self) -> int:

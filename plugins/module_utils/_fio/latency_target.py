@@ -66,7 +66,7 @@ def _nanoseconds(text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        return round((float(text) / 1e6 if text.strip().replace(".", "", 1).isdigit() else parse_time(text.lower().replace("sec", "s"))) * 1e9)
+        return round(parse_time(text, "us") * 1e9)
     except (BadInput, ValueError):
         return None
 

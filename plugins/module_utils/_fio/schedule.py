@@ -66,7 +66,7 @@ def check_times(section: Section, name: str) -> None:
 def pause(thinktime: str | None) -> float:
     """Seconds of one ``thinktime``, which is in µs without a unit."""
     try:
-        return parse_time((thinktime or "0").lower().replace("sec", "s"), "us")
+        return parse_time(thinktime or "0", "us")
     except BadInput:
         return 0.0
 

@@ -29,11 +29,11 @@ def cautions(job: Job, repeat: int) -> list[str]:
         for sentence, applies in (
             (
                 "Reads without direct=1 may be served by the page cache of the host: the rate is not that of the storage.",
-                lambda section: _is_buffered(section) and "read" in section.directions,
+                lambda section: section.is_buffered and "read" in section.directions,
             ),
             (
                 "libaio without direct=1 does one I/O at a time: the depth is 1, whatever iodepth is.",
-                lambda section: _is_buffered(section) and section.value("ioengine") == "libaio" and int(section.value("iodepth") or 1) > 1,
+                lambda section: section.is_buffered and section.value("ioengine") == "libaio" and int(section.value("iodepth") or 1) > 1,
             ),
             (
                 "All jobs of a section begin at one offset and read or write the same blocks: set offset_increment, so that each has its own.",
@@ -46,10 +46,6 @@ def cautions(job: Job, repeat: int) -> list[str]:
         )
         if any(applies(section) for section in sections)
     ]
-
-
-def _is_buffered(section: Section) -> bool:
-    return section.value("direct") in (None, "0") and section.value("buffered") != "0"
 
 
 def _is_random(section: Section) -> bool:

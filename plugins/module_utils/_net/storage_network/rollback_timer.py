@@ -99,7 +99,7 @@ class RollbackTimer:
             self._start([sys.executable or "/usr/bin/python3", "-I", str(program), str(self.folder), token], token)
             self._await_start(token)
         except StorageError:
-            # Without it nobody waits for a confirmation; a process that comes late finds nothing to put back.
+            # No process waits for a confirmation of it any more; one that starts late finds nothing to restore.
             with contextlib.suppress(OSError):
                 self.journal.unlink()
             raise

@@ -120,6 +120,14 @@ def change_total(place, **values):
     change(place, summary={**summary, "read": {**summary["read"], "iops": None, "bw_bytes": None, **values}})
 
 
+def write_level_series(place, seconds, **values):
+    """The logs of a run that does the same in every second."""
+    start = json.loads((place / "meta.json").read_text())["io_start"]
+    for what, value in values.items():
+        rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second in range(seconds)]
+        (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+
+
 @pytest.mark.parametrize(
     ("values", "shown"),
     [
@@ -137,10 +145,7 @@ def change_total(place, **values):
 def test_series_that_does_not_add_up_to_the_total_is_not_used(tmp_path, ask, values, shown):
     folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=10)
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
-    start = json.loads((place / "meta.json").read_text())["io_start"]
-    for what, value in {"iops": 100, "bw": 400}.items():
-        rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second in range(10)]
-        (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    write_level_series(place, 10, iops=100, bw=400)
     change_total(place, **{"total_ios": 1000, "io_bytes": 1000 * 4096, "runtime_ms": 10_000, **values})
     ingest(folder, workers=1)
     used = ask(folder, "SELECT count(DISTINCT direction), count(DISTINCT direction) FILTER (bw_bytes IS NOT NULL) FROM intervals")
@@ -151,11 +156,8 @@ def test_series_that_does_not_add_up_to_the_total_is_not_used(tmp_path, ask, val
 def test_slow_ios_have_the_series_of_their_bytes(tmp_path, ask):
     folder = write_campaign(tmp_path / "one", 1, cells=1, seconds=20)
     place = folder / "host0000/writethrough/randread-4k-qd1/1"
-    start = json.loads((place / "meta.json").read_text())["io_start"]
     # 3.5 I/Os of 4 KiB per second, of which fio logs 3.
-    for what, value in {"iops": 3, "bw": 14}.items():
-        rows = [f"{int((start + second + 1) * 1000) + 3}, {value}, 0, 0, 0" for second in range(20)]
-        (place / f"series_{what}.1.log.gz").write_bytes(gzip.compress(("\n".join(rows) + "\n").encode()))
+    write_level_series(place, 20, iops=3, bw=14)
     change_total(place, total_ios=70, io_bytes=70 * 4096, runtime_ms=20_000)
     ingest(folder, workers=1)
     assert ask(folder, "SELECT DISTINCT iops FROM intervals") == [(3.5,)]

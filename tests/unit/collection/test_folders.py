@@ -18,7 +18,7 @@ TOP = Path(__file__).resolve().parents[3]
 ROOTS = ("module_utils", "plugin_utils")
 PREFIX = "ansible_collections.cachefleet.storage.plugins."
 MOST_FILES = 20
-MOST_LINES = 450
+MOST_LINES = 700
 #: KiB of compressed code that a call sends, without that of Ansible: benchmarks/payloads measures the whole.
 MOST_SENT = {
     "cache_layers": 675,

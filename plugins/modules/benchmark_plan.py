@@ -31,7 +31,6 @@ options:
         V(1g), and no permission to overwrite data.
     type: str
     default: ''
-    version_added: 1.0.0
   suite:
     description: The name of the suite.
     type: str
@@ -87,13 +86,6 @@ options:
         description: The same as O(cachefleet.storage.wait_for_runner#module:interval).
         type: float
         default: 15.0
-  former_timing:
-    description:
-      - Keys of O(timing) that are set by the former variables of the role, such as C(fio_benchmark_gap). A key that O(timing) has too is taken from
-        there. A warning names the key.
-      - They are accepted until version 2.0.0.
-    type: dict
-    default: {}
   wear_budget:
     description:
       - Percentage of the rated C(endurance) of a target that all cells and repeats may use in total. V(0) sets no limit.
@@ -238,7 +230,6 @@ def argument_spec() -> dict[str, t.Any]:
         "repeats": {"type": "int", "default": 0},
         "synchronise": {"type": "bool", "default": True},
         "timing": {"type": "dict", "default": {}, "options": TIMING},
-        "former_timing": {"type": "dict", "default": {}},
         "wear_budget": {"type": "float", "default": 0.0},
         "only": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},

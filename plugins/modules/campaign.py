@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: campaign
 short_description: Open a campaign of measurements on the controller
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
@@ -78,7 +78,6 @@ options:
       - The text of a plan, as returned by the filter P(cachefleet.storage.fio_plan#filter). It is printed, and nothing is created or written.
     type: str
     default: ""
-    version_added: 1.0.0
 seealso:
   - module: cachefleet.storage.collect
   - module: cachefleet.storage.report

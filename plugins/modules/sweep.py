@@ -124,7 +124,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
   refused:
     description: Further variants that are refused, with the reason.
     type: dict
@@ -142,7 +141,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
 notes:
   - An action plugin of the same name does the work.
 seealso:

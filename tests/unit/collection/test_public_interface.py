@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every public name of version 0.4 is there, or leads to what replaces it.
+"""Every public name is kept, or leads to what replaces it.
 
 The list is ``tests/unit/data/public_interface.txt``; ``python tests/unit/collection/test_public_interface.py`` prints the present one.
 """

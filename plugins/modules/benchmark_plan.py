@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: benchmark_plan
-short_description: Plan the fio measurements of one host
+short_description: "Step of the role fio_benchmark: plan the fio measurements of one host"
 version_added: 1.0.0
 description:
   - Expands the cells of a suite over targets and repeats, validates them, and estimates the duration and the amount of data written. The role

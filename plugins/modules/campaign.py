@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: campaign
-short_description: Open a campaign of measurements on the controller
+short_description: "Step of the role fio_benchmark: open a campaign of measurements on the controller"
 version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)

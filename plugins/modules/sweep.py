@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: sweep
-short_description: Plan a sweep of cache configurations and keep its state
+short_description: "Step of the role sweep: plan a sweep of cache configurations and keep its state"
 version_added: 1.0.0
 description:
   - Determines the variants of a sweep on a host, their order and their cost, and keeps the state of each step in the folder of the campaign.

@@ -13,7 +13,11 @@ version_added: 1.0.0
 description:
   - Expands the cells of a suite over targets and repeats, validates them, and estimates the duration and the amount of data written. The role
     P(cachefleet.storage.fio_benchmark#role) plans with it.
-  - See P(cachefleet.storage.fio_plan#filter) for the order of the cells and for when hosts wait for each other.
+  - Repeats are interleaved, and every second pass is in reverse order, so that drift affects all cells equally.
+  - With several targets, or with a named target, the name of the target is appended to the name of the cell after a dot.
+  - Hosts wait for each other at the first step, after every step of unknown length (a fill, a search, rounds), and after every pause of unknown
+    length. All other steps start at a known number of seconds after the last barrier. A suite with C(hosts=apart) has no barriers, except for hosts of
+    a O(group).
   - Changes nothing. Runs on the controller only and needs no connection to the host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -116,8 +120,6 @@ options:
     type: bool
     default: false
 seealso:
-  - plugin: cachefleet.storage.fio_plan
-    plugin_type: filter
   - module: cachefleet.storage.campaign
 author:
   - the cachefleet.storage authors (@cachefleet)

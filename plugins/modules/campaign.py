@@ -48,14 +48,14 @@ options:
     default: ""
   cells:
     description:
-      - The cells that the current host measures, as returned in the steps of the filter P(cachefleet.storage.fio_plan#filter).
+      - The cells that the current host measures, as returned in the steps of M(cachefleet.storage.benchmark_plan).
         C(name), C(repeat), C(target) and C(job) of each entry are used.
     type: list
     elements: dict
     default: []
   steps:
     description:
-      - The steps of the runner on the current host, as returned by the filter P(cachefleet.storage.fio_plan#filter). They are returned in
+      - The steps of the runner on the current host, as returned by M(cachefleet.storage.benchmark_plan). They are returned in
         RV(steps).
     type: list
     elements: dict
@@ -75,7 +75,7 @@ options:
     default: false
   plan_text:
     description:
-      - The text of a plan, as returned by the filter P(cachefleet.storage.fio_plan#filter). It is printed, and nothing is created or written.
+      - The text of a plan, as returned by M(cachefleet.storage.benchmark_plan). It is printed, and nothing is created or written.
     type: str
     default: ""
 seealso:

@@ -20,8 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note

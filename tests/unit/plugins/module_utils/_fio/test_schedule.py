@@ -47,7 +47,7 @@ TIMED = {"time_based": True, "runtime": 6}
     [
         # The right values are counted: I/Os by the time from the first start to the last end, where they did not run together.
         ([{}, {}], (6, 6), 400, 6000),
-        ([{}, {"startdelay": "0.2s"}], (6, 6), 400, 6200),
+        ([{}, {"startdelay": "200ms"}], (6, 6), 400, 6200),
         ([{}, {"wait_for": "a"}], (6, 6), 200, 12_000),
         ([{}, {"startdelay": 4}], (6, 6), 240, 10_000),
         ([{"time_based": 0, "runtime": 0, "io_size": "1m"}, {}], (2, 6), 1600 / 6, 6000),

@@ -16,6 +16,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row, known, median, median_of_all, spread_of, state_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import (
@@ -27,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
     directions_of,
     sets_of,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common, common
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation
 
 
@@ -41,11 +42,13 @@ class Aggregate:
     :param hosts: those that have numbers; ``planned``: how many should.
     :param targets: how many targets these have together, where one of them measured several at once; else 0.
     :param added: how many results are in the sum.
-    :param iops: the sum over the common window, per second; ``None`` where they did not run together.
+    :param iops: the sum over the common window, per second; ``None`` where they did not run together, and where ``in_turn`` all I/Os by the time
+        from the first of them to the last.
     :param bandwidth: likewise, bytes per second.
     :param latency: ns by name of the percentile, of the I/Os of all hosts over their whole runs.
     :param common: the window and what is beside it.
     :param iops_overall: all I/Os, divided by the time from the first start to the last end.
+    :param in_turn: whether they ran together but did not do their I/O in this direction at the same time, so that their rates are not added.
     :param pro_rata: the host of each result without series, whose average was taken for its rate in the window.
     """
 
@@ -65,6 +68,7 @@ class Aggregate:
     synced: bool
     common: Common
     iops_overall: float | None
+    in_turn: bool
     pro_rata: tuple[str, ...]
     state: str
 
@@ -110,6 +114,9 @@ def _aggregates(of: RunSet, figures: SetFigures) -> t.Iterator[Aggregate]:
     for direction in directions_of(of.runs):
         active = {place: run for place, run in enumerate(of.runs) if direction in run.rows}
         iops, bandwidth, pro_rata = _rates(active, direction, figures) if of.window.overlaps else (None, None, ())
+        in_turn = of.window.overlaps and not _may_be_added(list(active.values()), direction, pro_rata)
+        if in_turn:
+            iops, bandwidth, pro_rata = *_rates_in_turn(list(active.values()), direction), ()
         synced = any(run.is_synced(direction) for run in active.values())
         seconds = of.window.last_end - of.window.first_start
         total = _added([run.rows[direction].total_ios for run in active.values()])
@@ -130,9 +137,27 @@ def _aggregates(of: RunSet, figures: SetFigures) -> t.Iterator[Aggregate]:
             synced=synced,
             common=of.window,
             iops_overall=None if total is None or seconds <= 0 else total / seconds,
+            in_turn=in_turn,
             pro_rata=pro_rata,
             state=of.state,
         )
+
+
+def _may_be_added(runs: t.Sequence[Run], direction: str, pro_rata: t.Sequence[str]) -> bool:
+    """Whether all did their I/O in this direction in the same seconds. Series show the rates in the seconds that whole measurements have in common;
+    of a phase of a measurement, and without a series, there is only the rate of all of its own time."""
+    spans = [run.span_of(direction) for run in runs]
+    is_whole = all(schedule.are_at_once([(run.span.start, run.span.end), (span.start, span.end)]) for run, span in zip(runs, spans, strict=True))
+    return (is_whole and not pro_rata) or schedule.are_at_once([(span.start, span.end) for span in spans], tolerance=common(spans).skew_error)
+
+
+def _rates_in_turn(runs: t.Sequence[Run], direction: str) -> tuple[float | None, float | None]:
+    """All I/Os, and all bytes, by the time from the first of them to the last."""
+    first, last = schedule.covered([(span.start, span.end) for span in (run.span_of(direction) for run in runs)])
+    rows = [run.rows[direction] for run in runs]
+    ios = _added([None if row.iops is None else row.total_ios for row in rows])
+    sizes = _added([None if row.bw_bytes is None or row.runtime_ms is None else row.bw_bytes * row.runtime_ms / 1000 for row in rows])
+    return tuple(None if count is None else count / (last - first) for count in (ios, sizes))  # type: ignore[return-value]
 
 
 def _rates(active: t.Mapping[int, Run], direction: str, figures: SetFigures) -> tuple[float | None, float | None, tuple[str, ...]]:
@@ -207,6 +232,9 @@ def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     estimated = sorted({host for one in running for host in one.pro_rata})
     if estimated:
         notes.append(f"Without a series by the second, the average of the whole run was taken for: {_abbreviate(estimated)}.")
+    in_turn = sorted({f"{one.label} {one.cell} {one.direction}" for one in running if one.in_turn})
+    if in_turn:
+        notes.append(f"Not done at the same time, so that the rate is all I/Os by the time from the first to the last: {_abbreviate(in_turn)}.")
     partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
     if partial:
         notes.append(f"Not every host or target is in the sum of: {_abbreviate(partial)}.")

@@ -228,6 +228,7 @@ def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict
                 "iops": number(raw.get("iops")),
                 "bw_bytes": number(raw.get("bw_bytes")),
                 "total_ios": optional_integer(raw.get("total_ios")),
+                "began_ms": optional_integer(raw.get("began_ms")),
                 "runtime_ms": optional_integer(raw.get("runtime_ms")),
                 **_latency_of(direction, raw, histograms),
             }

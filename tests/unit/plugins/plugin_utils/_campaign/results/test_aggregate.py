@@ -453,6 +453,34 @@ def test_series_of_a_phase_begins_and_ends_with_its_jobs(folder):
     assert (one.iops, one.pro_rata) == (400, ())
 
 
+@pytest.mark.parametrize(
+    ("began", "expected"),
+    [
+        # Each did 200 per second for 60 s. Right values are counted: 24,000 I/Os by the time from the first of them to the last.
+        ((0, 2), 400),
+        ((0, 10), 24_000 / 70),
+        ((0, 50), 24_000 / 110),
+        ((10, 70), 24_000 / 120),
+    ],
+)
+@pytest.mark.parametrize("logged", [True, False])
+def test_phases_of_hosts_are_added_only_if_they_were_at_the_same_time(folder, began, expected, logged):
+    for host, first in zip("ab", began, strict=True):
+        put(folder, host, rates=[0] * first + [200] * 60 if logged else (), end=T0 + 130, summary=figures(12_000, began=first, seconds=60))
+    (one,) = sums(folder)
+    assert one.iops == pytest.approx(expected, rel=0.001)
+    assert one.bandwidth == pytest.approx(expected * 4096, rel=0.001)
+    assert one.in_turn is (expected != 400)
+    assert any("Not done at the same time" in note and "all 2 hosts w write" in note for note in aggregate.notes_of([one])) is one.in_turn
+
+
+def test_averages_of_hosts_that_began_at_different_times_are_not_added(folder):
+    put(folder, "a", rates=[200] * 60, summary=figures(12_000, seconds=60))
+    put(folder, "b", start=T0 + 20, end=T0 + 80, summary=figures(12_000, seconds=60))
+    (one,) = sums(folder)
+    assert (one.iops, one.in_turn, one.pro_rata) == (pytest.approx(24_000 / 80), True, ())
+
+
 def test_phase_is_not_a_cliff():
     found = {what: [seconds.read_log(log([200 * factor] * 10, T0))] for what, factor in (("iops", 1), ("bw", 4))}
     series = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2200, 2200 * 4096, 0.0, 11.0, True)})["write"]

@@ -91,7 +91,10 @@ def test_syncs_that_do_not_fit_are_withheld():
 
 def test_summary_of_an_old_version_is_not_compared_with_a_depth_that_it_does_not_have():
     found, notes = checked(in_flight=None, iops=1.0, lat=latency(1e9), clat=latency(0.9e9))
-    assert (found["iops"], notes) == (1.0, [])
+    assert found["iops"] == 1.0 and len(notes) == 1
+    assert notes[0].startswith("Whether rates and latencies of read agree was not checked: the result, of an old version, does not have the number of I/Os")
+    known, notes = consistent({"read": {**found, "in_flight": None, "lat": latency(1e9), "clat": None}}, 1.0, {"read": 8})
+    assert (known["read"]["lat"]["mean_ns"], len(notes)) == (None, 1) and "with at most 8 at a time" in notes[0]
 
 
 @pytest.mark.parametrize("odd", [[], "x", -1, float("nan"), 10**400, True, {"mean_ns": []}])

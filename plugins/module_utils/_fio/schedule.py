@@ -110,6 +110,17 @@ def phases_of(sections: t.Sequence[Section]) -> list[list[Section]]:
     return phases
 
 
+def are_of_one_phase(job: Job | None, entries: t.Container[str]) -> bool:
+    """Whether no ``stonewall`` separates some entries of a report: fio numbers groups of ``new_group`` too, which run at the same time.
+
+    :param entries: their names.
+    """
+    if job is None:
+        return False
+    names = reported_as(job.sections)
+    return sum(any(names[section.name] in entries for section in phase) for phase in phases_of(job.sections)) == 1
+
+
 def are_at_once(spans: t.Sequence[Span], tolerance: float = 0.0) -> bool:
     """Whether starts and ends are so close to each other that rates may be added.
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.histogram import bin_midpoint
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 
 SEED = 20261122
 CAMPAIGN = "synthetic"

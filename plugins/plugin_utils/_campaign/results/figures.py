@@ -75,7 +75,7 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     summary, _notes = _consistent(record)
     for direction in fio_output.DIRECTIONS:
         active = [job for job in output.jobs if direction in job.directions]
-        if not active or len({job.group for job in active}) > 1:
+        if not active or _are_parted(active, mapping(summary.get(direction))):
             continue
         for kind in ("lat", "clat"):
             parts = [getattr(job.directions[direction], kind).bins for job in active]
@@ -86,6 +86,11 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     if syncs and all(syncs) and not _is_withheld(mapping(summary.get("sync"))):
         found["sync"] = "sync", syncs[0] if len(syncs) == 1 else histogram.merge(syncs)
     return {direction: (kind, bins) for direction, (kind, bins) in found.items() if _has_room(bins)}
+
+
+def _are_parted(jobs: t.Sequence[fio_output.Job], figures: t.Mapping[str, t.Any]) -> bool:
+    """Whether a stonewall parts some jobs: then their summary has no latency. fio numbers groups of ``new_group`` too, which run at the same time."""
+    return len({job.group for job in jobs}) > 1 and not any(isinstance(figures.get(kind), dict) for kind in ("lat", "clat"))
 
 
 def _is_withheld(latency: t.Mapping[str, t.Any]) -> bool:

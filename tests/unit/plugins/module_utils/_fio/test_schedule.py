@@ -69,6 +69,15 @@ def test_group_reporting_divides_by_the_time_of_all_its_sections():
     assert summarize(report_of(together, (6, 6), merged=True), together)["read"]["iops"] == pytest.approx(400)
 
 
+def test_groups_that_run_at_the_same_time_are_added():
+    # new_group makes another group of the same time.
+    job = job_of({}, {"new_group": True}, **TIMED)
+    found = summarize(report_of(job, (6, 6), groups=[0, 1]), job)["read"]
+    assert (found["iops"], found["at_once"]) == (400, True)
+    unequal = summarize(report_of(job, (2, 6), groups=[0, 1]), job)["read"]
+    assert (unequal["iops"], unequal["at_once"]) == (pytest.approx(1600 / 6), False)
+
+
 def test_stonewall_separates_rates():
     job = job_of({}, {"stonewall": True}, **TIMED)
     found = summarize(report_of(job, (6, 6), groups=[0, 1]), job)["read"]

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles, StoredCell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Span, common, mean_within
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
@@ -514,6 +514,21 @@ def test_there_is_no_sum_where_a_host_has_no_rate(folder):
         put(folder, host, rates=[200] * 12, summary=figures(2400, iops=None))
     (one,) = sums(folder)
     assert (one.iops, one.bandwidth) == (None, None)
+
+
+def test_last_second_of_threads_that_have_no_row_of_it_is_not_a_fall(folder):
+    # Four threads of 100 per second; two of them have no row for their last second.
+    threads = [[100] * 12, [100] * 11, [100] * 12, [100] * 11]
+    put(folder, "a", threads=threads, end=T0 + 12, summary=figures(4800, iops=400))
+    found = StoredCell(store.load_campaign(folder / "c").cells[0]).series()[0]["write"]
+    assert found["iops"] == [400] * 11 + [None] and found["bw_bytes"] == [400 * 4096] * 11 + [None]
+
+
+def test_ramp_of_a_thread_that_follows_another_is_not_a_stall(folder):
+    # The second one waits for the first, and then ramps for 5 s, of which fio logs nothing.
+    put(folder, "a", threads=[[100] * 8, [0] * 13 + [100] * 8], end=T0 + 22, summary=figures(1800, seconds=22, iops=1800 / 22))
+    found = StoredCell(store.load_campaign(folder / "c").cells[0]).series()[0]["write"]
+    assert found["iops"] == [100] * 8 + [None] * 5 + [100] * 8
 
 
 def test_second_between_two_threads_that_follow_each_other_is_not_a_stall():

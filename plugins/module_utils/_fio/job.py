@@ -449,12 +449,22 @@ def _lines(options: t.Mapping[str, str | None]) -> tuple[str, ...]:
 
 
 def _check_sections(job: Job, name: str) -> None:
+    before: set[str] = set()
     for section in job.sections:
         engine = section.value("ioengine") or "psync"
         for option in section.options:
             if needs_engine(option, engine):
                 raise BadInput(f"{name}: the option {option} does not exist for ioengine={engine} in the job {section.name}.", item=name, option=option)
         schedule.check_times(section, name)
+        waits = section.value("wait_for")
+        if waits is not None and waits not in before:
+            raise BadInput(
+                f"{name}: wait_for={waits} of the job {section.name} is not the name of a job before it, which fio requires.",
+                item=name,
+                option="wait_for",
+                value=waits,
+            )
+        before.add(section.name)
         replay.require_alone(section, engine, name)
     if job.threads > MAXIMUM_JOBS:
         raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")

@@ -45,6 +45,10 @@ def cautions(job: Job, repeat: int) -> list[str]:
                 _reads_to_verify,
             ),
             (
+                "A startdelay that is a range is drawn by fio, which does not report it: the end of the range is taken for it, so rates may be wrong.",
+                lambda section: "-" in (section.value("startdelay") or ""),
+            ),
+            (
                 "libaio without direct=1 does one I/O at a time: the depth is 1, whatever iodepth is.",
                 lambda section: section.is_buffered and section.value("ioengine") == "libaio" and int(section.value("iodepth") or 1) > 1,
             ),

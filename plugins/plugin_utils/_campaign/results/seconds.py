@@ -15,6 +15,7 @@ phases of the measurement, nothing stood still. What does not add up to the tota
 
 from __future__ import annotations
 
+import collections
 import math
 import typing as t
 from dataclasses import dataclass
@@ -276,6 +277,9 @@ def _not_logged(logs: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) 
     follow each other, as the ramp of the second."""
     spans = [(min(seconds), max(seconds)) for seconds in (_seconds(rows, zero) for rows in logs if rows)]
     found = {end + 1 for _begin, end in spans if end < max(end for _begin, end in spans)}
+    # Of threads that share a log, some may have no row of the last second.
+    counts = [collections.Counter(_seconds(rows, zero)) for rows in logs if rows]
+    found.update(end for count in counts if (end := max(count)) and count[end] < max(count.values()))
     last = None
     for begin, end in sorted(spans):
         if last is not None and begin > last + 1:

@@ -462,6 +462,14 @@ def test_last_of_two_options_for_one_thing_counts():
     assert read(mixed).sections[0].directions == {"read", "write"} and read(mixed).sections[0].read_share == 0.7
 
 
+@pytest.mark.parametrize("waits", ["a", "c", "z"])
+def test_job_waits_for_one_before_it(waits):
+    # fio accepts these with --parse-only and ends the run: "waitee job unknown".
+    job = {"global": {"rw": "read"}, "jobs": [{"name": "a", "wait_for": waits}, {"name": "b"}, {"name": "c", "wait_for": "b"}]}
+    with pytest.raises(BadInput, match=f"cell: wait_for={waits} of the job a is not the name of a job before it, which fio requires"):
+        read(job)
+
+
 def test_bssplit_beside_bsrange_is_taken_as_fio_does():
     # t/jobs/t0002 of its source: the sizes are those of bssplit, within the limits of the one that was read last.
     job = read({"global": {"bssplit": "512/50:1M/50"}, "jobs": [{"name": "a", "rw": "rw", "bsrange": "1k-2M"}]})

@@ -524,6 +524,15 @@ def test_last_second_of_threads_that_have_no_row_of_it_is_not_a_fall(folder):
     assert found["iops"] == [400] * 11 + [None] and found["bw_bytes"] == [400 * 4096] * 11 + [None]
 
 
+def test_last_second_of_a_log_that_threads_share_is_not_a_fall(folder):
+    put(folder, "a", rates=[400] * 12, end=T0 + 12, summary=figures(4800, iops=400))
+    rows = "".join(f"{(T0 + second + 1) * 1000:.0f}, 100, 1, 0, 0\n" for second in range(12) for _thread in range(4 if second < 11 else 3))
+    logs = {"iops": [seconds.read_log(rows)], "bw": []}
+    series = seconds.seconds_of(logs, T0, T0 + 12, {"write": seconds.Total(4800, None, 0.0, 12.0)})["write"]
+    known = seconds._whole_seconds(series, {what: [log["write"] for log in some] for what, some in logs.items()}, T0)
+    assert known["iops"] == [400] * 11 + [None]
+
+
 def test_ramp_of_a_thread_that_follows_another_is_not_a_stall(folder):
     # The second one waits for the first, and then ramps for 5 s, of which fio logs nothing.
     put(folder, "a", threads=[[100] * 8, [0] * 13 + [100] * 8], end=T0 + 22, summary=figures(1800, seconds=22, iops=1800 / 22))

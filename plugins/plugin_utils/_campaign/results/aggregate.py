@@ -193,13 +193,17 @@ def _percentiles(figures: SetFigures, direction: str, runs: int) -> dict[str, fl
 
 
 def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
-    """One row for each cell, direction and set of hosts, over its repeats, beside the rows of single hosts."""
+    """One row for each cell, direction and set of hosts, over its repeats, beside the rows of single hosts.
+
+    A repeat in which fewer results could be added is none of the same sum: where some have more, it has no figures.
+    """
     points: dict[tuple[str, ...], list[Aggregate]] = {}
     for one in aggregates:
         points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
     rows = []
     for (_group, _host, variant, cell, direction), runs in points.items():
-        iops = known(one.iops for one in runs)
+        whole = _whole(runs)
+        iops = known(one.iops for one in whole)
         rows.append(
             Row(
                 host=max(runs, key=lambda one: (one.planned, one.targets)).label,
@@ -207,9 +211,9 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
                 cell=cell,
                 direction=direction,
                 iops=median(iops),
-                bandwidth=median(one.bandwidth for one in runs),
-                latency={rank.name: median_of_all([one.latency[rank.name] for one in runs]) for rank in SHOWN},
-                synced=any(one.synced for one in runs),
+                bandwidth=median(one.bandwidth for one in whole),
+                latency={rank.name: median_of_all([one.latency[rank.name] for one in whole]) for rank in SHOWN},
+                synced=any(one.synced for one in whole),
                 spread=spread_of(iops),
                 runs=len(iops),
                 planned=len(runs),
@@ -220,6 +224,12 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
             )
         )
     return rows
+
+
+def _whole(runs: t.Sequence[Aggregate]) -> list[Aggregate]:
+    """The repeats with the most results in their sum."""
+    most = max(one.added for one in runs)
+    return [one for one in runs if one.added == most]
 
 
 def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
@@ -236,6 +246,12 @@ def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     if in_turn:
         notes.append(f"Not done at the same time, so that the rate is all I/Os by the time from the first to the last: {_abbreviate(in_turn)}.")
     partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
+    points: dict[tuple[str, ...], list[Aggregate]] = {}
+    for one in running:
+        points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
+    fewer = sorted({f"{one.label} {one.cell}/{one.repeat}" for runs in points.values() for one in runs if one not in _whole(runs)})
+    if fewer:
+        notes.append(f"Left out, for other repeats add more results: {_abbreviate(fewer)}.")
     if partial:
         notes.append(f"Not every host or target is in the sum of: {_abbreviate(partial)}.")
     apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in aggregates if not one.common.overlaps})

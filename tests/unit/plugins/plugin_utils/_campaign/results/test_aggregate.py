@@ -308,6 +308,20 @@ def test_repeats_are_merged_into_one_row(folder):
     assert row.spread == pytest.approx(40 / 220)
 
 
+def test_sum_of_fewer_hosts_is_no_repeat_of_a_sum_of_more(folder):
+    # Three hosts of 100; one of them has one repeat less, and one failed once.
+    for repeat in range(1, 6):
+        for host in "abc":
+            if (host, repeat) != ("c", 5):
+                state = "failed" if (host, repeat) == ("b", 4) else "ok"
+                put(folder, host, rates=[100] * 60, start=T0 + 100 * repeat, repeat=repeat, state=state)
+    found = sums(folder)
+    [row] = aggregate.rows_of(found)
+    assert (row.iops, row.runs, row.planned, row.spread, row.noise) == (pytest.approx(300), 3, 5, pytest.approx(0), pytest.approx(0))
+    notes = aggregate.notes_of(found)
+    assert "Left out, for other repeats add more results: all 2 hosts w/5, all 3 hosts w/4." in notes
+
+
 def test_reads_and_writes_are_aggregated_separately(folder):
     numbers = {**summary(100, 6000), "read": summary(50, 3000, direction="read")["read"]}
     for host in "ab":

@@ -197,11 +197,8 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
 
     A repeat in which fewer results could be added is none of the same sum: where some have more, it has no figures.
     """
-    points: dict[tuple[str, ...], list[Aggregate]] = {}
-    for one in aggregates:
-        points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
     rows = []
-    for (_group, _host, variant, cell, direction), runs in points.items():
+    for (_group, _host, variant, cell, direction), runs in _points(aggregates).items():
         whole = _whole(runs)
         iops = known(one.iops for one in whole)
         rows.append(
@@ -226,6 +223,19 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
     return rows
 
 
+def _points(aggregates: t.Iterable[Aggregate]) -> dict[tuple[str, ...], list[Aggregate]]:
+    """The repeats of each sum."""
+    points: dict[tuple[str, ...], list[Aggregate]] = {}
+    for one in aggregates:
+        points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
+    return points
+
+
+def with_fewer(aggregates: t.Iterable[Aggregate]) -> list[Aggregate]:
+    """Sums that add fewer results than other repeats of the same."""
+    return [one for runs in _points(aggregates).values() for one in runs if one.added < max(other.added for other in runs)]
+
+
 def _whole(runs: t.Sequence[Aggregate]) -> list[Aggregate]:
     """The repeats with the most results in their sum."""
     most = max(one.added for one in runs)
@@ -246,14 +256,14 @@ def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     if in_turn:
         notes.append(f"Not done at the same time, so that the rate is all I/Os by the time from the first to the last: {_abbreviate(in_turn)}.")
     partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
-    points: dict[tuple[str, ...], list[Aggregate]] = {}
-    for one in running:
-        points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
-    fewer = sorted({f"{one.label} {one.cell}/{one.repeat}" for runs in points.values() for one in runs if one not in _whole(runs)})
+    fewer = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in with_fewer(running)})
     if fewer:
         notes.append(f"Left out, for other repeats add more results: {_abbreviate(fewer)}.")
     if partial:
         notes.append(f"Not every host or target is in the sum of: {_abbreviate(partial)}.")
+    unrated = sorted({f"{one.label} {one.cell} {one.direction}" for one in running if one.iops is None})
+    if unrated:
+        notes.append(f"Not added up, for a host has no rate there: {_abbreviate(unrated)}.")
     apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in aggregates if not one.common.overlaps})
     if apart:
         notes.append(f"Not added up, for they were not measured at the same time: {_abbreviate(apart)}.")

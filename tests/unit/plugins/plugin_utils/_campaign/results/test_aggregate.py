@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import problems
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles, StoredCell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
@@ -320,6 +320,7 @@ def test_sum_of_fewer_hosts_is_no_repeat_of_a_sum_of_more(folder):
     assert (row.iops, row.runs, row.planned, row.spread, row.noise) == (pytest.approx(300), 3, 5, pytest.approx(0), pytest.approx(0))
     notes = aggregate.notes_of(found)
     assert "Left out, for other repeats add more results: all 2 hosts w/5, all 3 hosts w/4." in notes
+    assert "Left out, for other repeats add more results: w write." in overview.brief_notes_of(found)
 
 
 def test_reads_and_writes_are_aggregated_separately(folder):
@@ -486,6 +487,7 @@ def test_phases_of_hosts_are_added_only_if_they_were_at_the_same_time(folder, be
     assert one.bandwidth == pytest.approx(expected * 4096, rel=0.001)
     assert one.in_turn is (expected != 400)
     assert any("Not done at the same time" in note and "all 2 hosts w write" in note for note in aggregate.notes_of([one])) is one.in_turn
+    assert any("Not done at the same time" in note and note.endswith(": w write.") for note in overview.brief_notes_of([one])) is one.in_turn
 
 
 def test_averages_of_hosts_that_began_at_different_times_are_not_added(folder):
@@ -528,6 +530,8 @@ def test_there_is_no_sum_where_a_host_has_no_rate(folder):
         put(folder, host, rates=[200] * 12, summary=figures(2400, iops=None))
     (one,) = sums(folder)
     assert (one.iops, one.bandwidth) == (None, None)
+    for notes in (aggregate.notes_of([one]), overview.brief_notes_of([one])):
+        assert any(note.startswith("Not added up, for a host has no rate there: ") for note in notes), notes
 
 
 def test_last_second_of_threads_that_have_no_row_of_it_is_not_a_fall(folder):

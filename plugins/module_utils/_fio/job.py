@@ -203,6 +203,12 @@ class Job:
         return any(section.is_buffered for section in self.sections)
 
     @property
+    def reads_back_between_writes(self) -> bool:
+        """Whether all that it reads is what it wrote a moment before (``verify_backlog``)."""
+        backlog = any(section.value("verify_backlog") not in (None, "0") for section in self.sections)
+        return backlog and not any("read" in section.directions for section in self.sections)
+
+    @property
     def threads(self) -> int:
         """How many processes or threads measure."""
         return sum(int(section.value("numjobs") or 1) for section in self.sections)

@@ -56,7 +56,10 @@ def _summarize_direction(
     begin, end = schedule.covered(spans)
     together = of_one_phase and schedule.are_at_once(spans)
     total_ios, io_bytes = _added([part.total_ios for part in parts]), _added([part.io_bytes for part in parts])
-    in_turn = end - begin if of_one_phase and not together and all(part.runtime_ms for part in parts) else None
+    # Of what is read back between the writes fio counts a part of the time only.
+    is_timed = name != "read" or requested is None or not requested.reads_back_between_writes
+    together = together and is_timed
+    in_turn = end - begin if is_timed and of_one_phase and not together and all(part.runtime_ms for part in parts) else None
     return {
         "iops": _added([part.iops for part in parts]) if together else _rate(total_ios, in_turn),
         "bw_bytes": _added([part.bw_bytes for part in parts]) if together else _rate(io_bytes, in_turn, whole=True),

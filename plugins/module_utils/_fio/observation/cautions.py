@@ -41,7 +41,7 @@ def cautions(job: Job, repeat: int) -> list[str]:
                 lambda section: section.is_buffered and "read" in section.directions,
             ),
             (
-                "The reads of a section that only writes are those of verify: fio counts a part of their time only, so their rate is not that of a workload.",
+                "The reads of a section that only writes are those of verify: their rate is not that of a workload, and with verify_backlog none is known.",
                 _reads_to_verify,
             ),
             (

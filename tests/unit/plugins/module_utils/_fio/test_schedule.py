@@ -78,6 +78,15 @@ def test_groups_that_run_at_the_same_time_are_added():
     assert (unequal["iops"], unequal["at_once"]) == (pytest.approx(1600 / 6), False)
 
 
+def test_reads_between_writes_have_no_rate():
+    # fio 3.33: 1024 reads in 5 ms, although they were spread over 3.4 s of writing.
+    job = read_job({"rw": "write", "verify": "pattern", "verify_pattern": "0xaa", "verify_backlog": 64}, "a")
+    rows = {name: {"io_bytes": 4 << 20, "total_ios": 1024, "runtime": ms, "iops": 1024e3 / ms} for name, ms in (("read", 5), ("write", 3413))}
+    found = summarize(parse(json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 0, "error": 0, "elapsed": 4, **rows}]})), job)
+    assert (found["read"]["iops"], found["read"]["bw_bytes"], found["read"]["total_ios"]) == (None, None, 1024)
+    assert found["write"]["iops"] == pytest.approx(300, rel=0.01)
+
+
 def test_stonewall_separates_rates():
     job = job_of({}, {"stonewall": True}, **TIMED)
     found = summarize(report_of(job, (6, 6), groups=[0, 1]), job)["read"]

@@ -285,9 +285,9 @@ class _Reader:
             total_ios = io_bytes // self.block_size
         runtime = row.get("runtime")
         iops = row.get("iops")
-        # A rate that is not known is printed as 0.
-        iops = float(iops) * self.slowdown if iops and runtime else None
-        bw_bytes = bw_bytes if bw_bytes and runtime else None
+        # A rate that is not known is printed as 0, as is the time that it is of. A time that is no number says nothing about the rate.
+        iops = float(iops) * self.slowdown if iops and runtime != 0 else None
+        bw_bytes = bw_bytes if bw_bytes and runtime != 0 else None
         limit = _limit(elapsed, runtime)
         return Direction(
             total_ios=total_ios,

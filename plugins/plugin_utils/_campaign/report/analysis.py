@@ -147,6 +147,7 @@ class Analysis:
     order_note: str
     chance_note: str
     rate_note: str
+    figure_notes: tuple[str, ...]
     bands: tuple[Band, ...]
     series: tuple[NamedSeries, ...]
     series_looked_at: int
@@ -170,7 +171,7 @@ class Analysis:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the answer must be read with, in the terminal as in the report."""
-        return tuple(filter(None, (self.order_note, self.cpu_note, self.rate_note, self.chance_note)))
+        return tuple(filter(None, (self.order_note, self.cpu_note, self.rate_note, *self.figure_notes, self.chance_note)))
 
 
 def analyse(
@@ -236,6 +237,7 @@ def analyse(
         order_note=caveats.order_sentence(points, answer),
         chance_note=caveats.chance_sentence(answer),
         rate_note=caveats.rate_sentence(answer),
+        figure_notes=tuple(caveats.note_sentences(rows.measurements, answer)),
         bands=tuple(bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),

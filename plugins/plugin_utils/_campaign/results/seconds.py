@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import agrees, series_note
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import logs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
@@ -157,9 +156,6 @@ def _parts(content: str) -> t.Iterator[str]:
 def _whole_log(content: str) -> list[list[float]] | None:
     """Times, values and directions of all rows at once, if each of them is as it should be: many times faster than one by one."""
     width = content.partition("\n")[0].count(",") + 1
-    known = faster_json.numbers(content.removesuffix("\n").replace("\n", ",")) if 3 <= width <= _MOST_COLUMNS else None
-    if known is not None and len(known) == width * content.count("\n"):
-        return [known[place::width] for place in range(3)]
     words = content.replace(",", " ").split() if 3 <= width <= _MOST_COLUMNS else []
     if not words or len(words) != width * content.count("\n"):
         return None

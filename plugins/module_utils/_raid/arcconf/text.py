@@ -17,7 +17,6 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import json as arcconf_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.config import PROVIDER, Config
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, Structure, problem, structure
@@ -33,9 +32,6 @@ def parse(text: str) -> Reading:
     Outputs without a controller (set answers, GETSTATUS, GETLOGS, usage texts) give an empty reading. A controller has the
     id ``unknown`` unless the output contains it (LIST and GETVERSION do, GETCONFIG does not).
     """
-    payload = arcconf_json.payload_of(text)
-    if payload is not None:
-        return arcconf_json.parse_payload(payload)
     found = structure(text)
     if not found.known:
         first = next(((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()), None)

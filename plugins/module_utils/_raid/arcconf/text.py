@@ -19,8 +19,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.config import PROVIDER, Config
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, Structure, problem, structure
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.values import state_word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, Structure, problem, state_word, structure
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Reading
 
 _CONFIG = ("controller", "array", "volume", "drive", "maxcache", "maxcache3")

@@ -38,9 +38,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     VolumeMaxCache,
     policy,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import filled, members_of_rows, with_members
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import (
+    Reader,
+    filled,
+    interpreted,
+    major_version,
+    members_of_rows,
+    with_members,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     ADAPTER_FLAGS,
     BBU_BITS,

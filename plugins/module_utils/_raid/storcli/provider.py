@@ -43,8 +43,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import interpret, parse
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Output, read_output, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, UNSUPPORTED, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:

@@ -34,10 +34,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join, members_of_rows, with_members
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import (
+    Reader,
+    interpreted,
+    join,
+    major_version,
+    members_of_rows,
+    with_members,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     CONTROLLER_STATES,
     DRIVE_LIST,

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CacheModule, Controller, Drive, Policy, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import CACHING_WORDS, DRIVE_POLICY_WORDS, SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.words import DRIVE_POLICIES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import DRIVE_POLICIES
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 READ = ("ssacli", "ctrl", "all", "show", "config", "detail")

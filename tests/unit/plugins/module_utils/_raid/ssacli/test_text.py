@@ -20,8 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse, parse_configuration
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.words import DRIVE_POLICIES, SWITCHES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import DRIVE_POLICIES, SWITCHES, parse, parse_configuration
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 NEW = """\

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import parse
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join, scsi_address
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import join, scsi_address
 
 
 def answer(data: dict[str, t.Any], controller: t.Any = 0, **status: t.Any) -> str:

@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import read_output, section, table_rows
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.partial_json import salvage
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import read_output, salvage, section, table_rows
 
 DOCUMENT = {
     "Controllers": [

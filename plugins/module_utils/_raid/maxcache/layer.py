@@ -18,12 +18,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, NotUnderstood, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CLEAN, DIRTY
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import emptying as maxcache_emptying
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import caches as maxcache_caches
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import plan as maxcache_plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import target as maxcache_target
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.caches import SendMaxCacheCommand, WaitForClean
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
 
 if t.TYPE_CHECKING:
@@ -52,7 +50,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
     :param log: takes every line of progress, while it happens.
     """
 
-    name = maxcache_target.LAYER
+    name = maxcache_caches.LAYER
 
     def __init__(
         self,
@@ -101,7 +99,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         try:
             differences = super().verify(state)
         except StorageError as error:
-            text = error.message.replace(f" {maxcache_target.NOTHING}", "")
+            text = error.message.replace(f" {maxcache_caches.NOTHING}", "")
             if isinstance(error, NotUnderstood):
                 raise NotUnderstood(f"{self.name}: everything was sent, and what was read back does not prove it: {text}", item=error.item) from error
             raise NotEffective(f"{self.name}: what was read back does not agree with what was set: {text}", item=error.item) from error
@@ -173,7 +171,7 @@ class RaidMaxCacheLayer(Layer[RaidState, t.Sequence[MaxCacheSpec]]):
         limit = operation.flush_timeout
         while True:
             controller = self._read_controller(operation, item)
-            state, writing = maxcache_emptying.flush_state(controller, operation)
+            state, writing = maxcache_caches.flush_state(controller, operation)
             waited = self.clock() - started
             if writing:
                 names = ", ".join(writing)

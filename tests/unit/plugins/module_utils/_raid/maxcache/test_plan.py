@@ -29,10 +29,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     VolumeMaxCache,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules as maxcache_rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean, flush_state
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.caches import SendMaxCacheCommand, WaitForClean, flush_state
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.plan import plan, warnings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import FakeTool
 

@@ -24,10 +24,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     TimedOut,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.caches import SendMaxCacheCommand, WaitForClean
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import Interrupted, RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 

@@ -29,9 +29,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers im
     transaction_of,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS_OF_DRIVER
 
-#: Drivers whose drives tools of RAID controllers report: storcli also knows plain adapters.
-_DRIVERS_OF_TOOLS = RAID_DRIVERS | {"mpt2sas", "mpt3sas"}
+#: Drivers whose drives tools of RAID controllers report, which may be plain adapters.
+_DRIVERS_OF_TOOLS = RAID_DRIVERS | {*TOOLS_OF_DRIVER}
 #: How devices are attached that depend on the network of the host.
 _NETWORK_TRANSPORTS = ("aoe", "iscsi", "nbd", "nvme_fabrics", "rbd")
 #: Errors at planning that steps of other layers, which come before, can resolve: a device that appears, a risk that they remove.

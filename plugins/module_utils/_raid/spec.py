@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
@@ -124,24 +124,42 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
     if ratio is not None and not 0 <= ratio <= 100:
         raise BadInput(f"cache_ratio must be between 0 and 100, not {ratio}.", item=str(entry.get("id")))
     if entry.get("provider", AUTO) == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: storcli, arcconf, … beside it.")
+        raise BadInput(tool_path_alone(entry["tool_path"]))
     return ControllerSpec(
-        provider=entry.get("provider") or AUTO,
-        tool_path=entry.get("tool_path"),
-        id=str(entry["id"]).strip() if entry.get("id") is not None else ALL,
-        serial=entry.get("serial"),
+        **parse_selection(entry),
         settings=settings,
-        volumes=tuple(_parse_item(one, ("id", "name", "wwn"), VOLUME_ATTRIBUTES, "volume") for one in entry.get("volumes") or ()),
-        drives=tuple(_parse_item(one, ("address",), DRIVE_ATTRIBUTES, "drive") for one in entry.get("drives") or ()),
-        allow_unprotected=bool(entry.get("allow_unprotected")),
+        volumes=tuple(parse_item(one, VOLUME_OPTIONS, VOLUME_ATTRIBUTES, "A volume", f": {_compact(one)}") for one in entry.get("volumes") or ()),
+        drives=tuple(parse_item(one, ("address",), DRIVE_ATTRIBUTES, "A drive", f": {_compact(one)}") for one in entry.get("drives") or ()),
         require_effective=entry.get("require_effective", True),
     )
 
 
-def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes: t.Iterable[str], kind: str) -> ItemSpec:
+def parse_selection(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+    """Which controllers an entry is for, and its permission, as fields of its specification."""
+    return {
+        "provider": entry.get("provider") or AUTO,
+        "tool_path": entry.get("tool_path"),
+        "id": str(entry["id"]).strip() if entry.get("id") is not None else ALL,
+        "serial": entry.get("serial"),
+        "allow_unprotected": bool(entry.get("allow_unprotected")),
+    }
+
+
+def tool_path_alone(path: str, providers: str = "storcli, arcconf, …") -> str:
+    """Why the path of a tool is not enough, as a sentence."""
+    return f"tool_path {path} requires provider: set provider: {providers} beside it."
+
+
+def parse_item(entry: t.Mapping[str, t.Any], keys: t.Iterable[str], attributes: t.Iterable[str], label: str, end: str, item: str | None = None) -> ItemSpec:
+    """One volume or drive with its settings.
+
+    :param keys: what names it.
+    :param label: the beginning of a message about it; ``end`` is the end, and ``item`` its item.
+    :raises BadInput: if it has several names, or none.
+    """
     given = [key for key in keys if entry.get(key) is not None]
     if len(given) != 1:
-        raise BadInput(f"A {kind} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}: {_compact(entry)}")
+        raise BadInput(f"{label} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}{end}", item=item)
     return ItemSpec(
         by=given[0],
         value=str(entry[given[0]]).strip(),
@@ -183,8 +201,9 @@ def is_same(one: Seen, other: Seen) -> bool:
 
 def _no_controller_message(host: RaidState, matching: t.Sequence[Source], spec: ControllerSpec, reachable: t.Sequence[Seen]) -> str:
     if not host.sources:
+        *others, last = TOOLS
         return (
-            "There is no RAID tool on this host: install the one of the vendor (storcli, perccli, storcli2, perccli2, arcconf or ssacli), "
+            f"There is no RAID tool on this host: install the one of the vendor ({', '.join(others)} or {last}), "
             "name its place with provider and tool_path, or give this host no raid_cache_controllers."
         )
     tools = ", ".join(source.provider.tool for source in matching)

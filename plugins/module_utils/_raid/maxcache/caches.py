@@ -15,13 +15,23 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
+    BadInput,
+    DeviceMissing,
+    NotEffective,
+    NotUnderstood,
+    Refused,
+    StorageError,
+    TimedOut,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.commands import RaidLayer, RaidOperation, SendCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CLEAN,
+    DIRTY,
     DISABLED,
     UNKNOWN,
     WRITETHROUGH,
@@ -33,25 +43,25 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import CacheVolumeSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import choose_controllers, plain_address
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import SendCommand
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import MaxCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen
 
 LAYER = "raid_maxcache"
 #: Ends every refusal.
 NOTHING = "Nothing was changed."
+#: Seconds between two polls of a flush, at first and at most: it takes seconds or hours, and each poll is a whole reading.
+FIRST_PAUSE, LONGEST_PAUSE = 2.0, 30.0
+#: Consecutive polls that may fail before the wait is given up: a busy controller answers late, and outputs are cut.
+PATIENCE = 3
 
 
-@frozen
-class SendMaxCacheCommand(SendCommand):
-    """Run one command of the tool.
+class Interrupted(StorageError):
+    """The run was ended while it waited."""
 
-    :param must_succeed: whether a refusal ends the run; if not, what is read back decides.
-    """
-
-    must_succeed: bool = True
+    kind = "interrupted"
 
 
 @frozen
@@ -133,7 +143,7 @@ def send(
 ) -> Step:
     """A step that is one command. ``must_succeed``: whether a refusal ends the run; if not, what is read back decides."""
     provider = target.seen.source.provider
-    return Step(LAYER, item, attribute, before, after, text, SendMaxCacheCommand(provider.name, provider.tool, tuple(words), must_succeed))
+    return Step(LAYER, item, attribute, before, after, text, SendCommand(provider.name, provider.tool, tuple(words), must_succeed))
 
 
 def plain(value: t.Any) -> t.Any:
@@ -147,7 +157,7 @@ def shown(value: t.Any) -> str:
 
 
 @frozen
-class WaitForClean(Operation):
+class WaitForClean(RaidOperation):
     """Poll until the controller reports that everything in the cache is on the disks.
 
     :param provider: the name of the provider; ``tool`` is the path of its tool.
@@ -166,6 +176,78 @@ class WaitForClean(Operation):
     volumes: tuple[str, ...]
     switched_off: t.Mapping[str, str]
     flush_timeout: int | None
+
+    def carry_out(self, layer: RaidLayer[t.Any], step: Step) -> None:
+        """No deadline but the user's own.
+
+        :raises NotEffective: if write caching is on again.
+        :raises NotUnderstood: if the controller does not report it any more.
+        :raises TimedOut: after ``flush_timeout``.
+        :raises Interrupted: if the run is interrupted.
+        """
+        try:
+            self._wait(layer, step.item)
+        except KeyboardInterrupt:
+            raise Interrupted(f"{step.item}: the wait for a clean maxCache was interrupted: {self._kept}", item=step.item) from None
+
+    def _wait(self, layer: RaidLayer[t.Any], item: str) -> None:
+        started, pause, limit = layer.clock(), FIRST_PAUSE, self.flush_timeout
+        while True:
+            controller = self._read(layer, item)
+            state, writing = flush_state(controller, self)
+            waited = layer.clock() - started
+            if writing:
+                names = ", ".join(writing)
+                raise NotEffective(f"{item}: write caching of {names} is still enabled although it was disabled: {self._kept}", item=item)
+            if state == CLEAN:
+                layer.note(f"{item}: clean after {waited:.0f} s")
+                return
+            if state != DIRTY:
+                raise NotUnderstood(f"{item}: {controller.label} does not report any more whether its maxCache is clean: {self._kept}", item=item)
+            layer.note(f"{item}: still dirty after {waited:.0f} s")
+            if limit is not None and waited >= limit:
+                raise TimedOut(f"{item}: still dirty after flush_timeout ({limit} seconds): {self._kept}", item=item)
+            layer.sleep(pause if limit is None else min(pause, limit - waited))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _read(self, layer: RaidLayer[t.Any], item: str) -> Controller:
+        """The controller now; a reading that fails is repeated.
+
+        :raises StorageError: if it fails several times in a row.
+        """
+        for attempt in range(1, PATIENCE + 1):
+            try:
+                return self._controller_in(layer.provider_of(self), item)
+            except StorageError as error:
+                layer.note(f"{item}: reading {attempt} of {PATIENCE} failed: {error.message}")
+                if attempt == PATIENCE:
+                    text = f"{item}: {error.message.rstrip('.')}, {PATIENCE} times in a row: {self._kept}"
+                    raise type(error)(text, item=item, completed=error.completed, **error.facts) from error
+                layer.sleep(FIRST_PAUSE)
+        raise NotUnderstood(f"{item}: nothing was read: {self._kept}", item=item)
+
+    def _controller_in(self, provider: RaidProvider, item: str) -> Controller:
+        """
+        :raises NotUnderstood: if the output is damaged or the controller is not in it.
+        """
+        reading = provider.read()
+        if not reading.complete:
+            what = reading.not_understood[0] if reading.not_understood else "it ends too early"
+            raise NotUnderstood(f"the output of {provider.tool} is damaged ({what})", item=item)
+        lost = reading.lost_for(self.controller)
+        if lost:
+            raise NotUnderstood(f"{provider.tool} did not report everything ({lost[0]})", item=item)
+        for controller in reading.controllers:
+            if controller.id == self.controller and controller.serial == self.serial:
+                return controller
+        raise NotUnderstood(f"{provider.tool} does not show controller {self.controller} any more", item=item)
+
+    @property
+    def _kept(self) -> str:
+        """What a wait that ended without success leaves behind."""
+        volumes = ", ".join(self.switched_off.values())
+        off = f"write caching was disabled for {volumes}, and " if volumes else ""
+        return f"{off}the cache was not removed. Run again to continue."
 
 
 def emptying(target: MaxCacheTarget, item: str, cache: CacheVolume | None, volumes: t.Sequence[Volume]) -> list[Step]:

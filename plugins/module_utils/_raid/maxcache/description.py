@@ -25,8 +25,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.descripti
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, CacheVolume, Controller, MaxCache, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import TOOL, RaidMaxCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import MAXCACHE_TOOL
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -44,7 +45,7 @@ def describe_maxcache(
     :param who: what names the controller.
     """
     maxcache = controller.maxcache
-    if controller.provider != TOOL or maxcache is None or rules.no_maxcache(controller) is not None:
+    if controller.provider != MAXCACHE_TOOL or maxcache is None or rules.no_maxcache(controller) is not None:
         return None, []
     check = functools.partial(_check, runner, state, providers)
     volumes, notes = prove(_volumes(controller), lambda entries: check([{**who, "volumes": list(entries)}]))

@@ -24,9 +24,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec impo
     CONTROLLER_OPTIONS,
     VOLUME_OPTIONS,
     ControllerSpec,
-    ItemSpec,
+    parse_item,
+    parse_selection,
     plain_address,
+    tool_path_alone,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import MAXCACHE_TOOL, TOOLS
 
 PRESENT, ABSENT = "present", "absent"
 #: A cache volume of one SSD.
@@ -34,12 +37,6 @@ SIMPLE = "simple"
 #: How writes of a volume may go to the SSDs; ``disabled``: not at all.
 WRITE_DISABLED = "disabled"
 
-#: Why a tool that users may expect is not supported here.
-WITHOUT_MAXCACHE: t.Mapping[str, str] = {
-    **dict.fromkeys(("storcli", "perccli"), "its controllers have no maxCache; their own SSD cache (CacheCade) is not managed here"),
-    **dict.fromkeys(("storcli2", "perccli2"), "its controllers have no SSD cache at all"),
-    "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is managed with arcconf",
-}
 #: Options of a cache volume, a volume and a controller, as the module takes them.
 CACHE_VOLUME: t.Mapping[str, t.Any] = {
     "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
@@ -130,10 +127,11 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Ma
 def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
     label = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
-    if provider in WITHOUT_MAXCACHE:
-        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Set provider: arcconf.", item=label)
+    if provider not in (AUTO, MAXCACHE_TOOL):
+        reason = TOOLS[provider].without_maxcache
+        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {reason}. Set provider: {MAXCACHE_TOOL}.", item=label)
     if provider == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: arcconf beside it.", item=label)
+        raise BadInput(tool_path_alone(entry["tool_path"], MAXCACHE_TOOL), item=label)
     timeout = entry.get("flush_timeout")
     if timeout is not None and timeout <= 0:
         raise BadInput(f"{label}: flush_timeout must be a positive number of seconds, not {timeout}; remove it for no limit.", item=label)
@@ -142,28 +140,12 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     if balance:
         settings["read_write_balance"] = (balance["read"], balance["write"])
     return MaxCacheSpec(
-        provider=provider,
-        tool_path=entry.get("tool_path"),
-        id=str(entry["id"]) if entry.get("id") is not None else ALL,
-        serial=entry.get("serial"),
+        **parse_selection(entry),
         settings=settings,
-        volumes=tuple(_parse_volume(one, label) for one in entry.get("volumes") or ()),
-        allow_unprotected=bool(entry.get("allow_unprotected")),
+        volumes=tuple(parse_item(one, VOLUME_OPTIONS, ("read", "write"), f"{label}: a volume", ".", label) for one in entry.get("volumes") or ()),
         cache_volumes=tuple(_parse_cache_volume(one, label) for one in entry.get("cache_volumes") or ()),
         pool_drives=_addresses(entry.get("pool_drives") or (), f"{label}: pool_drives"),
         flush_timeout=timeout,
-    )
-
-
-def _parse_volume(entry: t.Mapping[str, t.Any], label: str) -> ItemSpec:
-    given = [key for key in ("id", "name", "wwn") if entry.get(key) is not None]
-    if len(given) != 1:
-        raise BadInput(f"{label}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=label)
-    return ItemSpec(
-        by=given[0],
-        value=str(entry[given[0]]),
-        settings={name: entry[name] for name in ("read", "write") if entry.get(name) is not None},
-        allow_unprotected=bool(entry.get("allow_unprotected")),
     )
 
 

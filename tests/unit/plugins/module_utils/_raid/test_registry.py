@@ -11,8 +11,7 @@ import sys
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import provider_class
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 
 _IMPORTED = """
 import sys
@@ -30,7 +29,7 @@ print(found, sorted({name.split(".")[-2] for name in sys.modules if name.endswit
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
 def test_each_tool_has_its_own_code(name):
-    assert provider_class(name).name == name
+    assert TOOLS[name].provider().name == name
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,7 @@ class SendCommand(RaidOperation):
         """
         if self not in layer.sent:
             provider = layer.provider_of(self)
-            if self.must_succeed:
-                layer.sent[self] = provider.send(self.words, step.item)
-            else:
-                layer.sent[self] = provider.runner.run([provider.tool, *self.words], ok=None, timeout=provider.timeout, item=step.item)
+            layer.sent[self] = provider.send(self.words, step.item) if self.must_succeed else provider.run(*self.words, item=step.item)
         layer.evidence[step.item, step.attribute] = layer.sent[self]
 
 

@@ -117,11 +117,8 @@ def read_host(providers: t.Iterable[RaidProvider], *, tolerant: bool = False) ->
 
 
 def _ask(provider: RaidProvider, tolerant: bool) -> Source:
-    history: t.Sequence[Completed] = getattr(getattr(provider, "runner", None), "history", ())
-    before = len(history)
     try:
-        reading = provider.read()
-        return Source(provider, reading, evidence=history[-1] if len(history) > before else None)
+        return Source(provider, provider.read(), evidence=provider.last)
     except StorageError as error:
         if not tolerant:
             raise

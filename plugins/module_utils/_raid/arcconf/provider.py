@@ -75,10 +75,10 @@ class ArcConf(RaidProvider):
 
     def _list(self) -> tuple[Reading, list[str]]:
         """What the tool lists, and the numbers to query."""
-        completed = self._run("LIST")
+        completed = self.run("LIST")
         if completed.rc == _INVALID_ARGUMENTS:
             # Builds before 2010 have no LIST.
-            completed = self._run("GETVERSION")
+            completed = self.run("GETVERSION")
         reading = parse(completed.stdout)
         if completed.rc != 0 and not _says_none(completed.stdout):
             message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
@@ -94,9 +94,9 @@ class ArcConf(RaidProvider):
 
     def _config(self, number: str) -> Reading:
         argv = ["GETCONFIG", number, "AL"]
-        completed = self._run(*argv, *([] if self._nologs is False else ["nologs"]))
+        completed = self.run(*argv, *([] if self._nologs is False else ["nologs"]))
         if completed.rc == _INVALID_ARGUMENTS and self._nologs is None:
-            completed = self._run(*argv)
+            completed = self.run(*argv)
             self._nologs = False
         elif self._nologs is None and completed.rc == 0:
             self._nologs = True
@@ -105,9 +105,6 @@ class ArcConf(RaidProvider):
             message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
             return dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
         return reading
-
-    def _run(self, *arguments: str) -> Completed:
-        return self.runner.run([self.tool, *arguments], ok=None, timeout=self.timeout)
 
     def objection(self, controller: Controller, subject: Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
         if isinstance(subject, Volume):

@@ -74,6 +74,8 @@ class RaidProvider(abc.ABC):
     def __init__(self, runner: Runner, tool: str) -> None:
         self.runner = runner
         self.tool = tool
+        #: The last command, as evidence of what was read.
+        self.last: Completed | None = None
 
     @abc.abstractmethod
     def read(self) -> Reading:
@@ -123,12 +125,17 @@ class RaidProvider(abc.ABC):
     def judge(self, completed: Completed) -> Judgement:
         """What the tool's answer to a setting command means; pure. Exit statuses and messages of these tools mislead each in its own way."""
 
+    def run(self, *words: str, item: str | None = None) -> Completed:
+        """Run one command; its exit status decides nothing."""
+        self.last = self.runner.run([self.tool, *words], ok=None, timeout=self.timeout, item=item)
+        return self.last
+
     def send(self, words: t.Sequence[str], item: str) -> Completed:
         """Run one setting command.
 
         :raises CommandFailed: with the tool's own reason.
         """
-        completed = self.runner.run([self.tool, *words], ok=None, timeout=self.timeout, item=item)
+        completed = self.run(*words, item=item)
         judgement = self.judge(completed)
         if not judgement.ok:
             message = judgement.message or completed.last_words

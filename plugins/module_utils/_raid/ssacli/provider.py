@@ -67,7 +67,7 @@ class SsaCli(provider.RaidProvider):
 
     def read(self) -> Reading:
         """Every controller, by ``ctrl all show config detail``."""
-        completed = self.runner.run([self.tool, "ctrl", "all", "show", "config", "detail"], ok=None, timeout=self.timeout)
+        completed = self.run("ctrl", "all", "show", "config", "detail")
         text = completed.stdout if completed.stdout.strip() else completed.stderr
         reading = ssacli_text.parse_configuration(text)
         if reading.controllers or ssacli_text.says_no_controller(text):

@@ -168,7 +168,7 @@ class StorCli(RaidProvider):
 
         :raises CommandFailed: if there is none.
         """
-        completed = self.runner.run([self.tool, *words, *LAST_WORDS], ok=None, timeout=self.timeout)
+        completed = self.run(*words, *LAST_WORDS)
         if not completed.stdout.strip() and completed.rc != 0:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
         return read_output(completed.stdout)

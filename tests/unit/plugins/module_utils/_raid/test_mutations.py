@@ -19,18 +19,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, Parse, outputs_of
 
-Parse = t.Callable[[str], Reading]
 Draw = t.Callable[[st.SearchStrategy[t.Any]], t.Any]
 
-PARSERS: dict[str, Parse] = {"arcconf": arcconf.parse, "storcli": storcli.parse, "storcli2": storcli2.parse, "ssacli": ssacli.parse}
-#: Folders of the corpus with outputs of that tool.
-FOLDERS = {"arcconf": ("arcconf",), "storcli": ("storcli", "perccli", "transcribed"), "storcli2": ("storcli2",), "ssacli": ("ssacli",)}
 #: Larger outputs only take longer to damage; every shape of output is there below this size.
 LARGEST = 40_000
 SPEEDY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -44,19 +37,17 @@ VALUES = (None, True, 0, -1, 10**30, 1.5, float("inf"), "", "-", "N/A", " ", ":"
 @pytest.fixture(scope="session")
 def outputs(shared_corpus: pathlib.Path) -> dict[str, list[str]]:
     """Real outputs by tool, shortest first."""
-    texts = {}
-    for tool, folders in FOLDERS.items():
-        paths = [path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST]
-        texts[tool] = sorted((path.read_bytes().decode("utf-8", errors="replace") for path in paths), key=len)
-    return texts
+    return {tool: sorted(outputs_of(shared_corpus, tool, LARGEST, transcribed=True).values(), key=len) for tool in PARSERS}
 
 
 def read(parse: Parse, text: str) -> Reading:
     reading = parse(text)
     assert isinstance(reading, Reading)
     for clause in reading.not_understood:
+        assert clause
         assert isinstance(clause, str)
     for controller in reading.controllers:
+        assert isinstance(controller, Controller)
         controller.to_dict()
     return reading
 

@@ -41,7 +41,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Policy,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider, Settings, Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import holding
 
 if t.TYPE_CHECKING:
@@ -60,7 +60,7 @@ class RaidTarget:
     seen: Seen
     spec: ControllerSpec
     subject: Subject
-    settings: t.Mapping[str, t.Any]
+    settings: Settings
     allowed: bool
     #: Whether it was selected by name, and not as one of all.
     named: bool
@@ -228,7 +228,7 @@ def _check_ratio_is_kept(target: RaidTarget, targets: t.Sequence[RaidTarget]) ->
         )
 
 
-def _will_cache(volume: Volume, settings: t.Mapping[str, t.Any]) -> bool:
+def _will_cache(volume: Volume, settings: Settings) -> bool:
     if "write" in settings or "read" in settings:
         return settings.get("write") in WRITES_BACK or settings.get("read") == READ_AHEAD
     # What is not reported may be cached.

@@ -17,23 +17,31 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import (
+    CONTROLLER_ATTRIBUTES,
+    DRIVE_ATTRIBUTES,
+    VOLUME_ATTRIBUTES,
+    Settings,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 
+#: Options of a module, or an entry of a list that has them.
+Options = t.Mapping[str, t.Any]
+
 ALL = "all"
 AUTO = "auto"
 
 #: Options that select a tool, a controller and a volume.
-TOOL_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
+TOOL_OPTIONS: t.Mapping[str, Options] = {
     "provider": {"type": "str", "default": AUTO, "choices": [AUTO, *sorted(TOOLS)]},
     "tool_path": {"type": "path"},
 }
-CONTROLLER_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}
-VOLUME_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {name: {"type": "str"} for name in ("id", "name", "wwn")}
+CONTROLLER_OPTIONS: t.Mapping[str, Options] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}
+VOLUME_OPTIONS: t.Mapping[str, Options] = {name: {"type": "str"} for name in ("id", "name", "wwn")}
 
 
 def _choice_of(attributes: t.Mapping[str, t.Sequence[str] | None]) -> dict[str, t.Any]:
@@ -72,7 +80,7 @@ class ItemSpec:
 
     by: str
     value: str
-    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     allow_unprotected: bool = False
 
     @property
@@ -95,7 +103,7 @@ class ControllerSpec:
     tool_path: str | None = None
     id: str = ALL
     serial: str | None = None
-    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     volumes: tuple[ItemSpec, ...] = ()
     drives: tuple[ItemSpec, ...] = ()
     allow_unprotected: bool = False
@@ -107,7 +115,7 @@ class ControllerSpec:
         return f"controller {self.serial or self.id} (provider {self.provider})"
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]], protected_drives: t.Sequence[str] = ()) -> list[ControllerSpec]:
+def parse_controllers(controllers: t.Sequence[Options], protected_drives: t.Sequence[str] = ()) -> list[ControllerSpec]:
     """The parameters of the module ``raid_cache``.
 
     :raises BadInput: for an entry that contradicts itself.
@@ -116,7 +124,7 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]], protected_
     return [replace(_parse_controller(entry), protected_drives=protected) for entry in controllers]
 
 
-def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
+def _parse_controller(entry: Options) -> ControllerSpec:
     drive_cache = entry.get("drive_cache") or {}
     settings: dict[str, t.Any] = {f"drive_cache.{name}": drive_cache[name] for name in DRIVE_CLASSES if drive_cache.get(name) is not None}
     settings.update({name: entry[name] for name in ("no_battery_write_cache", "cache_ratio") if entry.get(name) is not None})
@@ -134,7 +142,7 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
     )
 
 
-def parse_selection(entry: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def parse_selection(entry: Options) -> dict[str, t.Any]:
     """Which controllers an entry is for, and its permission, as fields of its specification."""
     return {
         "provider": entry.get("provider") or AUTO,
@@ -150,7 +158,7 @@ def tool_path_alone(path: str, providers: str = "storcli, arcconf, …") -> str:
     return f"tool_path {path} requires provider: set provider: {providers} beside it."
 
 
-def parse_item(entry: t.Mapping[str, t.Any], keys: t.Iterable[str], attributes: t.Iterable[str], label: str, end: str, item: str | None = None) -> ItemSpec:
+def parse_item(entry: Options, keys: t.Iterable[str], attributes: t.Iterable[str], label: str, end: str, item: str | None = None) -> ItemSpec:
     """One volume or drive with its settings.
 
     :param keys: what names it.
@@ -168,7 +176,7 @@ def parse_item(entry: t.Mapping[str, t.Any], keys: t.Iterable[str], attributes: 
     )
 
 
-def _compact(entry: t.Mapping[str, t.Any]) -> str:
+def _compact(entry: Options) -> str:
     return ", ".join(f"{key}: {value}" for key, value in entry.items() if value not in (None, False))
 
 

@@ -22,6 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import CONTAINER, POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DISABLED, UNKNOWN, CacheVolume, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.caches import (
     NOTHING,
@@ -60,7 +61,7 @@ class Use:
     """
 
     volume: Volume
-    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     allowed: bool = False
     named: bool = True
 
@@ -121,7 +122,7 @@ def _with_what_was_there(target: MaxCacheTarget, changes: t.Sequence[Change], po
     return [own[volume.id] for volume in target.controller.volumes if volume.id in own]
 
 
-def _to_set_back(target: MaxCacheTarget, volume: Volume, settings: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
+def _to_set_back(target: MaxCacheTarget, volume: Volume, settings: Settings) -> dict[str, t.Any]:
     had: dict[str, t.Any] = {}
     if volume.maxcache is None:
         # Its cache is not taken away either.

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec impo
     CONTROLLER_OPTIONS,
     VOLUME_OPTIONS,
     ControllerSpec,
+    Options,
     parse_item,
     parse_selection,
     plain_address,
@@ -38,7 +39,7 @@ SIMPLE = "simple"
 WRITE_DISABLED = "disabled"
 
 #: Options of a cache volume, a volume and a controller, as the module takes them.
-CACHE_VOLUME: t.Mapping[str, t.Any] = {
+CACHE_VOLUME: Options = {
     "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
     "drives": {"type": "list", "elements": "str", "default": []},
     "raid_level": {"type": "str", "choices": ["simple", "0", "1", "1E", "5", "10"]},
@@ -47,13 +48,13 @@ CACHE_VOLUME: t.Mapping[str, t.Any] = {
     "line_size": {"type": "int", "choices": [64, 256]},
     "write": {"type": "str", "choices": ["writethrough", "writeback"]},
 }
-VOLUME: t.Mapping[str, t.Any] = {
+VOLUME: Options = {
     **VOLUME_OPTIONS,
     "read": {"type": "bool"},
     "write": {"type": "str", "choices": ["disabled", "writethrough", "writeback", "instant_writeback"]},
     "allow_unprotected": {"type": "bool", "default": False},
 }
-CONTROLLER: t.Mapping[str, t.Any] = {
+CONTROLLER: Options = {
     **CONTROLLER_OPTIONS,
     "cache_volumes": {"type": "list", "elements": "dict", "default": [], "options": CACHE_VOLUME},
     "pool_drives": {"type": "list", "elements": "str", "default": []},
@@ -116,7 +117,7 @@ class MaxCacheSpec(ControllerSpec):
         return self.id != ALL or self.serial is not None
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[MaxCacheSpec]:
+def parse_controllers(controllers: t.Sequence[Options]) -> list[MaxCacheSpec]:
     """The parameter ``controllers`` of the module ``raid_maxcache``.
 
     :raises BadInput: for an entry that contradicts itself, or names a tool without maxCache.
@@ -124,7 +125,7 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Ma
     return [_parse_controller(entry) for entry in controllers]
 
 
-def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
+def _parse_controller(entry: Options) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
     label = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
     if provider not in (AUTO, MAXCACHE_TOOL):
@@ -149,7 +150,7 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     )
 
 
-def _parse_cache_volume(entry: t.Mapping[str, t.Any], label: str) -> CacheVolumeSpec:
+def _parse_cache_volume(entry: Options, label: str) -> CacheVolumeSpec:
     where = f"{label}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
     spec = CacheVolumeSpec(
         state=entry.get("state") or PRESENT,
@@ -196,12 +197,12 @@ _WHO = ("provider", "tool_path", "id", "serial")
 _WHICH = ("id", "name", "wwn")
 
 
-def policies(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Entry]:
+def policies(controllers: t.Sequence[Options]) -> list[Entry]:
     """What ``raid_cache`` gets: every controller, without SSD caches."""
     return [policies_of(one) for one in controllers]
 
 
-def ssd_caches(controllers: t.Sequence[t.Mapping[str, t.Any]], *, removed: bool) -> list[Entry]:
+def ssd_caches(controllers: t.Sequence[Options], *, removed: bool) -> list[Entry]:
     """What ``raid_maxcache`` gets.
 
     :param removed: what is removed before policies are set, or what is created and set afterwards.
@@ -212,7 +213,7 @@ def ssd_caches(controllers: t.Sequence[t.Mapping[str, t.Any]], *, removed: bool)
     return [entry for one in entries for entry in [take(one)] if entry]
 
 
-def policies_of(controller: t.Mapping[str, t.Any]) -> Entry:
+def policies_of(controller: Options) -> Entry:
     """The entry for ``raid_cache``.
 
     :raises BadInput: for volumes that are no list of dictionaries.
@@ -221,7 +222,7 @@ def policies_of(controller: t.Mapping[str, t.Any]) -> Entry:
     return {**{name: value for name, value in controller.items() if name != "maxcache"}, **({"volumes": volumes} if volumes else {})}
 
 
-def ssd_cache_of(controller: t.Mapping[str, t.Any]) -> Entry | None:
+def ssd_cache_of(controller: Options) -> Entry | None:
     """The entry for ``raid_maxcache``; ``None`` if the entry has no SSD cache.
 
     :raises BadInput: for volumes that are no list of dictionaries, and for a ``maxcache`` that is no dictionary.
@@ -237,7 +238,7 @@ def ssd_cache_of(controller: t.Mapping[str, t.Any]) -> Entry | None:
     return {**{name: controller[name] for name in _WHO if controller.get(name) is not None}, **own, "volumes": volumes}
 
 
-def removed_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
+def removed_of(entry: Options) -> Entry | None:
     """Only what takes an SSD cache away: that has to come before controller caching can be switched on for its volumes."""
     absent = [one for one in _entries(entry, "cache_volumes") if one.get("state") == "absent"]
     if not absent:
@@ -250,14 +251,14 @@ def removed_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
     return {**{name: entry[name] for name in (*_WHO, "flush_timeout", "pool_drives") if entry.get(name)}, "cache_volumes": absent}
 
 
-def kept_of(entry: t.Mapping[str, t.Any]) -> Entry | None:
+def kept_of(entry: Options) -> Entry | None:
     """The rest: what should go was taken away before, and would be reported twice in check mode."""
     kept_volumes = [one for one in _entries(entry, "cache_volumes") if one.get("state") != "absent"]
     kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": kept_volumes} if kept_volumes else {})}
     return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None
 
 
-def _entries(entry: t.Mapping[str, t.Any], name: str) -> t.Sequence[t.Mapping[str, t.Any]]:
+def _entries(entry: Options, name: str) -> t.Sequence[Options]:
     """A list of what is divided; the modules check it only afterwards."""
     entries = entry.get(name) or []
     if not isinstance(entries, (list, tuple)) or not all(isinstance(one, t.Mapping) for one in entries):
@@ -265,7 +266,7 @@ def _entries(entry: t.Mapping[str, t.Any], name: str) -> t.Sequence[t.Mapping[st
     return entries
 
 
-def _maxcache_of(entry: t.Mapping[str, t.Any]) -> Entry:
+def _maxcache_of(entry: Options) -> Entry:
     found = entry.get("maxcache") or {}
     if not isinstance(found, t.Mapping):
         raise BadInput(f"controllers: maxcache must be a dictionary, not {found!r}.", item="maxcache")

@@ -35,7 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Volume,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, SettingWords, StorCli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import (
     Reader,
     interpreted,
@@ -282,7 +282,7 @@ class StorCli2(StorCli):
     name = "storcli2"
     order = ("read", "write", "drive_cache")
 
-    settings: t.ClassVar[Settings] = {
+    settings: t.ClassVar[SettingWords] = {
         "read": ("rdcache", READ_WORDS),
         "write": ("wrcache", WRITE_WORDS),
         "drive_cache": ("pdcache", DRIVE_CACHE_WORDS),

@@ -16,6 +16,8 @@ import pytest
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import read_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, folders_of, text_of
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "data" / "raid" / "facts.yml"
@@ -121,6 +123,25 @@ def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus
         if not isinstance(reading, Reading):
             failed.append(f"{path.relative_to(shared_corpus)}: {reading!r}")
     assert failed == []
+
+
+#: Cut in the source that it was taken from.
+CUT = "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt"
+
+
+@pytest.mark.parametrize("folder", sorted(set(READERS_OF_FOLDERS) - {"arcconf"}))
+def test_every_capture_is_understood_and_loses_nothing(shared_corpus: pathlib.Path, folder: str) -> None:
+    paths = [path for path in sorted((shared_corpus / folder).iterdir()) if folder != "transcribed" or path.name.startswith("storcli")]
+    assert paths
+    for path in paths:
+        reading = reading_of(path)
+        assert reading.complete == (path.name != CUT), path.name
+        assert bool(reading.not_understood) == (path.name == CUT), path.name
+        if folder in TOOLS:
+            assert reading.lost == (), path.name
+            assert all(volume.members_untold == 0 for one in reading.controllers for volume in one.volumes), path.name
+        if folder != "ssacli":
+            assert read_output(text_of(path)).answers, path.name
 
 
 @pytest.mark.parametrize("folder", sorted(READERS_OF_FOLDERS))

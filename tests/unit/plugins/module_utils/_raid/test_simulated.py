@@ -111,16 +111,21 @@ def test_settings_without_objection_are_applied_and_read_back(name, model):
     assert taken or model.startswith(("HBA", "LSI3008", "Smart HBA"))
 
 
+_STORCLI_READS = [(*words, "show", "all", "nolog", "J") for words in (("/call",), ("/call/vall",), ("/call/eall/sall",))]
+
+
 @pytest.mark.parametrize("volumes", [1, 64])
 @pytest.mark.parametrize(
     ("name", "models", "asked"),
     [
         ("arcconf", ("Adaptec ASR-81605ZQ", "Adaptec SmartRAID 3154-8i"), [("LIST",), ("GETCONFIG", "1", "AL", "nologs"), ("GETCONFIG", "2", "AL", "nologs")]),
         ("ssacli", (P408,), [("ctrl", "all", "show", "config", "detail")]),
+        ("storcli", ("MegaRAID 9361-8i",), _STORCLI_READS),
+        ("storcli2", ("MegaRAID 9660-16i",), _STORCLI_READS),
     ],
 )
 def test_command_count_is_independent_of_number_of_volumes(name, models, asked, volumes):
-    card = Card(name, *models, volumes=volumes, **({"drives": 64} if name == "ssacli" else {}))
+    card = Card(name, *models, volumes=volumes, **({} if name == "arcconf" else {"drives": 64}))
     assert [len(one.volumes) for one in card.provider.read().controllers] == [volumes] * len(models)
     assert card.calls == asked
 

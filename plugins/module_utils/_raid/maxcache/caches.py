@@ -354,18 +354,14 @@ class PoolChange:
         return cls(added, tuple(drive for drive in present if drive not in drives), drives)
 
     def steps(self, target: MaxCacheTarget) -> list[Step]:
-        controller = target.controller
         before = sorted(plain_address(drive) for drive in target.maxcache.pool)
         kept = [drive for drive in before if drive not in self.removed]
         steps = []
-        if self.removed:
-            words = commands.remove_from_pool(controller, self.removed)
-            text = f"Remove {', '.join(self.removed)} from the maxCache pool of {controller.label}"
-            steps.append(send(target, target.item, "pool_drives", before, kept, text, words))
-        if self.added:
-            words = commands.add_to_pool(controller, self.added)
-            text = f"Add {', '.join(self.added)} to the maxCache pool of {controller.label}"
-            steps.append(send(target, target.item, "pool_drives", kept, sorted(self.after), text, words))
+        for action, drives, old, new in (("Remove {} from", self.removed, before, kept), ("Add {} to", self.added, kept, sorted(self.after))):
+            if drives:
+                text = f"{action.format(', '.join(drives))} the maxCache pool of {target.controller.label}"
+                words = commands.pool(target.controller, drives, add=drives is self.added)
+                steps.append(send(target, target.item, "pool_drives", old, new, text, words))
         return steps
 
 

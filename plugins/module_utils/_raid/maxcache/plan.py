@@ -331,7 +331,7 @@ def _setting_steps(target: MaxCacheTarget) -> list[Step]:
         if before == value:
             continue
         # SETMAXCACHE changes one setting per call.
-        words = commands.read_write_balance(controller, *value) if name == "read_write_balance" else getattr(commands, name)(controller, value)
+        words = commands.whole(controller, name, value)
         text = f"Set the maxCache {_SETTING_NAMES[name]} of {controller.label} to {shown(value)} (was {shown(before)})"
         steps.append(send(target, target.item, name, plain(before), plain(value), text, words))
     return steps

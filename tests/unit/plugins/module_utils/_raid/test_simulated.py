@@ -279,9 +279,9 @@ def test_max_cache_container_settings_are_applied(model):
     for words in (
         commands.read_cache(controller, ["0"], True),
         commands.write_cache(controller, ["0"], True, "instant_writeback"),
-        commands.flush_and_fetch_rate(controller, 50),
-        commands.read_write_balance(controller, 2, 7),
-        commands.dirty_page_threshold(controller, 30),
+        commands.whole(controller, "flush_and_fetch_rate", 50),
+        commands.whole(controller, "read_write_balance", (2, 7)),
+        commands.whole(controller, "dirty_page_threshold", 30),
     ):
         card.provider.send(words, "maxCache")
     after = card.read()
@@ -294,10 +294,10 @@ def test_max_cache_pool_is_emptied_and_filled():
     card = Card("arcconf", "Adaptec 6805Q")
     controller = card.read()
     (ssd,) = controller.maxcache.pool
-    card.provider.send(commands.remove_from_pool(controller, [ssd]), "maxCache")
+    card.provider.send(commands.pool(controller, [ssd], add=False), "maxCache")
     empty = card.read().maxcache
     assert (empty.pool, empty.assigned) == ((), 0)
-    card.provider.send(commands.add_to_pool(controller, [ssd]), "maxCache")
+    card.provider.send(commands.pool(controller, [ssd], add=True), "maxCache")
     assert card.read().maxcache.pool == (ssd,)
 
 

@@ -93,7 +93,7 @@ class RaidLayer(Layer[RaidState, t.Sequence[OneSpec]]):
         self.evidence: dict[tuple[str, str], Completed] = {}
 
     @classmethod
-    def with_tools(cls, runner: Runner, spec: t.Sequence[OneSpec], **options: t.Any) -> t.Any:
+    def with_tools(cls, runner: Runner, spec: t.Sequence[OneSpec], **options: t.Any) -> RaidLayer[OneSpec]:
         """The layer with the tools that the specification needs.
 
         :raises ToolMissing: if a named tool is not there.

@@ -23,11 +23,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     configured,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
-from ansible_collections.cachefleet.storage.tests.simulators import arcconf, ssacli, storcli, storcli2
+from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import READERS
 
-KINDS = {kind.name: kind for kind in (storcli2.StorCli2, storcli2.PercCli2, storcli.StorCli, storcli.PercCli, arcconf.Arcconf, ssacli.SsaCli)}
+KINDS = {name: simulators.KINDS[name] for name in TOOLS}
 MODELS = [(name, model) for name, kind in KINDS.items() for model in kind.models]
 P408 = "HPE Smart Array P408i-a SR Gen10"
 #: Answers with one switch for reading and writing: whether write-back needs protection is another setting.

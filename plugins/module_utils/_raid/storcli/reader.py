@@ -20,16 +20,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     HEALTHY,
     NONE,
     UNKNOWN,
+    CacheModule,
     Controller,
     Drive,
-    Policy,
     Protection,
     Reading,
     Volume,
+    filled,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, folded, rows, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, at_line, folded, rows, section, word
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     BINARY_UNITS,
+    CONTROLLER_STATES,
     DRIVE_CACHE,
     HEALTH,
     INTERFACES,
@@ -40,6 +42,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.w
     VOLUME_STATES,
     WHOLE,
     address_of,
+    first,
     identifier,
     is_spare,
     squeezed,
@@ -156,25 +159,6 @@ def _merged_by(key: str, ones: t.Sequence[t.Any], others: t.Sequence[t.Any]) -> 
         name = getattr(other, key)
         found[name] = filled(found[name], other) if name in found else other
     return tuple(found.values())
-
-
-def filled(one: t.Any, other: t.Any) -> t.Any:
-    """A record whose unknown fields are taken from another record of the same thing."""
-    changes = {}
-    for entry in dataclasses.fields(one):
-        mine, theirs = getattr(one, entry.name), getattr(other, entry.name)
-        if isinstance(mine, Policy) and isinstance(theirs, Policy):
-            if UNKNOWN in (mine.configured, mine.effective):
-                changes[entry.name] = Policy(
-                    mine.configured if mine.configured != UNKNOWN else theirs.configured, mine.effective if mine.effective != UNKNOWN else theirs.effective
-                )
-        elif _says_nothing(mine) and not _says_nothing(theirs):
-            changes[entry.name] = theirs
-    return dataclasses.replace(one, **changes) if changes else one
-
-
-def _says_nothing(value: t.Any) -> bool:
-    return value is None or value == UNKNOWN or value in ("", ())
 
 
 #: Properties of volumes and drives about write caches, and those of them whose meaning is known; labels as :func:`folded`.
@@ -350,12 +334,43 @@ class Reader:
         return policies, members
 
 
+class Generation:
+    """One answer, in the layout of a generation of the tools."""
+
+    def __init__(self, reader: Reader, answer: Reply) -> None:
+        self.reader = reader
+        self.answer = answer
+        self.data = answer.data
+        self.hardware, self.basics, self.version, self.state = (section(self.data.get(name)) for name in ("HwCfg", "Basics", "Version", "Status"))
+
+    def told(self, where: Data, *labels: str) -> str:
+        """A value from a section of ``show all``, or from the top, where ``show`` prints it."""
+        return first(*(place.get(label) for label in labels for place in (where, self.data)))
+
+    def cache(self, memory: int | None) -> CacheModule:
+        return CacheModule(status="absent" if memory == 0 else UNKNOWN, memory=memory)
+
+    def status(self) -> str:
+        raw = self.told(self.state, "Controller Status")
+        return CONTROLLER_STATES.get(squeezed(raw), raw.lower()) or UNKNOWN
+
+    def with_topology(self, volumes: t.Sequence[Volume], span: str) -> t.Iterator[Volume]:
+        """The volumes with the policies and the members that the topology has of their groups."""
+        policies, members = self.reader.topology(self.data, span)
+        groups = [volume.array for volume in volumes]
+        for volume in volumes:
+            group = volume.array or ""
+            if volume.drive_cache == UNKNOWN and groups.count(volume.array) == 1:
+                volume = dataclasses.replace(volume, drive_cache=policies.get(group, UNKNOWN))
+            yield with_members(volume, *members.get(group, ((), 0)))
+
+
 def major_version(version: str) -> int:
     number = whole(version.split(".")[0])
     return 0 if number is None else number
 
 
-def interpreted(reader: Reader, generation: t.Callable[[Reader, Reply], t.Any]) -> Reading:
+def interpreted(reader: Reader, generation: type[t.Any]) -> Reading:
     """The reading of an output whose layout a generation of the tools has."""
     parts, lost_of = [], {}
     for answer in reader.output.answers:

@@ -3,7 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Every tool of a vendor that is supported, in one table: options, messages, searches and documentation are derived from it."""
+"""Every tool of a vendor that is supported, in one table: options, messages, searches and documentation are derived from it.
+
+Another tool is an entry here, a folder with its provider and its readers (a row in docs/architecture.md), a column in docs/raid_cache.md, a
+simulator and a folder of tests. ``scripts/role-specs`` writes its name into the documentation of modules and roles, and the tests of all
+tools take it from here.
+"""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 

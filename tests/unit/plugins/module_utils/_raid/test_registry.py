@@ -13,10 +13,11 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as raid_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import spec as maxcache_spec
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, find_tool, is_twin
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, find_tool, is_twin, read_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS, TOOLS_OF_DRIVER
 
 _IMPORTED = """
@@ -78,6 +79,14 @@ def test_a_controller_that_two_tools_of_one_family_report_is_one(one, other, twi
     assert is_twin(Controller(*one, serial="S"), Controller(*other, serial="S")) is (
         names in ({"storcli", "perccli"}, {"storcli2", "perccli2"}, {"arcconf", "ssacli"})
     )
+
+
+def test_evidence_of_a_reading_is_the_last_command_of_its_provider():
+    """Whatever the runner of processes remembers."""
+    runner = t.cast("t.Any", type("Runner", (), {"run": lambda _self, argv, **_how: Completed(tuple(argv), 0, "cut", "")})())
+    (source,) = read_host([TOOLS["ssacli"].provider()(runner, "ssacli")]).sources
+    assert source.evidence is not None
+    assert source.evidence.command_line == "ssacli ctrl all show config detail"
 
 
 @pytest.mark.parametrize(

@@ -234,7 +234,6 @@ problems:
 not_in_force:
   description:
     - The settings that are configured but not in effect, each with its cause. In check mode those that would not be in effect.
-    - C(called) and C(wanted), the former names of C(label) and C(configured), are returned until version 2.0.0.
   type: list
   elements: dict
   returned: success, and if a policy that must be in effect is not

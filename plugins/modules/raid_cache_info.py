@@ -80,7 +80,6 @@ controllers:
         charge: {description: 'Charge in percent, if the tool prints it.', type: int}
         learn_cycle: {description: 'V(active), V(requested), V(idle) or V(unknown).', type: str}
         raw: {description: 'The status as printed by the tool.', type: str}
-        said: {description: 'The former name of RV(controllers[].protection.raw), returned until version 2.0.0.', type: str}
     drive_cache: {description: 'The policy for the write caches of drives, by class of drives.', type: dict}
     cache_ratio: {description: 'Percentage of the cache for reads.', type: int}
     no_battery_write_cache: {description: 'V(enabled), V(disabled) or V(unknown).', type: str}

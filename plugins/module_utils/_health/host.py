@@ -128,7 +128,7 @@ def _plain_controller(controller: Controller) -> dict[str, t.Any]:
         "id": controller.id,
         "model": controller.model,
         "status": controller.status,
-        "protection": {"kind": unit.kind, "health": unit.health, "charge": unit.charge, "said": unit.raw},
+        "protection": {"kind": unit.kind, "health": unit.health, "charge": unit.charge, "raw": unit.raw},
         "cache_status": controller.cache.status,
     }
 

@@ -60,8 +60,8 @@ class NotInForce:
         return f"{self.label}: {self.difference}"
 
     def to_dict(self) -> dict[str, t.Any]:
-        """For results; until version 2.0.0 also under the former names."""
-        return {**asdict(self), "called": self.label, "wanted": self.configured}
+        """For results."""
+        return asdict(self)
 
     @property
     def difference(self) -> str:

@@ -418,7 +418,7 @@ def _state(controller: Controller, volume: Volume, drives: str) -> dict[str, t.A
         "read": {"configured": volume.read.configured, "effective": volume.read.effective},
         "io": volume.io.effective,
         "drive_cache": drives,
-        "protection": {"kind": protection.kind, "health": protection.health, "said": protection.raw},
+        "protection": {"kind": protection.kind, "health": protection.health, "raw": protection.raw},
         "cache_status": controller.cache.status,
         "cache_reason": controller.cache.reason,
         "ssd_cache": ssd,

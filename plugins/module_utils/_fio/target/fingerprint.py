@@ -26,7 +26,7 @@ if t.TYPE_CHECKING:
 #: Keys of a described stack that change without a change of settings, or that only explain.
 _MOVING = frozenset(
     {
-        *("used", "dirty", "counters", "histogram", "problem", "read_at", "error", "said", "cache_reason"),
+        *("used", "dirty", "counters", "histogram", "problem", "read_at", "error", "raw", "cache_reason"),
         *("name", "path", "below", "device", "device_name", "origin", "origin_name", "cache_devices", "cache_device_names", "members"),
         *("reason", "device_loss_reason", "verdict", "unflushed", "device_loss", "charge", "temperature", "sync_action", "array_state", "sync_completed"),
     }

@@ -268,10 +268,8 @@ class Controller:
         return f"controller {self.id} ({', '.join(word for word in (self.model, self.provider) if word)})"
 
     def to_dict(self) -> dict[str, t.Any]:
-        """Plain data for results; tuples become lists. Until version 2.0.0 ``raw`` also under its former name."""
-        plain = _plain(dataclasses.asdict(self))
-        plain["protection"]["said"] = self.protection.raw
-        return plain
+        """Plain data for results; tuples become lists."""
+        return t.cast("dict[str, t.Any]", _plain(dataclasses.asdict(self)))
 
 
 @frozen

@@ -74,7 +74,7 @@ def test_info_is_the_same_in_check_mode_and_serializable(add, run):
     assert set(documented["volumes"]["contains"]) == set(one["volumes"][0])
     assert set(documented["drives"]["contains"]) == set(one["drives"][0])
     assert set(documented["protection"]["contains"]) == set(one["protection"])
-    assert one["protection"]["said"] == one["protection"]["raw"] != ""
+    assert one["protection"]["raw"] != ""
 
 
 def test_incomplete_output_is_an_info_problem_and_a_raid_cache_failure(add, run):
@@ -95,7 +95,6 @@ def test_ineffective_policy_is_a_warning_if_requested(add, run, monkeypatch):
     simulators.set_fault("storcli", "battery_failed", True)
     code, failed = run(raid_cache, controllers=[entry])
     assert (code, failed["error"], len(failed["not_in_force"])) == (1, "not_effective", 2)
-    assert all(one["called"] == one["label"] and one["wanted"] == one["configured"] for one in failed["not_in_force"])
     code, warned = run(raid_cache, controllers=[{**entry, "require_effective": False}])
     assert (code, warned["changed"]) == (0, False)
     assert len(message) == 1

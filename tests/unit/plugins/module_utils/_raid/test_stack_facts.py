@@ -244,7 +244,7 @@ def test_state_contains_controller_and_volume() -> None:
     state = volume_finding(controller(), volume(write=BACK)).state
     assert (state["controller"], state["provider"], state["id"], state["volume"], state["volume_name"]) == ("MODEL", "storcli", "0", "0", "data")
     assert (state["write"], state["drive_cache"]) == ({"configured": "writeback", "effective": "writeback"}, "disabled")
-    assert state["protection"] == {"kind": "battery", "health": "healthy", "said": "Optimal"}
+    assert state["protection"] == {"kind": "battery", "health": "healthy", "raw": "Optimal"}
 
 
 class Tool:

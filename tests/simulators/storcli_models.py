@@ -28,7 +28,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from .simulator import State
+from .simulator import State, letters
 
 _GIB = 1 << 30
 _HARD_DISK = {"interface": "SAS", "media": "HDD", "model": "SIM-HDD4000SAS", "manufacturer": "SIMULATE", "firmware": "SIM1", "size": 3725 * _GIB}
@@ -97,7 +97,7 @@ def _storage(
                 "size": given.get("size", _usable(level, members, kinds[group]["size"]) // slices),
                 "name": given.get("name", ""),
                 "strip": "256 KB",
-                "os_path": given.get("path", f"/dev/sd{_letters(index)}"),
+                "os_path": given.get("path", f"/dev/sd{letters(index)}"),
                 "wwn": given.get("wwn", f"600062b2cacef1ee7{index:015x}"),
                 "consistent": "Yes",
                 "check": "ON",
@@ -107,16 +107,6 @@ def _storage(
             }
         )
     return made_drives, made_volumes
-
-
-def _letters(index: int) -> str:
-    """The letters with which Linux names the disks after ``sd``: a, b, ... z, aa, ab."""
-    letters = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
 
 
 def _cachevault(model: str) -> State:

@@ -29,20 +29,24 @@ _LEFT_IN_TOPOLOGY = ("Arr", "Row", "DID")
 _INQUIRY_LINE = 16 * 3
 
 
-def as_json(blocks: t.Sequence[Block]) -> str:
-    """The answer as the tool's own JSON: indented with tabs, a blank before and after the colon."""
-    return '{\n"Controllers":[\n' + ",\n".join(_json_value(block, 0) for block in blocks) + "\n]\n}\n\n"
+def as_json(blocks: t.Sequence[Block], *, empty: str = "", blank: bool = True) -> str:
+    """The answer as the tool's own JSON: indented with tabs, a blank before and after the colon.
+
+    :param empty: how a list without rows is printed; as other lists unless told.
+    :param blank: whether an empty line follows.
+    """
+    return '{\n"Controllers":[\n' + ",\n".join(_json_value(block, "", empty) for block in blocks) + "\n]\n}\n" + "\n" * blank
 
 
-def _json_value(value: t.Any, depth: int) -> str:
-    inside, here = "\t" * (depth + 1), "\t" * depth
-    if isinstance(value, dict):
-        items = [f"{inside}{json.dumps(key)} : {_json_value(item, depth + 1)}" for key, item in value.items()]
-        return "{\n" + "".join(item + ",\n" for item in items[:-1]) + (items[-1] + "\n" if items else "") + here + "}"
-    if isinstance(value, list):
-        items = [inside + _json_value(item, depth + 1) for item in value]
-        return "[\n" + "".join(item + ",\n" for item in items[:-1]) + (items[-1] + "\n" if items else "") + here + "]"
-    return json.dumps(value, ensure_ascii=False)
+def _json_value(value: t.Any, tabs: str, empty: str) -> str:
+    if not isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    if value == [] and empty:
+        return empty
+    inside, named = tabs + "\t", isinstance(value, dict)
+    items = [f"{json.dumps(key)} : {_json_value(value[key], inside, empty)}" if named else _json_value(key, inside, empty) for key in value]
+    body = ",\n".join(inside + item for item in items) + "\n" * bool(items)
+    return f"{{\n{body}{tabs}}}" if named else f"[\n{body}{tabs}]"
 
 
 def as_text(blocks: t.Sequence[Block], announced: t.Sequence[bool] = ()) -> str:

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.tests.simulators import storcli2_mod
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer, State
 from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
 from ansible_collections.cachefleet.storage.tests.simulators.storcli2_models import size_text
-from ansible_collections.cachefleet.storage.tests.simulators.storcli2_text import rendered
+from ansible_collections.cachefleet.storage.tests.simulators.storcli_print import as_json
 
 #: Values that name one piece of hardware, one host or one moment, or are measured: they differ, all else must be the same.
 IDENTITIES = {
@@ -154,7 +154,7 @@ def test_every_capture_is_used(shared_corpus: pathlib.Path) -> None:
 @pytest.mark.parametrize("name", [name for name, _make, _words in CAPTURES if "cisco" not in name])
 def test_json_matches_the_tool_byte_for_byte(shared_corpus: pathlib.Path, name: str) -> None:
     real = capture(shared_corpus, name)
-    assert rendered(json.loads(real)["Controllers"], blank=real.endswith("\n\n")) == real
+    assert as_json(json.loads(real)["Controllers"], empty="[]", blank=real.endswith("\n\n")) == real
 
 
 def test_renamed_label_is_detected(shared_corpus: pathlib.Path) -> None:

@@ -10,8 +10,8 @@ from __future__ import annotations
 import typing as t
 
 from . import arcconf_state as now
-from . import arcconf_text as text
-from .arcconf_usage import SETCACHE
+from .arcconf_layouts import layout_of
+from .arcconf_usage import setcache_forms
 from .simulator import State
 
 ABORTED = "Command aborted."
@@ -55,11 +55,11 @@ class Call:
 
     @property
     def grammar(self) -> str:
-        return text.layout_of(self.controller).grammar
+        return layout_of(self.controller).grammar
 
     def knows(self, form: str) -> bool:
         """Whether this card has a form of SETCACHE."""
-        return form in SETCACHE[self.grammar] and not (self.old and form == "DEVICEALL")
+        return form in setcache_forms(self.grammar) and not (self.old and form == "DEVICEALL")
 
     def lower(self) -> list[str]:
         return [word.lower() for word in self.words]

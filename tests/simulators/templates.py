@@ -7,7 +7,8 @@
 
 ``== name`` begins a template; its entries end with ``;`` and a line end or a blank. An entry is a label with or without a value:
 ``Label = value``. A value is a number, a text, or a text with the names of values in braces (a value in braces alone keeps its
-type); a text in quotation marks is never a number, and ``~`` stands for a blank at an end. ``#`` begins a comment.
+type); a text in quotation marks is never a number, and ``~`` stands for a blank at an end. ``+name`` stands for the entries of the
+template ``part: name``. ``#`` begins a comment.
 """
 
 from __future__ import annotations
@@ -37,8 +38,12 @@ def names(tool: str, prefix: str = "") -> list[str]:
 
 @functools.lru_cache(maxsize=None)
 def entries(tool: str, name: str) -> tuple[str, ...]:
-    """The entries of one template."""
-    return tuple(entry.strip().replace("~", " ") for entry in _texts(tool)[name].replace(";\n", "; ").split("; ") if entry.strip())
+    """The entries of one template, with those of the parts that it names."""
+    found: list[str] = []
+    for entry in _texts(tool)[name].replace(";\n", "; ").split("; "):
+        word = entry.strip().replace("~", " ")
+        found += entries(tool, f"part: {word[1:]}") if word.startswith("+") else [word] if word else []
+    return tuple(found)
 
 
 def scalar(text: str) -> t.Any:
@@ -49,11 +54,17 @@ def scalar(text: str) -> t.Any:
 
 
 @functools.lru_cache(maxsize=None)
-def _specs(tool: str, name: str, default: str) -> tuple[tuple[str, Spec], ...]:
-    return tuple((label, _spec(value[1:] if equals else default)) for label, equals, value in (entry.partition(" =") for entry in entries(tool, name)))
+def _specs(tool: str, name: str, default: str | None) -> tuple[tuple[str, Spec], ...]:
+    found = []
+    for entry in entries(tool, name):
+        label, equals, value = entry.partition(" =")
+        found.append((label, _spec(value[1:] if equals else default)))
+    return tuple(found)
 
 
-def _spec(text: str) -> Spec:
+def _spec(text: str | None) -> Spec:
+    if text is None:
+        return lambda values: None
     name = text[1:-1]
     if text == f"{{{name}}}" and not any(mark in name for mark in "{[.:!"):
         return lambda values: values[name]
@@ -63,10 +74,14 @@ def _spec(text: str) -> Spec:
     return lambda values: constant
 
 
-def filled(tool: str, name: str, values: Values, default: str = "Yes") -> Section:
-    """The labels of a template with their values; those whose value is ``None`` are left out.
+def rows(tool: str, name: str, values: Values, default: str | None = "Yes") -> list[tuple[str, t.Any]]:
+    """The labels of a template with their values.
 
     :param default: the value of a label that has none.
     """
-    made = ((label, spec(values)) for label, spec in _specs(tool, name, default))
-    return {label: value for label, value in made if value is not None}
+    return [(label, spec(values)) for label, spec in _specs(tool, name, default)]
+
+
+def filled(tool: str, name: str, values: Values, default: str | None = "Yes") -> Section:
+    """The same as a dictionary, without the labels whose value is ``None``."""
+    return {label: value for label, value in rows(tool, name, values, default) if value is not None}

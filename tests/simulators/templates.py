@@ -84,4 +84,4 @@ def rows(tool: str, name: str, values: Values, default: str | None = "Yes") -> l
 
 def filled(tool: str, name: str, values: Values, default: str | None = "Yes") -> Section:
     """The same as a dictionary, without the labels whose value is ``None``."""
-    return {label: value for label, value in rows(tool, name, values, default) if value is not None}
+    return {label: value for label, value in dict(rows(tool, name, values, default)).items() if value is not None}

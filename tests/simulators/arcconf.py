@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from . import arcconf_json, arcconf_maxcache, arcconf_usage
+from . import arcconf_json, arcconf_maxcache
 from . import arcconf_state as now
 from . import arcconf_text as text
 from .arcconf_cache import set_cache
@@ -28,7 +28,11 @@ from .arcconf_call import (
     AbortedError,
     Call,
     InvalidArgumentsError,
+    banner,
+    commands,
+    menu,
     number,
+    usage,
 )
 from .arcconf_layouts import MAIN_RULE, layout_of, section
 from .arcconf_models import MODELS
@@ -60,10 +64,10 @@ class Arcconf(Simulator):
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What arcconf prints for these words."""
         if not words:
-            return Answer(_joined(arcconf_usage.menu(self._grammars(), old=self._old)))
+            return Answer(_joined(menu(self._grammars(), old=self._old)))
         command = words[0].upper()
-        if command not in arcconf_usage.commands(self._grammars(), old=self._old):
-            return Answer(_joined(arcconf_usage.menu(self._grammars(), old=self._old)), INVALID_ARGUMENTS)
+        if command not in commands(self._grammars(), old=self._old):
+            return Answer(_joined(menu(self._grammars(), old=self._old)), INVALID_ARGUMENTS)
         head = f"Controllers found: {len(self._controllers())}"
         backup = copy.deepcopy(self.state.get("controllers", [])) if command not in _READING else []
         call: Call | None = None
@@ -81,7 +85,7 @@ class Arcconf(Simulator):
             return Answer(_joined([head, *self._to_controller(command, call, backup)]))
         except InvalidArgumentsError:
             self._restore(backup)
-            return Answer(_joined([head, *arcconf_usage.usage(command, self._grammars(), old=self._old)]), INVALID_ARGUMENTS)
+            return Answer(_joined([head, *usage(command, self._grammars(), old=self._old)]), INVALID_ARGUMENTS)
         except AbortedError as error:
             self._restore(backup)
             printed = [head, *(call.printed if call else []), *error.sentences, "", ABORTED]
@@ -218,7 +222,7 @@ class Arcconf(Simulator):
         if command == "VERSION":
             if rest:
                 raise InvalidArgumentsError
-            return ["", *arcconf_usage.banner(old=self._old), "", text.SUCCESS]
+            return ["", *banner(old=self._old), "", text.SUCCESS]
         if len(rest) > 1:
             raise InvalidArgumentsError
         if rest:

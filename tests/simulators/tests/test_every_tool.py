@@ -75,20 +75,20 @@ def test_volumes_map_to_disks_of_the_host(kind: type[Simulator], model: str) -> 
         assert {volume.os_device for volume in controller.volumes} == {"/dev/sdx", "/dev/sdy"}
 
 
-def _storcli(answer: Answer, state: State, before: State) -> bool:
+def _storcli(answer: Answer, unchanged: bool) -> bool:
     blocks = json.loads(answer.stdout)["Controllers"] if answer.stdout.startswith("{") else []
     return 0 <= answer.rc <= 255 and answer.stdout.endswith("\n") and all("Command Status" in block for block in blocks)
 
 
-def _storcli2(answer: Answer, state: State, before: State) -> bool:
+def _storcli2(answer: Answer, unchanged: bool) -> bool:
     return bool(json.loads(answer.stdout)["Controllers"]) if answer.stdout.startswith("{") else "CLI Version = " in answer.stdout
 
 
-def _arcconf(answer: Answer, state: State, before: State) -> bool:
-    return answer.rc in (0, 2, 3, 6) and (answer.rc == 0 or state == before)
+def _arcconf(answer: Answer, unchanged: bool) -> bool:
+    return answer.rc in (0, 2, 3, 6) and (answer.rc == 0 or unchanged)
 
 
-def _ssacli(answer: Answer, state: State, before: State) -> bool:
+def _ssacli(answer: Answer, unchanged: bool) -> bool:
     return answer.rc == 0 or (answer.rc == 1 and answer.stdout.startswith("\nError: "))
 
 
@@ -115,7 +115,7 @@ ctrl all slot=0 slot=1 show config detail status ld pd array 1 A 2I:1:1 version 
 cacheratio=10/90 caching=disable ssdsmartpath=enable ssdsmartpath=disable = slot= nbwc=? aa=enable rescan
 """
 #: Words, how commands often begin, and what holds for every answer.
-LANGUAGES: dict[type[Simulator], tuple[str, tuple[str, ...], t.Callable[[Answer, State, State], bool]]] = {
+LANGUAGES: dict[type[Simulator], tuple[str, tuple[str, ...], t.Callable[[Answer, bool], bool]]] = {
     StorCli: (_STORCLI, ("", "/c0", "/c0/vall set"), _storcli),
     StorCli2: (_STORCLI2, ("", "/c0", "/c0/vall set"), _storcli2),
     Arcconf: (
@@ -128,7 +128,7 @@ LANGUAGES: dict[type[Simulator], tuple[str, tuple[str, ...], t.Callable[[Answer,
 
 
 @pytest.mark.parametrize("kind", LANGUAGES, ids=lambda kind: kind.name)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(data=st.data(), stdin=st.sampled_from(["", "y\n", "n\n", "y\ny\n"]))
 def test_arbitrary_arguments_are_handled(kind: type[Simulator], data: st.DataObject, stdin: str) -> None:
     vocabulary, beginnings, holds = LANGUAGES[kind]
@@ -136,8 +136,7 @@ def test_arbitrary_arguments_are_handled(kind: type[Simulator], data: st.DataObj
     models = data.draw(st.lists(st.sampled_from(sorted(kind.models)), max_size=2))
     state = {"faults": dict.fromkeys(data.draw(st.sets(st.sampled_from(sorted(kind.faults)))), True), "controllers": [kind.models[name]() for name in models]}
     calls = st.builds(lambda beginning, rest: [*beginning.split(), *rest], st.sampled_from(beginnings), words)
-    for call in data.draw(st.lists(calls, max_size=6)):
-        before = copy.deepcopy(state)
+    for call in data.draw(st.lists(calls, max_size=4)):
+        before = json.dumps(state)
         answer = kind(state).answer(call, stdin)
-        assert holds(answer, state, before), answer
-        json.dumps(state)
+        assert holds(answer, json.dumps(state) == before), answer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import json
+import pathlib
 import typing as t
 
 import pytest
@@ -16,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
+from ansible_collections.cachefleet.storage.tests.simulators import templates
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer, Simulator, State
@@ -23,6 +25,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCl
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
 from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_SHOWS, CONTROLLER_WORDS, VOLUME_WORDS
+from ansible_collections.cachefleet.storage.tests.simulators.templates import entries, filled, names
 
 KINDS: tuple[type[Simulator], ...] = (StorCli, PercCli, StorCli2, PercCli2, Arcconf, SsaCli)
 EVERY_MODEL = [pytest.param(kind, model, id=f"{kind.name}-{model}") for kind in KINDS for model in kind.models]
@@ -38,6 +41,27 @@ def read(kind: type[Simulator], state: State) -> t.Any:
     runner = SimulatedRunner(*KINDS)
     runner.states[kind.name] = state
     return registry.find_tool(runner, kind.name).read()
+
+
+@pytest.mark.parametrize("tool", ["storcli", "storcli2", "arcconf", "ssacli"])
+def test_every_template_has_a_name_of_its_own_and_entries(tool: str) -> None:
+    text = (pathlib.Path(templates.__file__).parent / "templates" / f"{tool}.txt").read_text(encoding="utf-8")
+    assert names(tool) == [line[3:] for line in text.splitlines() if line.startswith("== ")]
+    for name in names(tool):
+        assert all(entries(tool, name)), name
+
+
+def test_template_values_keep_their_types_and_blanks() -> None:
+    assert filled("storcli2", "path row", {"address": "0x5", "pid": 7, "connector": None}) == {
+        "SASAddress": "0x5",
+        "DevicePID": 7,
+        "Path": "Primary",
+        "Negotiated Speed": "12.0Gb/s",
+        "Num Phys/Lanes used": 1,
+    }
+    assert filled("storcli2", "section: Scheduled Tasks", {})["Patrol Read Execution Frequency(hours)"] == "168"
+    assert entries("storcli", "cachevault: Design_Info")[-3] == "scapPCBversionNo =  G"
+    assert entries("arcconf", "volume battery")[:2] == ("Logical device name", "RAID level")
 
 
 @pytest.mark.parametrize(("kind", "model"), EVERY_MODEL)

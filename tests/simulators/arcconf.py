@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from . import arcconf_json, arcconf_maxcache, arcconf_usage
+from . import arcconf_json, arcconf_maxcache
 from . import arcconf_state as now
 from . import arcconf_text as text
 from .arcconf_cache import set_cache
@@ -28,12 +28,16 @@ from .arcconf_call import (
     AbortedError,
     Call,
     InvalidArgumentsError,
+    banner,
+    commands,
+    menu,
     number,
+    usage,
 )
+from .arcconf_layouts import MAIN_RULE, layout_of, section
 from .arcconf_models import MODELS
 from .simulator import Answer, Simulator, State
 
-_LIST_RULE = text.MAIN_RULE
 _UNKNOWN_TO_OLD_BUILDS = ("MC", "AR", "CN")
 _READING = ("GETCONFIG", "GETCONFIGJSON", "GETSTATUS", "GETVERSION", "LIST", "VERSION")
 
@@ -60,10 +64,10 @@ class Arcconf(Simulator):
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What arcconf prints for these words."""
         if not words:
-            return Answer(_joined(arcconf_usage.menu(self._grammars(), old=self._old)))
+            return Answer(_joined(menu(self._grammars(), old=self._old)))
         command = words[0].upper()
-        if command not in arcconf_usage.commands(self._grammars(), old=self._old):
-            return Answer(_joined(arcconf_usage.menu(self._grammars(), old=self._old)), INVALID_ARGUMENTS)
+        if command not in commands(self._grammars(), old=self._old):
+            return Answer(_joined(menu(self._grammars(), old=self._old)), INVALID_ARGUMENTS)
         head = f"Controllers found: {len(self._controllers())}"
         backup = copy.deepcopy(self.state.get("controllers", [])) if command not in _READING else []
         call: Call | None = None
@@ -81,7 +85,7 @@ class Arcconf(Simulator):
             return Answer(_joined([head, *self._to_controller(command, call, backup)]))
         except InvalidArgumentsError:
             self._restore(backup)
-            return Answer(_joined([head, *arcconf_usage.usage(command, self._grammars(), old=self._old)]), INVALID_ARGUMENTS)
+            return Answer(_joined([head, *usage(command, self._grammars(), old=self._old)]), INVALID_ARGUMENTS)
         except AbortedError as error:
             self._restore(backup)
             printed = [head, *(call.printed if call else []), *error.sentences, "", ABORTED]
@@ -108,7 +112,7 @@ class Arcconf(Simulator):
             controller.update(before)
 
     def _grammars(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(text.layout_of(controller).grammar for controller in self._controllers()))
+        return tuple(dict.fromkeys(layout_of(controller).grammar for controller in self._controllers()))
 
     def _options(self, rest: list[str], command: str) -> tuple[list[str], bool]:
         """The words without the options at their end, and whether prompts are to be left out."""
@@ -167,7 +171,7 @@ class Arcconf(Simulator):
         if what == "PD" and rest:
             drives = [(number(channel), number(device)) for channel, device in _pairs(rest)]
             if not self._old and all(now.drive_at(controller, *drive) or drive == (2, 0) for drive in drives):
-                return text.physical(controller, chosen, faults, drives)
+                return text.physical(controller, faults, drives)
             raise InvalidArgumentsError if self._old else AbortedError("The specified device does not exist.")
         only = number(rest[0]) if what in ("LD", "AR") and len(rest) == 1 else None
         if rest and only is None:
@@ -179,26 +183,26 @@ class Arcconf(Simulator):
         if what == "AL":
             return self._everything(call)
         sections: dict[str, t.Callable[[], list[str]]] = {
-            "AD": lambda: text.adapter(controller, chosen, faults),
+            "AD": lambda: text.adapter(controller, faults),
             "LD": lambda: text.logical(controller, chosen, faults, only),
-            "PD": lambda: text.physical(controller, chosen, faults),
+            "PD": lambda: text.physical(controller, faults),
             "AR": lambda: text.arrays(controller, chosen, faults, only),
-            "MC": lambda: text.maxcache(controller, chosen, faults),
+            "MC": lambda: text.maxcache(controller, chosen),
             "CN": lambda: text.connectors(controller, faults),
         }
         return sections[what]()
 
     def _everything(self, call: Call) -> list[str]:
         controller, faults, chosen = call.controller, call.faults, call.number
-        layout, raid = text.layout_of(controller), not now.in_hba_mode(controller, faults)
-        printed = text.adapter(controller, chosen, faults)
+        layout, raid = layout_of(controller), not now.in_hba_mode(controller, faults)
+        printed = text.adapter(controller, faults)
         if raid and layout.smart:
             printed += text.arrays(controller, chosen, faults)
         if raid:
             printed += text.logical(controller, chosen, faults)
-        printed += text.physical(controller, chosen, faults)
+        printed += text.physical(controller, faults)
         if raid and now.maxcache_kind(controller) in ("container", "smart"):
-            printed += text.maxcache(controller, chosen, faults)
+            printed += text.maxcache(controller, chosen)
         if layout.connectors.startswith("section"):
             printed += text.connectors(controller, faults)
         return printed
@@ -218,7 +222,7 @@ class Arcconf(Simulator):
         if command == "VERSION":
             if rest:
                 raise InvalidArgumentsError
-            return ["", *arcconf_usage.banner(old=self._old), "", text.SUCCESS]
+            return ["", *banner(old=self._old), "", text.SUCCESS]
         if len(rest) > 1:
             raise InvalidArgumentsError
         if rest:
@@ -235,12 +239,12 @@ class Arcconf(Simulator):
             values = {**text.adapter_values(controller, now.faults_of(self.state, chosen)), "staged firmware": controller["firmware"], "seeprom version": "0"}
             build = " (0)" if controller["series"] == "hba" else ""
             printed += [f"Controller #{chosen}", "=" * 14]
-            printed += [f"{label:<39}: {values[label.casefold()]}{build}" for label in text.layout_of(controller).firmware_versions]
+            printed += [f"{label:<39}: {values[label.casefold()]}{build}" for label in layout_of(controller).firmware_versions]
             printed += ["", ""]
         return [*printed, text.SUCCESS]
 
     def _table(self, controllers: t.Sequence[tuple[int, State]]) -> list[str]:
-        printed = [*text.section("Controller information"), f"   {'Controller ID':<26}: Status, Slot, Mode, Name, SerialNumber, WWN", _LIST_RULE]
+        printed = [*section("Controller information"), f"   {'Controller ID':<26}: Status, Slot, Mode, Name, SerialNumber, WWN", MAIN_RULE]
         for chosen, controller in controllers:
             mode = now.mode(controller, now.faults_of(self.state, chosen)) or now.MODES[0]
             facts = ("Optimal", f"Slot {controller['slot']}", mode, controller["model"].strip(), controller["serial"], controller["wwn"])
@@ -250,11 +254,11 @@ class Arcconf(Simulator):
     def _contents(self, chosen: int, controller: State) -> list[str]:
         """The rest of LIST n; no capture of it exists."""
         faults = now.faults_of(self.state, chosen)
-        printed = [*text.section("Logical device information"), f"   {'Logical ID':<26}: Status (RAID, Interface, SizeMB) Name", _LIST_RULE]
+        printed = [*section("Logical device information"), f"   {'Logical ID':<26}: Status (RAID, Interface, SizeMB) Name", MAIN_RULE]
         for volume in now.volumes(controller, faults):
             printed.append(f"   {'Logical ' + str(volume['id']):<26}: {volume['status']} ({volume['raid']}, Data, {volume['size']} MB) {volume['name']}")
         title = "State (Interface, BlockSize, SizeMB, Vendor, Model, Serialnumber) Location"
-        printed += [*text.section("Physical Device information"), f"   {'Physical ID':<26}: {title}", _LIST_RULE]
+        printed += [*section("Physical Device information"), f"   {'Physical ID':<26}: {title}", MAIN_RULE]
         for drive in controller["drives"]:
             values = text.drive_values(controller, drive, faults)
             facts = (drive["bus"], values["block size"], f"{drive['size']}MB", drive["vendor"], drive["model"], drive["serial"])

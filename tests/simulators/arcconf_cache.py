@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from . import arcconf_state as now
@@ -193,15 +194,7 @@ def _ratio(call: Call, rest: list[str]) -> None:
     cache.update(read=read, write=write)
 
 
-def _wait_for_room(call: Call, rest: list[str]) -> None:
-    _toggle(call, rest, "wait_for_room", "Wait For Cache Room")
-
-
-def _no_battery(call: Call, rest: list[str]) -> None:
-    _toggle(call, rest, "no_battery", "No Battery Write Cache", *_DATA_LOSS)
-
-
-def _toggle(call: Call, rest: list[str], key: str, name: str, *warning: str) -> None:
+def _toggle(key: str, name: str, warning: tuple[str, ...], call: Call, rest: list[str]) -> None:
     if len(rest) != 1:
         raise InvalidArgumentsError
     on, cache = switch(rest[0]), _cache(call)
@@ -243,8 +236,8 @@ _FORMS: t.Mapping[str, t.Callable[[Call, list[str]], None]] = {
     "DEVICEALL": _device_all,
     "DRIVEWRITECACHEPOLICY": _drive_policies,
     "CACHERATIO": _ratio,
-    "WAITFORCACHEROOM": _wait_for_room,
-    "NOBATTERYWRITECACHE": _no_battery,
+    "WAITFORCACHEROOM": functools.partial(_toggle, "wait_for_room", "Wait For Cache Room", ()),
+    "NOBATTERYWRITECACHE": functools.partial(_toggle, "no_battery", "No Battery Write Cache", _DATA_LOSS),
     "WRITECACHEBYPASSTHRESHOLD": _bypass_threshold,
     "RECOVERCACHEMODULE": _recover,
 }

@@ -10,6 +10,7 @@ The words and rules come from the command reference. Sentences of refusals that 
 
 from __future__ import annotations
 
+import functools
 import typing as t
 
 from . import arcconf_state as now
@@ -38,11 +39,11 @@ def set_maxcache(call: Call) -> None:
     form, rest = call.words[0].upper(), call.words[1:]
     forms: dict[str, t.Callable[[Call, list[str]], None]] = {"LOGICALDRIVE": _logical_drives}
     if kind in ("pool", "container"):
-        forms.update({"FLUSHANDFETCHRATE": _flush_rate, "RWBALANCE": _balance})
+        forms.update({"FLUSHANDFETCHRATE": functools.partial(_number, "flush_rate", 1, 1000), "RWBALANCE": _balance})
     if kind == "pool":
         forms.update({"ADDTOPOOL": _add_to_pool, "REMOVEFROMPOOL": _remove_from_pool, "CLEAR": _clear})
     if kind == "container":
-        forms["DIRTYPAGETHRESHOLD"] = _threshold
+        forms["DIRTYPAGETHRESHOLD"] = functools.partial(_number, "threshold", 1, 100)
     if kind is None:
         raise AbortedError(NOT_SUPPORTED)
     if form not in forms:
@@ -125,21 +126,13 @@ def flush_a_little(controller: State) -> None:
             volume["maxcache"]["flush_left"] -= 1
 
 
-def _flush_rate(call: Call, rest: list[str]) -> None:
-    _numbers(call, rest, "flush_rate", 1, 1000)
-
-
-def _threshold(call: Call, rest: list[str]) -> None:
-    _numbers(call, rest, "threshold", 1, 100)
-
-
 def _balance(call: Call, rest: list[str]) -> None:
     if len(rest) != 2:
         raise InvalidArgumentsError
     _store(call, "balance", [number(word, 1, 10) for word in rest])
 
 
-def _numbers(call: Call, rest: list[str], key: str, low: int, high: int) -> None:
+def _number(key: str, low: int, high: int, call: Call, rest: list[str]) -> None:
     if len(rest) != 1:
         raise InvalidArgumentsError
     _store(call, key, number(rest[0], low, high))

@@ -8,14 +8,17 @@
 Options of every function: ``volumes``, ``drives`` (data drives; two per volume when not given), ``names`` of the volumes,
 ``os_devices`` (per volume ``{"path": "/dev/sdb", "wwn": "6…", "size": bytes}``: the real disk that a simulated volume stands
 for), ``number`` (makes the serial numbers of several controllers differ). Controllers with maxCache take ``ssds`` and
-``maxcache`` (false: no maxCache volume is there yet).
+``maxcache`` (false: no maxCache volume is there yet); ``location`` says where drives are.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
 import typing as t
 
 from .simulator import State
+from .templates import filled
 
 _MEBIBYTE = 1 << 20
 _HDD_SIZE, _SSD_SIZE = 953869, 228936
@@ -68,31 +71,36 @@ def _volume(number: int, array: int, name: str, raid: str, members: t.Sequence[S
     }
 
 
+#: Settings of maxCache 2 and 3.0, and what is made of it.
+_SETTINGS: t.Mapping[str, t.Any] = {"flush_rate": 100, "balance": [3, 1], "threshold": 75, "containers": []}
+
+
 def _controller(
+    name: str,
     *,
-    model: str,
-    layout: str,
-    series: str,
-    mode: str | None,
-    protection: str | None,
-    firmware: str,
-    driver: str,
-    volumes: int,
-    drives: int | None,
+    volumes: int = 1,
+    drives: int | None = None,
     names: t.Sequence[str] = (),
     os_devices: t.Sequence[t.Mapping[str, t.Any]] = (),
     number: int = 1,
     first_device: int = 0,
     first_slot: int = 0,
-    bus: str = "SATA",
-    smart: bool = False,
     raid: str | None = None,
-    global_drive_cache: str | None = None,
-    location: str = "enclosure",
     ssds: int = 0,
     maxcache: t.Mapping[str, t.Any] | None = None,
     **more: t.Any,
 ) -> State:
+    """A controller as ``model …`` of the templates says, with other values where there are some in ``more``."""
+    card = {
+        "mode": None,
+        "protection": None,
+        "global_drive_cache": None,
+        "bus": "SATA",
+        "location": "enclosure",
+        **filled("arcconf", f"model {name}", {}),
+        **more,
+    }
+    bus, smart = card.pop("bus"), card["layout"].startswith(("smart", "hba"))
     volumes = max(volumes, len(os_devices))
     count = 2 * volumes if drives is None else drives
     # What GETCONFIG calls Device #0 is not what commands call 0 on cards with an expander; on SmartRAID it is.
@@ -125,34 +133,24 @@ def _controller(
     for one in all_drives:
         if smart and one["state"] == "Ready":
             one["os_path"] = f"/dev/sd{chr(98 + (len(made) + one['index']) % 24)}"
-    state: State = {
-        "model": model,
-        "layout": layout,
-        "series": series,
-        "generation": "smart" if smart else "aacraid",
-        "mode": mode,
+    return {
         "pending_mode": None,
+        "generation": "smart" if smart else "aacraid",
         "serial": f"SIMULATED{number:04d}",
         "wwn": f"50000D1{number:09X}",
         "slot": number,
-        "firmware": firmware,
-        "driver": driver,
-        "protection": protection,
-        "location": location,
-        "global_drive_cache": global_drive_cache,
         "drive_policy": {"Configured": 0, "Unconfigured": 0, "HBA": 0} if smart else None,
         "cache": {"memory": 3644, "read": 10, "write": 90, "no_battery": False, "wait_for_room": False, "bypass_threshold": 1040} if smart else None,
-        "maxcache": dict(maxcache or {"kind": None}),
+        "maxcache": {**copy.deepcopy(maxcache)} if maxcache else {"kind": None},
         "connectors": 1 if smart else 2,
-        "enclosure": {"vendor": "ADAPTEC", "model": "Virtual SGPIO", "firmware": "0102" if smart else "   1"} if location != "connector" else None,
+        "enclosure": {"vendor": "ADAPTEC", "model": "Virtual SGPIO", "firmware": "0102" if smart else "   1"} if card["location"] != "connector" else None,
         # How many readings still say Dirty after write caching was switched off.
         "flush_reads": 3,
         "facts": {},
         "volumes": made,
         "drives": all_drives,
+        **card,
     }
-    state.update(more)
-    return state
 
 
 def _add_container(controller: State, ssds: t.Sequence[State], raid: str = "1") -> None:
@@ -173,22 +171,15 @@ def _add_container(controller: State, ssds: t.Sequence[State], raid: str = "1") 
     ]
 
 
-def adaptec_6805(*, volumes: int = 1, drives: int | None = None, build: str = "old", **options: t.Any) -> State:
+def adaptec_6805(*, build: str = "old", **options: t.Any) -> State:
     """Series 6 with a zero-maintenance module. ``build``: ``old`` (wording until about 2012), ``middle``, or ``new`` (2016 and later)."""
     layout = {"old": "series6 old", "middle": "series6", "new": "series6 new"}[build]
-    return _controller(
-        model="Adaptec 6805", layout=layout, series="6", mode=None, protection="zmm", firmware="5.2-0 (19109)",
-        driver="1.2-1 (50877)" if build == "new" else "1.1-7 (28000)", volumes=volumes, drives=drives, location="connector", **options,
-    )  # fmt: skip
+    return _controller("Adaptec ASR-6805", layout=layout, driver="1.2-1 (50877)" if build == "new" else "1.1-7 (28000)", **options)
 
 
-def adaptec_6805q(*, volumes: int = 1, drives: int | None = None, ssds: int = 1, maxcache: bool = True, **options: t.Any) -> State:
+def adaptec_6805q(*, ssds: int = 1, maxcache: bool = True, **options: t.Any) -> State:
     """Series 6 with maxCache 2: a pool of SSDs. With ``maxcache`` the SSDs are in the pool and every volume is read through it."""
-    controller = _controller(
-        model="Adaptec 6805Q", layout="maxcache 2", series="6", mode=None, protection="zmm", firmware="5.2-0 (19147)", driver="1.2-0 (30200)",
-        volumes=volumes, drives=drives, ssds=ssds, location="connector", bus="SAS",
-        maxcache={"kind": "pool", "write_feature": False, "flush_rate": 100, "balance": [3, 1], "threshold": 75, "containers": []}, **options,
-    )  # fmt: skip
+    controller = _controller("Adaptec 6805Q", ssds=ssds, maxcache={"kind": "pool", "write_feature": False, **_SETTINGS}, **options)
     for one in controller["drives"]:
         one["pool"] = maxcache and one["ssd"]
         if one["pool"]:
@@ -198,103 +189,60 @@ def adaptec_6805q(*, volumes: int = 1, drives: int | None = None, ssds: int = 1,
     return controller
 
 
-def asr_71605(*, volumes: int = 1, drives: int | None = None, backup: bool = False, **options: t.Any) -> State:
-    """Series 7 without maxCache; without ``backup`` there is no cache backup unit and volumes write back unprotected."""
-    controller = _controller(
-        model="Adaptec ASR71605", layout="series7", series="7", mode="RAID (Expose RAW)", protection="backup_unit" if backup else None,
-        firmware="7.5-0 (32033)", driver="1.2-0 (30300)", volumes=volumes, drives=drives, global_drive_cache="drivespecific", **options,
-    )  # fmt: skip
+def _plain(name: str, *, backup: bool = False, **options: t.Any) -> State:
+    """Series 7 and 8 without maxCache; without ``backup`` there is no cache backup unit and volumes write back unprotected."""
+    controller = _controller(name, protection="backup_unit" if backup else None, **options)
     for volume in controller["volumes"]:
         volume["write"] = "wbb" if backup else "wb"
     return controller
 
 
-def asr_7805q(*, volumes: int = 1, drives: int | None = None, ssds: int = 2, maxcache: bool = True, **options: t.Any) -> State:
-    """Series 7 with maxCache 3.0. Its capture prints no global drive cache policy; the policy is still there."""
-    controller = _controller(
-        model="Adaptec ASR7805Q", layout="maxcache 3", series="7", mode="Default/RAID", protection="backup_unit", firmware="7.4-0 (30862)",
-        driver="1.2-1 (40300)", volumes=volumes, drives=drives, ssds=ssds, first_device=8, global_drive_cache="drivespecific",
-        maxcache={"kind": "container", "flush_rate": 100, "balance": [3, 1], "threshold": 75, "containers": []}, **options,
-    )  # fmt: skip
-    if maxcache and ssds:
-        _add_container(controller, [one for one in controller["drives"] if one["ssd"]][:2], "1" if ssds > 1 else "0")
-    return controller
-
-
-def asr_8805(*, volumes: int = 1, drives: int | None = None, backup: bool = False, build: str = "old", **options: t.Any) -> State:
+def asr_8805(*, build: str = "old", **options: t.Any) -> State:
     """Series 8 without maxCache; ``build`` is ``old`` (arcconf 1.x) or ``new`` (2.x and 3.x)."""
-    controller = _controller(
-        model="Adaptec ASR8805", layout={"old": "series8", "new": "series8 new"}[build], series="8", mode="RAID (Expose RAW)",
-        protection="backup_unit" if backup else None, firmware="7.10-0 (33067)",
-        driver="1.2-1 (41010)", volumes=volumes, drives=drives, global_drive_cache="drivespecific", **options,
-    )  # fmt: skip
-    for volume in controller["volumes"]:
-        volume["write"] = "wbb" if backup else "wb"
-    return controller
+    return _plain("Adaptec ASR-8805", layout={"old": "series8", "new": "series8 new"}[build], **options)
 
 
-def asr_81605zq(*, volumes: int = 1, drives: int | None = None, ssds: int = 2, maxcache: bool = True, **options: t.Any) -> State:
-    """Series 8 with AFM-700 and maxCache 3.0."""
-    controller = _controller(
-        model="Adaptec ASR81605ZQ", layout="series8 maxcache", series="8", mode="RAID (Expose RAW)", protection="backup_unit",
-        firmware="7.10-0 (33067)", driver="1.2-1 (41010)", volumes=volumes, drives=drives, ssds=ssds, first_device=8,
-        global_drive_cache="drivespecific",
-        maxcache={"kind": "container", "flush_rate": 100, "balance": [3, 1], "threshold": 75, "containers": []}, **options,
-    )  # fmt: skip
+def _with_container(name: str, *, ssds: int = 2, maxcache: bool = True, **options: t.Any) -> State:
+    """Series 7 and 8 with maxCache 3.0. The capture of the 7805Q prints no global drive cache policy; the policy is still there."""
+    controller = _controller(name, ssds=ssds, first_device=8, maxcache={"kind": "container", **_SETTINGS}, **options)
     if maxcache and ssds:
         _add_container(controller, [one for one in controller["drives"] if one["ssd"]][:2], "1" if ssds > 1 else "0")
     return controller
 
 
-def serveraid_8k(*, volumes: int = 1, drives: int | None = None, **options: t.Any) -> State:
+def serveraid_8k(**options: t.Any) -> State:
     """A card with a battery: the only section that tells of charge and maintenance mode."""
-    controller = _controller(
-        model="IBM ServeRAID 8k    ", layout="battery", series="3", mode=None, protection="battery", firmware="5.2-0 (15421)",
-        driver="1.1-4 (9999)", volumes=volumes, drives=drives, bus="SAS", **options,
-    )  # fmt: skip
+    controller = _controller("IBM ServeRAID 8k", **options)
     controller["enclosure"] = {"vendor": "IBM-ESXS", "model": "VSC7160", "firmware": "1.07"}
     return controller
 
 
-def smartraid_3154(*, volumes: int = 1, drives: int | None = None, ssds: int = 2, caching: bool = True, **options: t.Any) -> State:
+def smartraid_3154(*, ssds: int = 2, caching: bool = True, **options: t.Any) -> State:
     """SmartRAID with green backup and maxCache 4; the SSDs are free."""
-    controller = _controller(
-        model="Adaptec SmartRAID 3154-8i", layout="smart", series="smart", mode="Mixed", protection="green_backup", firmware="4.72[0]",
-        driver="Linux 2.1.12-055", volumes=volumes, drives=drives, ssds=ssds, first_device=8, bus="SAS", smart=True,
-        maxcache={"kind": "smart", "containers": []}, **options,
-    )  # fmt: skip
-    for volume in controller["volumes"]:
-        volume["caching"] = caching
-    return controller
+    controller = _controller("Adaptec SmartRAID 3154-8i", ssds=ssds, first_device=8, maxcache={"kind": "smart", "containers": []}, **options)
+    return _cached(controller, caching)
 
 
-def smartraid_3204(*, volumes: int = 1, drives: int | None = None, caching: bool = False, backup: bool = False, **options: t.Any) -> State:
+def smartraid_3204(*, caching: bool = False, backup: bool = False, **options: t.Any) -> State:
     """SmartRAID as captured: no capacitor, no maxCache, nothing cached; ``backup`` gives it a capacitor."""
-    controller = _controller(
-        model="Adaptec SmartRAID 3204-8i", layout="smart", series="smart", mode="Mixed", protection="green_backup" if backup else None,
-        firmware="03.01.02.042", driver="Linux 1.2.10-025", volumes=volumes, drives=drives, first_device=8, bus="SAS", smart=True, **options,
-    )  # fmt: skip
+    return _cached(_controller("Adaptec SmartRAID 3204-8i", first_device=8, protection="green_backup" if backup else None, **options), caching)
+
+
+def _cached(controller: State, caching: bool) -> State:
     for volume in controller["volumes"]:
         volume["caching"] = caching
     return controller
 
 
-def cisco_m1(*, volumes: int = 1, drives: int | None = None, **options: t.Any) -> State:
+def cisco_m1(**options: t.Any) -> State:
     """A SmartRAID card under a server maker's name."""
-    return _controller(
-        model="Cisco 24G TriMode M1 RAID 4GB FBWC 16D UCSC-RAID-M1L16", layout="smart cisco", series="smart", mode="Mixed",
-        protection="green_backup", firmware="03.01.24.082-p", driver="Linux 2.1.12-055", volumes=volumes, drives=drives, bus="SAS", smart=True,
-        location="backplane", first_slot=1, maxcache={"kind": "smart", "containers": []}, **options,
-    )  # fmt: skip
+    return _controller("Cisco UCSC-RAID-M1L16", first_slot=1, maxcache={"kind": "smart", "containers": []}, **options)
 
 
 def hba_1100(*, volumes: int = 0, drives: int | None = 4, shows_drive_cache: bool = True, **options: t.Any) -> State:
     """An HBA. The captured build prints no ``Write Cache`` lines (``shows_drive_cache=False``), others are said to."""
     options.pop("os_devices", None)
-    controller = _controller(
-        model="MSCC Adaptec HBA 1100-16i", layout="hba", series="hba", mode="HBA", protection=None, firmware="1.32[0]",
-        driver="Linux 1.2.10-025", volumes=0, drives=drives or 0, first_device=1, first_slot=1, smart=True, location="direct", **options,
-    )  # fmt: skip
+    controller = _controller("Adaptec HBA 1100-16i", volumes=0, drives=drives or 0, first_device=1, first_slot=1, **options)
     controller.update(connectors=4, cache=None, shows_drive_cache=shows_drive_cache, drive_policy=None)
     controller["enclosure"] = {"vendor": "MSCC    ", "model": "Virtual SGPIO", "firmware": "1.32"}
     for index, one in enumerate(controller["drives"]):
@@ -305,10 +253,10 @@ def hba_1100(*, volumes: int = 0, drives: int | None = 4, shows_drive_cache: boo
 MODELS: t.Mapping[str, t.Callable[..., State]] = {
     "Adaptec ASR-6805": adaptec_6805,
     "Adaptec 6805Q": adaptec_6805q,
-    "Adaptec ASR-71605": asr_71605,
-    "Adaptec ASR-7805Q": asr_7805q,
+    "Adaptec ASR-71605": functools.partial(_plain, "Adaptec ASR-71605"),
+    "Adaptec ASR-7805Q": functools.partial(_with_container, "Adaptec ASR-7805Q"),
     "Adaptec ASR-8805": asr_8805,
-    "Adaptec ASR-81605ZQ": asr_81605zq,
+    "Adaptec ASR-81605ZQ": functools.partial(_with_container, "Adaptec ASR-81605ZQ"),
     "IBM ServeRAID 8k": serveraid_8k,
     "Adaptec SmartRAID 3154-8i": smartraid_3154,
     "Adaptec SmartRAID 3204-8i": smartraid_3204,

@@ -196,18 +196,9 @@ class Kernel:
         if mode != BACK:
             # Data begins at the first sector: a copy of whatever the disk begins with, which is how file systems come to be there twice.
             self.write_head(ssd, self.faults.get("first_block", "").encode().ljust(512, b"\0"))
-        return {
-            "ssd": ssd,
-            "disk": disk,
-            "mode": mode,
-            "block": block,
-            "blocks": blocks,
-            "associativity": associativity,
-            "disk_associativity": disk_associativity,
-            "write_only": bool(write_only),
-            "metadata": metadata if mode == BACK else 0,
-            **self._idle(),
-        }
+        made = {"block": block, "blocks": blocks, "associativity": associativity, "disk_associativity": disk_associativity}
+        made.update(write_only=bool(write_only), metadata=metadata if mode == BACK else 0)
+        return self._idle(ssd, disk, mode, made)
 
     def _loaded(self, disk: str, ssd: str, name: str) -> State:
         found = self.superblock(ssd)
@@ -216,35 +207,24 @@ class Kernel:
         blocks, block, associativity, _state, _name, _ssd_size, _disk, _disk_size, _version, metadata, disk_associativity, write_only = found
         medium = self.host["media"].get(str(self.node(ssd)), {"dirty": 0, "cached": 0})
         clean = found[3] in (CLEAN, FAST_CLEAN)
+        made = {"block": block, "blocks": blocks, "associativity": associativity, "disk_associativity": disk_associativity}
+        made.update(write_only=bool(write_only), metadata=metadata)
+        # After a crash only what is dirty is taken back.
+        return {**self._idle(ssd, disk, BACK, made), "dirty": medium["dirty"], "cached": medium["cached"] if clean else medium["dirty"]}
+
+    def _idle(self, ssd: str, disk: str, mode: int, made: State) -> State:
         return {
             "ssd": ssd,
             "disk": disk,
-            "mode": BACK,
-            "block": block,
-            "blocks": blocks,
-            "associativity": associativity,
-            "disk_associativity": disk_associativity,
-            "write_only": bool(write_only),
-            "metadata": metadata,
-            **self._idle(),
-            "dirty": medium["dirty"],
-            # After a crash only what is dirty is taken back.
-            "cached": medium["cached"] if clean else medium["dirty"],
-        }
-
-    def _idle(self) -> State:
-        return {
+            "mode": mode,
+            **made,
             "cached": 0,
             "dirty": 0,
             "busy": 0,
             "syncing": False,
-            "seen": {},
-            "shown": {},
             "opened": 0,
-            "counters": {},
-            "errors": {},
-            "blacklist": [],
-            "whitelist": [],
+            **{name: {} for name in ("seen", "shown", "counters", "errors")},
+            **{name: [] for name in ("blacklist", "whitelist")},
         }
 
     def begin_removal(self, name: str, ticks: int = 0) -> None:

@@ -74,6 +74,11 @@ class Simulator(abc.ABC):
         return bool(self.state.get("faults", {}).get(name))
 
 
+def letters(number: int) -> str:
+    """What stands after ``sd`` in the kernel's name of the disk with this number: 0 is a, 26 is aa."""
+    return (letters(number // 26 - 1) if number >= 26 else "") + chr(ord("a") + number % 26)
+
+
 def place(name: str) -> str:
     """The path of a file among the states of this host, for example ``storcli.json``."""
     return os.path.join(os.environ.get(FOLDER_VARIABLE, STATES), name)

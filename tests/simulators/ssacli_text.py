@@ -5,8 +5,7 @@
 
 """What ssacli prints: functions from a controller's state to text.
 
-Labels, order, indents and blank lines are those of public captures of ``ctrl all show config detail``, ``ctrl slot=0 show
-detail`` and ``ctrl slot=0 ld all show detail``. Each card has only some of the labels; the order is the same for all.
+The labels are those of ``templates/ssacli.txt``.
 """
 
 from __future__ import annotations
@@ -14,139 +13,8 @@ from __future__ import annotations
 import typing as t
 
 from .simulator import State
-from .ssacli_models import device_name
-
-#: Lines of a controller in the order of the tool. ``@`` names a block that is computed from the state.
-CONTROLLER_LINES = (
-    "Bus Interface",
-    "Slot",
-    "Serial Number",
-    "Cache Serial Number",
-    "RAID 6 (ADG) Status",
-    "RAID 6 Status",
-    "Controller Status",
-    "Hardware Revision",
-    "Firmware Version",
-    "Firmware Supports Online Firmware Activation",
-    "Rebuild Priority",
-    "Expand Priority",
-    "Surface Scan Delay",
-    "Surface Scan Mode",
-    "Parallel Surface Scan Supported",
-    "Current Parallel Surface Scan Count",
-    "Max Parallel Surface Scan Count",
-    "Queue Depth",
-    "Monitor and Performance Delay",
-    "Elevator Sort",
-    "Degraded Performance Optimization",
-    "Inconsistency Repair Policy",
-    "Write Cache Bypass Threshold Size",
-    "Wait for Cache Room",
-    "Surface Analysis Inconsistency Notification",
-    "Post Prompt Timeout",
-    "@cache",
-    "SATA NCQ Supported",
-    "Spare Activation Mode",
-    "Spare Spindown Policy Supported",
-    "Controller Temperature (C)",
-    "Cache Module Temperature (C)",
-    "Capacitor Temperature  (C)",
-    "Number of Ports",
-    "Encryption",
-    "Express Local Encryption",
-    "SED Based Encryption Supported",
-    "SED Encryption",
-    "Driver Name",
-    "Driver Version",
-    "HBA Mode Enabled",
-    "Driver Supports SSD Smart Path",
-    "WWN Port",
-    "PCI Address (Domain:Bus:Device.Function)",
-    "Negotiated PCIe Data Rate",
-    "Controller Mode",
-    "Controller Mode Reboot",
-    "Pending Controller Mode",
-    "Port Max Phy Rate Limiting Supported",
-    "Latency Scheduler Setting",
-    "Current Power Mode",
-    "Survival Mode",
-    "Host Serial Number",
-    "Sanitize Erase Supported",
-    "Sanitize Lock",
-    "@sensors",
-    "Primary Boot Volume",
-    "Secondary Boot Volume",
-    "SPDM Supports Get Slot Certificate Chain",
-    "SPDM Supports Get Controller Info       ",
-    "SPDM Supports Get Slot Info             ",
-    "SPDM Supports Set Import Certificate    ",
-    "SPDM Supports Set Invalidate Slot       ",
-    "Surface Scan Completion Supported",
-    "Persistent Event Log Policy Change Supported",
-    "UEFI Health Reporting Mode Supported",
-    "Firmware Supports NVMe Log Pages",
-    "Firmware Supports NAND Field",
-    "Firmware Supports NOR Field",
-)
-#: What is left of them in HBA mode (captured from cards of generation 9; newer ones are assumed to do likewise).
-HBA_LINES = frozenset(
-    {
-        "Bus Interface",
-        "Slot",
-        "Serial Number",
-        "Cache Serial Number",
-        "Controller Status",
-        "Hardware Revision",
-        "Firmware Version",
-        "Controller Temperature (C)",
-        "Cache Module Temperature (C)",
-        "Number of Ports",
-        "Driver Name",
-        "Driver Version",
-        "HBA Mode Enabled",
-        "PCI Address (Domain:Bus:Device.Function)",
-        "Negotiated PCIe Data Rate",
-        "Controller Mode",
-        "Controller Mode Reboot",
-        "Current Power Mode",
-        "Host Serial Number",
-    }
-)
-#: Lines of a drive behind those that every drive has.
-DRIVE_LINES = (
-    "Logical/Physical Block Size",
-    "Rotational Speed",
-    "Firmware Revision",
-    "Serial Number",
-    "WWID",
-    "Model",
-    "SATA NCQ Capable",
-    "SATA NCQ Enabled",
-    "Current Temperature (C)",
-    "Maximum Temperature (C)",
-    "Usage remaining",
-    "Power On Hours",
-    "Estimated Life Remaining based on workload to date",
-    "SSD Smart Trip Wearout",
-    "PHY Count",
-    "PHY Transfer Rate",
-    "PHY Physical Link Rate",
-    "PHY Maximum Link Rate",
-    "Drive Authentication Status",
-    "Carrier Application Version",
-    "Carrier Bootloader Version",
-    "Disk Name",
-    "Mount Points",
-    "Sanitize Erase Supported",
-    "Sanitize Freeze Lock Supported",
-    "Sanitize Anti-Freeze Lock Supported",
-    "Sanitize Lock",
-    "Sanitize Estimated Max Erase Time",
-    "Unrestricted Sanitize Supported",
-    "Shingled Magnetic Recording Support",
-    "Drive Unique ID",
-    "Multi-Actuator Drive",
-)
+from .ssacli_models import data_drives, device_name
+from .templates import entries, rows
 
 #: Cache status and its details by fault, the strongest first. Details of a failed battery and a charging one are captured, as
 #: are those of a cache that is off for good; that of a cable error is quoted in a bug report, its cache status is assumed.
@@ -160,12 +28,17 @@ _DISABLE_REASON = (
     "Permanent disable condition. The posted write cache has been disabled because the backup power source "
     "attached to the flash-backed write cache module has failed to charge."
 )
-_POLICY_LABELS = {
-    "all": "Drive Write Cache",
-    "configured": "Configured Drive Write Cache Policy",
-    "unconfigured": "Unconfigured Drive Write Cache Policy",
-    "hba": "HBA Drive Write Cache Policy",
-}
+
+
+def _block(template: str, indent: int, values: t.Mapping[str, t.Any], **parts: t.Sequence[str]) -> list[str]:
+    """The lines of one template; a label whose value is ``None`` is not printed."""
+    lines: list[str] = []
+    for label, value in rows("ssacli", template, values, default=None):
+        if label.startswith("<"):
+            lines += parts[label[1:-1]]
+        elif value is not None:
+            lines.append(f"{label}: {value}")
+    return [" " * indent + line for line in lines]
 
 
 def in_hba_mode(state: State, controller: State) -> bool:
@@ -228,12 +101,10 @@ def _controller_lines(state: State, controller: State) -> list[str]:
     if hba:
         values.update({"HBA Mode Enabled": "True", "Controller Mode": "HBA", "Controller Mode Reboot": "Not Required"})
     lines = [headline(state, controller)]
-    for label in CONTROLLER_LINES:
-        if hba and label not in HBA_LINES:
-            continue
-        if label == "@cache":
-            lines += [f"   {line}" for line in _cache_lines(state, controller)]
-        elif label == "@sensors":
+    for label in entries("ssacli", "controller in HBA mode" if hba else "controller"):
+        if label == "<cache>":
+            lines += _cache_lines(state, controller)
+        elif label == "<sensors>":
             lines += _sensor_lines(controller)
         elif label in values:
             lines.append(f"   {label}: {values[label]}")
@@ -242,32 +113,22 @@ def _controller_lines(state: State, controller: State) -> list[str]:
 
 def _cache_lines(state: State, controller: State) -> list[str]:
     cache = controller["cache"]
-    policies = [f"{_POLICY_LABELS[kind]}: {value}" for kind, value in controller["drive_write_cache"].items()]
+    names = ("word", "reason", "disabled", "ratio", "nothing", "memory", "size", "available", "backed", "no_battery", "caching", "version", "power", "count")
+    known: State = {**dict.fromkeys((*names, "battery", "all", "configured", "unconfigured", "hba")), **controller["drive_write_cache"], "there": bool(cache)}
     if not cache:
-        memory = controller.get("memory")
-        return ["Cache Board Present: False", *policies, *([f"Controller Memory Size: {memory}"] if memory else [])]
+        return _block("cache", 3, {**known, "memory": controller.get("memory")})
     word, reason = cache_status(state, controller)
-    lines = ["Cache Board Present: True", f"Cache Status: {word}"]
-    if reason:
-        lines.append(f"Cache Status Details: {reason}")
+    known.update(cache, word=word, reason=reason, power=controller["power"], count=1 if controller["power"] else None)
     if state.get("faults", {}).get("permanently_disabled"):
-        lines.append(f"Cache Disable Reason: {_DISABLE_REASON}")
+        known["disabled"] = _DISABLE_REASON
     if word not in ("Permanently Disabled", "Not Configured"):
-        lines.append(f"Cache Ratio: {cache['read']}% Read / {100 - cache['read']}% Write")
+        known["ratio"] = f"{cache['read']}% Read / {100 - cache['read']}% Write"
     elif word == "Not Configured" and not controller["style"].get("per_class"):
-        lines += ["Cache Ratio: 100% Read / 0% Write", "Read Cache Size: 0 MB", "Write Cache Size: 0 MB"]
-    lines += [*policies, f"Total Cache Size: {cache['size']}", f"Total Cache Memory Available: {cache['available']}"]
-    if cache.get("backed"):
-        lines.append(f"Battery Backed Cache Size: {cache['backed']}")
-    lines.append(f"No-Battery Write Cache: {'Enabled' if controller['no_battery_write_cache'] else 'Disabled'}")
+        known.update(ratio="100% Read / 0% Write", nothing="0 MB")
     if cache.get("ssd_caching"):
-        lines += ["SSD Caching RAID5 WriteBack Enabled: True", "SSD Caching Version: 2"]
-    battery = battery_status(state, controller)
-    if controller["power"]:
-        lines += [f"Cache Backup Power Source: {controller['power']}", "Battery/Capacitor Count: 1"]
-    if battery:
-        lines.append(f"Battery/Capacitor Status: {battery}")
-    return lines
+        known.update(caching="True", version=2)
+    known.update(no_battery="Enabled" if controller["no_battery_write_cache"] else "Disabled", battery=battery_status(state, controller))
+    return _block("cache", 3, known)
 
 
 def _sensor_lines(controller: State) -> list[str]:
@@ -295,8 +156,7 @@ def config_details(state: State, controller: State) -> str:
     for array in controller["arrays"]:
         head = "\n".join([f"   Array: {array['letter']}", *_array_lines(controller, array)])
         volumes = "\n\n\n".join("\n".join(_volume_lines(controller, volume)) for volume in controller["volumes"] if volume["array"] == array["letter"])
-        members = [drive for drive in controller["drives"] if place(drive) in array["drives"]]
-        arrays.append(f"{head}\n\n\n{volumes}\n\n\n" + _drive_blocks(state, controller, members) + "\n")
+        arrays.append(f"{head}\n\n\n{volumes}\n\n\n" + _drive_blocks(state, controller, members(controller, array)) + "\n")
     text += "\n".join(arrays)
     free = unassigned(controller)
     if free:
@@ -322,10 +182,10 @@ def config(state: State, controller: State) -> str:
         return text + "   HBA Drives\n\n" + "".join(f"      {drive_row(drive)}\n" for drive in controller["drives"]) + "\n"
     blocks = []
     for array in controller["arrays"]:
-        members = [drive for drive in controller["drives"] if place(drive) in array["drives"]]
-        block = f"   Array {array['letter']} ({members[0]['interface']}, Unused Space: {array['unused'] // 2**20}  MB)\n\n"
+        drives = members(controller, array)
+        block = f"   Array {array['letter']} ({drives[0]['interface']}, Unused Space: {array['unused'] // 2**20}  MB)\n\n"
         block += "".join(f"      {volume_row(controller, volume)}\n" for volume in controller["volumes"] if volume["array"] == array["letter"])
-        blocks.append(block + "\n" + "".join(f"      {drive_row(drive)}\n" for drive in members))
+        blocks.append(block + "\n" + "".join(f"      {drive_row(drive)}\n" for drive in drives))
     text += "\n\n".join(blocks) + "\n"
     free = unassigned(controller)
     if free:
@@ -337,15 +197,10 @@ def config(state: State, controller: State) -> str:
 
 
 def _port_lines(controller: State, number: int, port: t.Sequence[t.Any]) -> list[str]:
-    lines = [f"   Port Name: {port[0]}", f"         Port ID: {number}"]
-    if controller["style"].get("port_mode"):
-        lines.append("         Port Mode: Mixed")
-    lines += [f"         Port Connection Number: {number}", f"         SAS Address: {port[1]}", "         Port Location: Internal"]
-    if controller["style"].get("port_mode"):
-        lines.append(f"         Port Phy Count: {port[2]}")
-    if controller["style"].get("managed_cable"):
-        lines.append("         Managed Cable Connected: False")
-    return lines
+    style = controller["style"]
+    mode, cable = style.get("port_mode"), style.get("managed_cable")
+    known = {"number": number, "address": port[1], "mode": "Mixed" if mode else None, "phys": port[2] if mode else None, "cable": "False" if cable else None}
+    return [f"   Port Name: {port[0]}", *_block("port", 9, known)]
 
 
 def _cage_lines(controller: State, cage: State) -> list[str]:
@@ -367,21 +222,20 @@ def _cage_lines(controller: State, cage: State) -> list[str]:
 
 def _array_lines(controller: State, array: State) -> list[str]:
     style = controller["style"]
-    members = [drive for drive in controller["drives"] if place(drive) in array["drives"]]
-    full = "100.00" if style["decimals"] == 2 else "100.0"
-    unused = style["unused"].replace("0 ", f"{array['unused'] // 2**20} ", 1)
-    lines = [
-        f"Interface Type: {members[0]['interface']}",
-        f"Unused Space: {unused}",
-        f"Used Space: {size_text(array['used'], style['decimals'])} ({full}%)",
-        "Status: OK",
-    ]
-    if style.get("multidomain"):
-        lines.append("MultiDomain Status: OK")
-    lines.append("Array Type: Data")
-    if style.get("smart_path"):
-        lines.append(f"Smart Path: {'enable' if array['smart_path'] else 'disable'}")
-    return [f"      {line}" for line in lines]
+    known = {
+        "interface": members(controller, array)[0]["interface"],
+        "unused_text": style["unused"].replace("0 ", f"{array['unused'] // 2**20} ", 1),
+        "space": size_text(array["used"], style["decimals"]),
+        "full": "100.00" if style["decimals"] == 2 else "100.0",
+        "multidomain": "OK" if style.get("multidomain") else None,
+        "smart_path_word": None if not style.get("smart_path") else "enable" if array["smart_path"] else "disable",
+    }
+    return _block("array", 6, known)
+
+
+def members(controller: State, array: State) -> list[State]:
+    """The drives of an array."""
+    return [drive for drive in controller["drives"] if place(drive) in array["drives"]]
 
 
 def size_text(size: int, decimals: int) -> str:
@@ -401,53 +255,34 @@ def acceleration(controller: State, volume: State) -> str:
 
 
 def _volume_lines(controller: State, volume: State) -> list[str]:
-    style = controller["style"]
-    array = next(array for array in controller["arrays"] if array["letter"] == volume["array"])
-    members = [drive for drive in controller["drives"] if place(drive) in array["drives"]]
-    share = {"0": len(members), "1": 1, "1+0": len(members) // 2, "5": len(members) - 1, "6": len(members) - 2}[volume["level"]]
-    redundant = volume["level"] != "0"
-    lines = [
-        f"Size: {size_text(volume['size'], style['decimals'])}",
-        f"Fault Tolerance: {volume['level']}",
-        "Heads: 255",
-        "Sectors Per Track: 32",
-        f"Cylinders: {min(volume['size'] // (255 * 32 * 512), 65535)}",
-        f"Strip Size: {style['strip']} KB",
-        f"Full Stripe Size: {style['strip'] * share} KB",
-        "Status: OK",
-    ]
-    if style.get("media_errors") and redundant:
-        lines.append("Unrecoverable Media Errors: None")
-    if style.get("multidomain"):
-        lines.append("MultiDomain Status: OK")
-    lines.append(f"Caching:  {'Enabled' if volume['caching'] else 'Disabled'}")
-    if volume["level"] in ("5", "6"):
-        lines.append("Parity Initialization Status: Initialization Completed")
-    scanned = style.get("surface_scan")
-    if scanned:
-        lines.append(f"Last Surface Scan Completed: {scanned}")
-    if scanned == "True":
-        lines += ["Last Surface Scan Completion Timestamp: 2024-05-15 14:14:19", "Last Surface Scan Duration: 1 hr 26 mins 52 secs"]
-    lines += [
-        f"Unique Identifier: {volume['wwn']}",
-        f"Disk Name: {volume['path']}{' ' if style.get('device_blank') else ''}",
-        f"Mount Points: {volume['mounts']}",
-    ]
-    if volume.get("partitions"):
-        lines += ["Disk Partition Information", *(f"   {partition}" for partition in volume["partitions"])]
-    if style.get("os_status") and volume["mounts"] != "None":
-        lines.append("OS Status: LOCKED")
-    if volume.get("boot"):
-        lines.append(f"Boot Volume: {volume['boot']}")
-    if volume["label"]:
-        lines.append(f"Logical Drive Label: {volume['label']}")
-    if volume["level"] in ("1", "1+0"):
-        half = len(members) // 2
-        for group, drives in enumerate((members[:half], members[half:]), start=1):
-            lines.append(f"Mirror Group {group}:")
-            lines += [f"   {drive_row(drive)}" for drive in drives]
-    lines += ["Drive Type: Data", f"LD Acceleration Method: {acceleration(controller, volume)}"]
-    return [f"      Logical Drive: {volume['id']}", *(f"         {line}" for line in lines)]
+    style, level, scanned = controller["style"], volume["level"], controller["style"].get("surface_scan")
+    drives = members(controller, next(array for array in controller["arrays"] if array["letter"] == volume["array"]))
+    half = len(drives) // 2
+    mirrors: list[str] = []
+    if level in ("1", "1+0"):
+        for group, mirrored in enumerate((drives[:half], drives[half:]), start=1):
+            mirrors += [f"Mirror Group {group}:", *(f"   {drive_row(drive)}" for drive in mirrored)]
+    known = {
+        **volume,
+        "space": size_text(volume["size"], style["decimals"]),
+        "cylinders": min(volume["size"] // (255 * 32 * 512), 65535),
+        "strip": style["strip"],
+        "full_stripe": style["strip"] * data_drives(level, len(drives)),
+        "media_errors": "None" if style.get("media_errors") and level != "0" else None,
+        "multidomain": "OK" if style.get("multidomain") else None,
+        "caching_word": "Enabled" if volume["caching"] else "Disabled",
+        "parity": "Initialization Completed" if level in ("5", "6") else None,
+        "scanned": scanned,
+        "scan_time": "2024-05-15 14:14:19" if scanned == "True" else None,
+        "scan_duration": "1 hr 26 mins 52 secs" if scanned == "True" else None,
+        "path_text": f"{volume['path']}{' ' if style.get('device_blank') else ''}",
+        "os_status": "LOCKED" if style.get("os_status") and volume["mounts"] != "None" else None,
+        "boot_word": volume.get("boot") or None,
+        "label_word": volume["label"] or None,
+        "method": acceleration(controller, volume),
+    }
+    partitions = ["Disk Partition Information", *(f"   {partition}" for partition in volume["partitions"])] if volume.get("partitions") else []
+    return [f"      Logical Drive: {volume['id']}", *_block("volume", 9, known, partitions=partitions, mirrors=mirrors)]
 
 
 def _drive_blocks(state: State, controller: State, drives: t.Sequence[State]) -> str:
@@ -464,18 +299,9 @@ def drive_lines(state: State, controller: State, drive: State) -> list[str]:
         known = drive.get("path") if not hba or controller.get("mode") == "HBA" else None
         path = known or device_name(controller["drives"].index(drive))
         values.update({"Disk Name": f"{path}{' ' if controller['style'].get('device_blank') else ''}", "Mount Points": "None"})
-    lines = [
-        f"      physicaldrive {place(drive)}",
-        f"         Port: {drive['port']}",
-        f"         Box: {drive['box']}",
-        f"         Bay: {drive['bay']}",
-        f"         Status: {drive['status']}",
-        f"         Drive Type: {'HBA Mode Drive' if hba else 'Data Drive' if used else 'Unassigned Drive'}",
-        f"         Interface Type: {drive['interface']}",
-        f"         Size: {drive['size_text']}",
-        f"         Drive exposed to OS: {exposed}",
-    ]
-    return lines + [f"         {label}: {values[label]}" for label in DRIVE_LINES if label in values]
+    kind = "HBA Mode Drive" if hba else "Data Drive" if used else "Unassigned Drive"
+    lines = [f"      physicaldrive {place(drive)}", *_block("drive", 9, {**drive, "kind": kind, "exposed": exposed})]
+    return lines + [f"         {label}: {values[label]}" for label in entries("ssacli", "lines of a drive") if label in values]
 
 
 def place(drive: State) -> str:

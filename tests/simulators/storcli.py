@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import typing as t
 
-from . import storcli_protection as protection
 from . import storcli_views as views
 from .simulator import Answer, Simulator, State
 from .storcli_grammar import Command, SyntaxRefusal, parse
@@ -191,7 +190,7 @@ class StorCli(Simulator):
             if command.rest == ("all",):
                 response["ASO"] = [views.options_row(view) for view in raid]
         if plain:
-            response["IT System Overview"] = [views.hba_overview_row(view) for view in plain]
+            response["IT System Overview"] = [views.overview_row(view) for view in plain]
         return self._block(status, response)
 
     def _outcome(self, number: int, command: Command) -> Outcome:
@@ -373,8 +372,8 @@ class StorCli(Simulator):
         if other != command.target:
             return Outcome(success=False, details=[self._controller_row(view, f"use /cx/{other}", 255)])
         if command.rest == ():
-            return Outcome(protection.summary(unit, told))
-        every = protection.battery(unit, told, view.number) if other == "bbu" else protection.cachevault(unit, told, view.number)
+            return Outcome(views.unit_summary(view))
+        every = views.unit_details(view, told)
         current = ("BBU_Info", "BBU_Firmware_Status", "Cachevault_Info", "Firmware_Status", "GasGaugeStatus")
         return Outcome({title: rows for title, rows in every.items() if command.rest == ("all",) or title in current})
 

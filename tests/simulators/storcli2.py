@@ -14,26 +14,10 @@ from __future__ import annotations
 import re
 import typing as t
 
+from . import storcli2_text as text
 from .simulator import Answer, Simulator, State
-from .storcli2_details import controller_details
 from .storcli2_models import MODELS
-from .storcli2_text import (
-    Data,
-    as_text,
-    cli_version,
-    command_status,
-    controller_summary,
-    drive_details,
-    drive_id,
-    drive_row,
-    newer,
-    operating_system,
-    overview,
-    rendered,
-    volume_details,
-    volume_row,
-    volumes_of,
-)
+from .storcli_print import as_json
 
 #: Exit status of ``show`` on a newer tool although everything is well (seen with 008.0011).
 SHOW_STATUS = 6
@@ -55,8 +39,6 @@ _POLICIES: dict[str, tuple[str, str, str, dict[str, tuple[str, str]]]] = {
         {"on": ("On", "Enabled"), "off": ("Off", "Disabled"), "default": ("Default", "Default")},
     ),
 }
-_ASO = ("RAID Personality", "RAID 0", "RAID 1/10", "RAID 6/60", "RAID 5/50", "JBOD", "Max RAID Capable Drives 240", "Max Drives 240")
-_ASO_REST = ("Max SAS/SATA drives 240", "Max NVMe Drives 32", "Max Virtual Drives 240")
 
 
 class SyntaxRefusal(Exception):
@@ -66,8 +48,8 @@ class SyntaxRefusal(Exception):
 class _Outcome(t.NamedTuple):
     """The answer for one controller."""
 
-    status: Data
-    data: Data | None = None
+    status: text.Data
+    data: text.Data | None = None
     rc: int = 0
 
 
@@ -92,8 +74,8 @@ class StorCli2(Simulator):
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What storcli2 prints for these words."""
         rest = list(words)
-        as_json = bool(rest) and rest[-1].lower() == "j"
-        if as_json:
+        json = bool(rest) and rest[-1].lower() == "j"
+        if json:
             rest.pop()
         if rest and rest[-1].lower() == "nolog":
             rest.pop()
@@ -103,16 +85,16 @@ class StorCli2(Simulator):
             return Answer(self._syntax_error(str(refusal)), REFUSED_STATUS)
         answers = []
         for outcome in outcomes:
-            block: Data = {"Command Status": outcome.status}
+            block: text.Data = {"Command Status": outcome.status}
             if outcome.data is not None:
                 block["Response Data"] = outcome.data
             answers.append(block)
         # Captures of answers about no controller end without an empty line.
         blank = bool(self.state.get("controllers")) and isinstance(outcomes[0].status.get("Controller", ""), str)
-        return Answer(rendered(answers, blank) if as_json else as_text(answers), max(outcome.rc for outcome in outcomes))
+        return Answer(as_json(answers, empty="[]", blank=blank) if json else text.as_text(answers), max(outcome.rc for outcome in outcomes))
 
     def _syntax_error(self, message: str) -> str:
-        head = f"CLI Version = {cli_version(self.state)}\nOperating system = {operating_system(self.state)}\n"
+        head = f"CLI Version = {text.cli_version(self.state)}\nOperating system = {text.operating_system(self.state)}\n"
         return f"{head}Status = Failure\nDescription = syntax error, {message}\n\n"
 
     def _outcomes(self, words: list[str]) -> list[_Outcome]:
@@ -128,11 +110,11 @@ class StorCli2(Simulator):
         controllers = self.state.get("controllers", [])
         numbers = _numbers(selector["c"], range(len(controllers)))
         if not numbers:
-            return [_Outcome(command_status(self.state, None, False, "No Controller found"))]
+            return [_Outcome(text.command_status(self.state, None, False, "No Controller found"))]
         outcomes = []
         for number in numbers:
             if number >= len(controllers):
-                outcomes.append(_Outcome(command_status(self.state, number, False, f"Controller {number} not found")))
+                outcomes.append(_Outcome(text.command_status(self.state, number, False, f"Controller {number} not found")))
             else:
                 outcomes.append(self._controller(str(number), controllers[number], selector, words))
         return outcomes
@@ -140,13 +122,13 @@ class StorCli2(Simulator):
     def _overview(self, words: list[str]) -> _Outcome:
         if words not in ([], ["all"], ["ctrlcount"]):
             raise SyntaxRefusal("unexpected $undefined, expecting $end")
-        status = command_status(self.state, None, True, "None")
+        status = text.command_status(self.state, None, True, "None")
         head = {key: status[key] for key in ("CLI Version", "Operating system")}
         status = {**head, "Status Code": 0, "Status": "Success", "Description": "None"}
         if words == ["ctrlcount"]:
             return _Outcome(status, {"Controller Count": len(self.state.get("controllers", []))})
-        strange = bool(self.state.get("controllers")) and (newer(self.state) or self.has_fault("show_exits_6"))
-        return _Outcome(status, overview(self.state), SHOW_STATUS if strange else 0)
+        strange = bool(self.state.get("controllers")) and (text.newer(self.state) or self.has_fault("show_exits_6"))
+        return _Outcome(status, text.overview(self.state), SHOW_STATUS if strange else 0)
 
     def _controller(self, number: str, controller: State, selector: re.Match[str], words: list[str]) -> _Outcome:
         lowered = [word.lower() for word in words]
@@ -155,20 +137,20 @@ class StorCli2(Simulator):
         if selector["s"]:
             return self._drive_command(number, controller, selector["e"] or "all", selector["s"], lowered)
         if lowered == ["show"]:
-            return self._well(number, controller_summary(self.state, controller))
+            return self._well(number, text.controller_summary(self.state, controller))
         if lowered == ["show", "all"]:
-            return self._well(number, controller_details(self.state, controller))
+            return self._well(number, text.controller_details(self.state, controller))
         if lowered == ["show", "aso"]:
-            return self._well(number, _software_options())
+            return self._well(number, text.software_options())
         if lowered == ["show", "autoconfig"]:
-            return self._well(number, _auto_configuration())
+            return self._well(number, text.auto_configuration())
         if lowered[:2] == ["add", "vd"]:
             # Volumes come with the model; the only answer known is the one of a full controller.
-            return _Outcome(command_status(self.state, number, False, "No freespace available to create VD."))
+            return _Outcome(text.command_status(self.state, number, False, "No freespace available to create VD."))
         raise SyntaxRefusal(f"unexpected {_token(lowered)}")
 
-    def _well(self, number: str, data: Data | None, description: str = "None", rows: t.Sequence[Data] = ()) -> _Outcome:
-        return _Outcome(command_status(self.state, number, True, description, rows), data)
+    def _well(self, number: str, data: text.Data | None, description: str = "None", rows: t.Sequence[text.Data] = ()) -> _Outcome:
+        return _Outcome(text.command_status(self.state, number, True, description, rows), data)
 
     def _volume_command(self, number: str, controller: State, chosen: str, words: list[str]) -> _Outcome:
         lowered = [word.lower() for word in words]
@@ -176,7 +158,7 @@ class StorCli2(Simulator):
             change = self._policy(lowered[1:])
         elif lowered not in (["show"], ["show", "all"], ["delete"], ["del"], ["delete", "force"], ["del", "force"]):
             raise SyntaxRefusal(f"unexpected {_token(lowered)}, expecting TOKEN_ERASE or TOKEN_INIT or TOKEN_CC or TOKEN_LOCATE")
-        volumes = {volume["id"]: volume for volume in volumes_of(self.state, controller)}
+        volumes = {volume["id"]: volume for volume in text.volumes_of(self.state, controller)}
         identifiers = _numbers(chosen, volumes)
         if not identifiers:
             return self._well(number, None, "No VD's have been configured.")  # as storcli; not captured from storcli2
@@ -187,10 +169,10 @@ class StorCli2(Simulator):
         if lowered[0] != "show":
             return self._delete(number, controller, found, missing)
         if lowered == ["show"]:  # not captured
-            entries = [{"VD Info": volume_row(self.state, volume)} for volume in found]
+            entries = [{"VD Info": text.volume_row(self.state, volume)} for volume in found]
         else:
-            entries = [volume_details(self.state, controller, volume) for volume in found]
-        return _Outcome(command_status(self.state, number, not missing, "None", missing), {"Virtual Drives": entries})
+            entries = [text.volume_details(self.state, controller, volume) for volume in found]
+        return _Outcome(text.command_status(self.state, number, not missing, "None", missing), {"Virtual Drives": entries})
 
     def _policy(self, words: list[str]) -> tuple[str, str]:
         """The one property of a set and its value; anything else stops the parser."""
@@ -205,13 +187,13 @@ class StorCli2(Simulator):
             raise SyntaxRefusal(f"unexpected {_token(words[1:])}, expecting $end")
         return name, value
 
-    def _set(self, number: str, controller: State, found: list[State], missing: list[Data], name: str, value: str) -> _Outcome:
+    def _set(self, number: str, controller: State, found: list[State], missing: list[text.Data], name: str, value: str) -> _Outcome:
         _token_name, title, key, values = _POLICIES[name]
         printed, kept = values[value]
         refused = self._policy_fault("refused_policy", name)
         rows = list(missing)
         for volume in found:
-            row: Data = {"VD": volume["id"], "Property": title, "Value": printed}
+            row: text.Data = {"VD": volume["id"], "Property": title, "Value": printed}
             if refused:
                 # The row is built as those of other refusals; its number and text are those of storcli's list of errors.
                 rows.append({**row, "Status": "Failed", "ErrType": "DCMD", "ErrCd": 151, "ErrMsg": "Requested policy is not supported"})
@@ -221,19 +203,19 @@ class StorCli2(Simulator):
                 volume[key] = kept
                 if name == "pdcache":
                     _switch_drives(controller, volume)
-        return _Outcome(command_status(self.state, number, not missing and not refused, "None", rows))
+        return _Outcome(text.command_status(self.state, number, not missing and not refused, "None", rows))
 
     def _policy_fault(self, fault: str, name: str) -> bool:
         wanted = self.state.get("faults", {}).get(fault)
         return name in wanted if isinstance(wanted, (list, str)) else bool(wanted)
 
-    def _delete(self, number: str, controller: State, found: list[State], missing: list[Data]) -> _Outcome:
+    def _delete(self, number: str, controller: State, found: list[State], missing: list[text.Data]) -> _Outcome:
         if missing:
-            return _Outcome(command_status(self.state, number, False, "Delete VD failed", missing))
+            return _Outcome(text.command_status(self.state, number, False, "Delete VD failed", missing))
         for volume in found:
             controller["volumes"].remove(volume)
             for drive in controller["drives"]:
-                if drive_id(drive) in volume["drives"]:
+                if text.drive_id(drive) in volume["drives"]:
                     drive.update(state="UConf", status="Good", group=None)
         return self._well(number, None, "Delete VD succeeded")
 
@@ -242,7 +224,7 @@ class StorCli2(Simulator):
             raise SyntaxRefusal("unexpected TOKEN_JBOD, expecting TOKEN_HOTSPARE_DRIVE")
         if words not in (["show"], ["show", "all"], ["set", "jbod"]):
             raise SyntaxRefusal(f"unexpected {_token(words)}")
-        drives = {drive_id(drive): drive for drive in controller["drives"]}
+        drives = {text.drive_id(drive): drive for drive in controller["drives"]}
         shelves = _numbers(enclosures, dict.fromkeys(drive["eid"] for drive in drives.values()))
         wanted = [f"{shelf}:{slot}" for shelf in shelves for slot in _numbers(slots, [drive["slot"] for drive in drives.values() if drive["eid"] == shelf])]
         found = [drives[name] for name in wanted if name in drives]
@@ -252,19 +234,19 @@ class StorCli2(Simulator):
             if name not in drives
         ]
         if not found:
-            return _Outcome(command_status(self.state, number, False, "No PD found.", missing), None, REFUSED_STATUS)
+            return _Outcome(text.command_status(self.state, number, False, "No PD found.", missing), None, REFUSED_STATUS)
         if words == ["set", "jbod"]:
             return self._set_jbod(number, found)
         if words == ["show"]:  # not captured
-            entries = [{"Drive Information": drive_row(self.state, drive)} for drive in found]
+            entries = [{"Drive Information": text.drive_row(self.state, drive)} for drive in found]
         else:
-            entries = [drive_details(self.state, controller, drive) for drive in found]
-        return _Outcome(command_status(self.state, number, not missing, "Show Drive Information Succeeded.", missing), {"Drives List": entries})
+            entries = [text.drive_details(self.state, controller, drive) for drive in found]
+        return _Outcome(text.command_status(self.state, number, not missing, "Show Drive Information Succeeded.", missing), {"Drives List": entries})
 
     def _set_jbod(self, number: str, drives: list[State]) -> _Outcome:
         rows = [
             {
-                "EID:Slt": drive_id(drive),
+                "EID:Slt": text.drive_id(drive),
                 "PID": drive["pid"],
                 "Status": "Failure",
                 "ErrType": "DCMD",
@@ -279,7 +261,7 @@ class StorCli2(Simulator):
             if drive["state"] == "UConf":
                 drive.update(state="JBOD", status="Online")
         description = "Set PD JBOD Failed." if rows else "Set PD JBOD Succeeded."
-        return _Outcome(command_status(self.state, number, not rows, description, rows))
+        return _Outcome(text.command_status(self.state, number, not rows, description, rows))
 
 
 class PercCli2(StorCli2):
@@ -315,28 +297,12 @@ def _token(words: t.Sequence[str]) -> str:
     return f"TOKEN_{name.upper()}" if name in ("migrate", "start", "show", "set", "delete", "add", "expand", "jbod", "all") else "$undefined"
 
 
-def _invalid_volume(identifier: int) -> Data:
+def _invalid_volume(identifier: int) -> text.Data:
     return {"VD": identifier, "Status": "Failed", "ErrType": "CLI", "ErrCd": 255, "ErrMsg": "Invalid VD number"}
 
 
 def _switch_drives(controller: State, volume: State) -> None:
     """The policy of a volume reaches its drives; Default leaves them as they come up."""
     for drive in controller["drives"]:
-        if drive_id(drive) in volume["drives"] and drive["write_cache_changeable"] == "Yes":
+        if text.drive_id(drive) in volume["drives"] and drive["write_cache_changeable"] == "Yes":
             drive["write_cache"] = {"Enabled": "On", "Disabled": "Off"}.get(volume["drive_cache"], drive["default_write_cache"])
-
-
-def _software_options() -> Data:
-    options = [{"Software option": name, "Time Remaining": "Unlimited", "Location": "Factory Installed"} for name in (*_ASO, *_ASO_REST)]
-    keys = [{"Prop": "SafeID", "Description": "SIMULATED" * 8}, {"Prop": "KeyID", "Description": "SIMULATED" * 5}]
-    return {"Advanced Software options": options, "Key Information": keys}
-
-
-def _auto_configuration() -> Data:
-    rows = {
-        "Primary Auto-configure behavior": "UGood",
-        "Secondary Auto-configure behavior": "UGood",
-        "Supported Primary Auto-configure behavior": "UGood, JBOD, R0, R0WB, SecureJBOD, SecureR0, SecureR0WB",
-        "Supported Secondary Auto-configure behavior": "UGood",
-    }
-    return {"Auto-config Information": [{"Auto-config property": name, "Value": value} for name, value in rows.items()]}

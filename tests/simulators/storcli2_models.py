@@ -3,41 +3,22 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Controllers of the simulators of storcli2 and perccli2: what each model is, as plain data.
-
-The MegaRAID 9660-16i is told as its public captures tell it (``/c0 show all``), the Cisco card as its capture of
-``/c0 show`` tells it. No output of a PERC 12 card is public: that one is the 9660 with what Dell publishes about the H965i,
-the rest is assumed. Every serial number and address is invented.
-"""
+"""Controllers of the simulators of storcli2 and perccli2: each model is a card of ``templates/storcli2.txt`` with drives and volumes."""
 
 from __future__ import annotations
 
 import typing as t
 
-from .simulator import State
+from .simulator import State, letters
+from .templates import filled
 
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 
-#: What the tool's version is with each card; the newer one adds columns (``SerialNumber``, ``Index``).
+#: Version of the tool; the newer one adds columns (``SerialNumber``, ``Index``).
 CLI_2023 = "008.0005.0000.0010 Feb 22, 2023"
 CLI_2024 = "008.0011.0000.0014 Sep 26, 2024"
 
-_COMMON: State = {
-    "board_revision": "00004",
-    "chip_revision": "B0",
-    "firmware_security": "00.00.00.00",
-    "driver_name": "mpi3mr",
-    "personality": "RAID",
-    "max_link_rate": "0x08 (16GT/s)",
-    "sas": "SAS/SATA-6G, SAS-12G, SAS-22.5G",
-    "pcie": "PCIE-2.5GT, PCIE-5GT, PCIE-8GT, PCIE-16GT",
-    "pci_vendor": "0x1000",
-    "pci_device": "0x00A5",
-    "time": "2026/05/29 14:06:17",
-    "manufactured": "2024/12/12",
-    "chip_temperature": 62,
-    "board_temperature": 46,
-}
+_Shelves = t.Callable[[int, State], "tuple[list[State], list[State]]"]
 
 
 def size_text(size: int) -> str:
@@ -72,32 +53,6 @@ def _drive(number: int, enclosure: State, slot: int, pid: int, kind: State) -> S
         "write_cache": "Off",
         "write_cache_changeable": "Yes",
     }
-
-
-_HARD_DISK: State = {
-    "size": 10000294477824,
-    "interface": "SAS",
-    "medium": "HDD",
-    "vendor": "SEAGATE",
-    "product": "ST10000NM018B",
-    "firmware": "E001",
-}
-_SATA_SSD: State = {
-    "size": 958999298048,
-    "interface": "SATA",
-    "medium": "SSD",
-    "vendor": "ATA",
-    "product": "SAMSUNG MZ7L3960HCJR-00AK1",
-    "firmware": "JXTC304Q",
-}
-_NVME: State = {
-    "size": 3840755982336,
-    "interface": "NVMe",
-    "medium": "SSD",
-    "vendor": "NVMe",
-    "product": "Dell NVMe PM9A3 RI U.2 3.84TB",
-    "firmware": "1.2.3",
-}
 
 
 def _shelves(drives: int, kind: State) -> tuple[list[State], list[State]]:
@@ -151,7 +106,7 @@ def _volumes(members: list[State], volumes: int, kind: State, os_devices: t.Sequ
                 "strip": kind["strip"],
                 "emulated": kind["emulated"],
                 "wwn": str(device.get("wwn") or f"6000000053494d00000000000000{number + 1:04x}"),
-                "path": str(device.get("path") or f"/dev/sd{_letters(number + 1)}"),
+                "path": str(device.get("path") or f"/dev/sd{letters(number + 1)}"),
                 "created": "2026/05/06 09:43:32",
                 "drives": [f"{drive['eid']}:{drive['slot']}" for drive in own],
             }
@@ -159,128 +114,34 @@ def _volumes(members: list[State], volumes: int, kind: State, os_devices: t.Sequ
     return made
 
 
-def _letters(number: int) -> str:
-    """The kernel's letters of the disk with this number: 0 is a, 26 is aa."""
-    text = ""
-    number += 1
-    while number:
-        number, rest = divmod(number - 1, 26)
-        text = chr(ord("a") + rest) + text
-    return text
-
-
 def _controller(
-    card: State,
-    shelves: t.Callable[[int, State], tuple[list[State], list[State]]],
-    disk: State,
-    volumes: int,
-    drives: int | None,
-    os_devices: t.Sequence[State] | None,
+    model: str, shelves: _Shelves, disk: str, drive_cache: str, strip: str, volumes: int, drives: int | None = None, os_devices: t.Sequence[State] | None = None
 ) -> State:
     devices = list(os_devices or [])
     volumes = max(volumes, len(devices))
-    enclosures, members = shelves(max(volumes, drives if drives is not None else volumes), disk)
-    return {
-        **_COMMON,
-        **card,
-        "enclosures": enclosures,
-        "drives": members,
-        "volumes": _volumes(members, volumes, card["volume_kind"], devices),
+    enclosures, members = shelves(max(volumes, drives if drives is not None else volumes), filled("storcli2", f"drive {disk}", {}))
+    card = {
+        **filled("storcli2", "card", {}),
+        **filled("storcli2", f"card {model}", {}),
+        "energy_pack": filled("storcli2", f"pack {model}", {}),
+        "volume_kind": {"drive_cache": drive_cache, "strip": strip, "emulated": shelves is _shelves},
     }
+    return {**card, "enclosures": enclosures, "drives": members, "volumes": _volumes(members, volumes, card["volume_kind"], devices)}
 
 
-def megaraid_9660(volumes: int = 2, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
+def megaraid_9660(volumes: int = 2, **options: t.Any) -> State:
     """A Broadcom MegaRAID 9660-16i with hard disks in shelves of twelve and a supercapacitor."""
-    card = {
-        "model": "MegaRAID 9660-16i",
-        "cli": CLI_2023,
-        "library": "08.0507.0000",
-        "product": "MegaRAID 9660-16i Tri-Mode Storage Adapter",
-        "board": "MR 9660-16i",
-        "assembly": "03-50107-00004",
-        "chip": "SAS4116",
-        "oem": "Broadcom",
-        "serial": "SIMULATED9660",
-        "sas_address": "0x5000000053490000",
-        "package": "8.12.1.0-00000-00003",
-        "firmware": "8.12.1.0-00000-00003",
-        "nvdata": "0C.0B.00.58",
-        "driver": "8.5.0.0.50",
-        "port_width": 8,
-        "pci_address": "00:16:00:0",
-        "pci_subvendor": "0x1000",
-        "pci_subdevice": "0x4620",
-        "security_protocol": "SPDM-1.2.0,1.1.0,1.0.0",
-        "pci_slot": 19,
-        "memory": 4096,
-        "cache": 3877,
-        "energy_pack": {"type": "Supercap", "subtype": "FBU345", "voltage": 9184, "temperature": 38},
-        "volume_kind": {"drive_cache": "Disabled", "strip": "256 KiB", "emulated": True},
-    }
-    return _controller(card, _shelves, _HARD_DISK, volumes, drives, os_devices)
+    return _controller("MegaRAID 9660-16i", _shelves, "hard disk", "Disabled", "256 KiB", volumes, **options)
 
 
-def cisco_trimode(volumes: int = 1, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
+def cisco_trimode(volumes: int = 1, **options: t.Any) -> State:
     """A Cisco Tri-Mode 24G SAS RAID controller with 4 GB of cache and SATA SSDs, driven by a newer tool."""
-    card = {
-        "model": "Cisco Tri-Mode 24G",
-        "cli": CLI_2024,
-        "library": "08.1113.0000",
-        "product": "Cisco Tri-Mode 24G SAS RAID Controller w/4GB Cache",
-        "board": "UCSC-RAID-HP",
-        "assembly": "03-50146-00006",
-        "board_revision": "00006",
-        "chip": "SAS4116W",
-        "oem": "Cisco",
-        "serial": "SIMULATED0024",
-        "sas_address": "0x5000000053490001",
-        "package": "8.6.2.0-00065-00001",
-        "firmware": "8.6.2.0-00000-00001",
-        "nvdata": "06.0B.00.0D",
-        "driver": "8.9.1.0.51",
-        "port_width": 16,
-        "pci_address": "00:01:00:0",
-        "pci_subvendor": "0x1137",
-        "pci_subdevice": "0x2EB",
-        "security_protocol": "SPDM-1.1.0,1.0.0",
-        "pci_slot": 11,
-        "memory": 4096,
-        "cache": 3877,
-        "energy_pack": {"type": "Supercap", "subtype": "FBU345", "voltage": 8937, "temperature": 23},
-        "volume_kind": {"drive_cache": "Default", "strip": "64 KiB", "emulated": False},
-    }
-    return _controller(card, _virtual_shelf, _SATA_SSD, volumes, drives, os_devices)
+    return _controller("Cisco Tri-Mode 24G", _virtual_shelf, "SATA SSD", "Default", "64 KiB", volumes, **options)
 
 
-def perc_h965i(volumes: int = 2, drives: int | None = None, os_devices: t.Sequence[State] | None = None) -> State:
+def perc_h965i(volumes: int = 2, **options: t.Any) -> State:
     """A Dell PERC H965i (PERC 12). Assumed from the 9660 and Dell's data: no output of perccli2 was published."""
-    card = {
-        "model": "PERC H965i",
-        "cli": CLI_2024,
-        "library": "08.1113.0000",
-        "product": "PERC H965i Front",
-        "board": "PERC H965i Front",
-        "assembly": "00-00000-00000",
-        "chip": "SAS4116",
-        "oem": "DELL",
-        "serial": "SIMULATED0965",
-        "sas_address": "0x5000000053490002",
-        "package": "8.4.0.0-18-29",
-        "firmware": "8.4.0.0-00000-00005",
-        "nvdata": "04.0E.00.29",
-        "driver": "8.9.1.0.51",
-        "port_width": 16,
-        "pci_address": "00:52:00:0",
-        "pci_subvendor": "0x1028",
-        "pci_subdevice": "0x2114",
-        "security_protocol": "SPDM-1.1.0,1.0.0",
-        "pci_slot": 2,
-        "memory": 8192,
-        "cache": 7973,
-        "energy_pack": {"type": "BBU", "subtype": "BBU", "voltage": 8937, "temperature": 30},
-        "volume_kind": {"drive_cache": "Disabled", "strip": "64 KiB", "emulated": False},
-    }
-    return _controller(card, _virtual_shelf, _NVME, volumes, drives, os_devices)
+    return _controller("PERC H965i", _virtual_shelf, "NVMe SSD", "Disabled", "64 KiB", volumes, **options)
 
 
 MODELS: dict[str, t.Callable[..., State]] = {

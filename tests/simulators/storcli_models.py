@@ -28,7 +28,7 @@ from __future__ import annotations
 import functools
 import typing as t
 
-from .simulator import State
+from .simulator import State, letters
 
 _GIB = 1 << 30
 _HARD_DISK = {"interface": "SAS", "media": "HDD", "model": "SIM-HDD4000SAS", "manufacturer": "SIMULATE", "firmware": "SIM1", "size": 3725 * _GIB}
@@ -58,67 +58,6 @@ def _usable(level: str, members: int, size: int) -> int:
     return size * {"RAID0": members, "RAID1": 1, "RAID5": members - 1}.get(level, members - 2)
 
 
-def _storage(
-    *,
-    volumes: int,
-    drives: int | None,
-    unconfigured: int,
-    os_devices: t.Sequence[State] | None,
-    media: str,
-    disk: State,
-    ssd: State,
-    counting_down: bool,
-    first_slot: int,
-    policy: State,
-) -> tuple[list[State], list[State]]:
-    """Drives and volumes: the drives are dealt out to the volumes evenly, what is left over is unconfigured.
-
-    With fewer drives than volumes several volumes are slices of one drive group.
-    """
-    drives = 2 * volumes if drives is None else drives
-    configured = max(drives - unconfigured, 0)
-    groups = min(volumes, configured)
-    members = configured // groups if groups else 0
-    kinds = [ssd if media == "SSD" or (media == "mixed" and group == 0) else disk for group in range(groups)] or [disk]
-    made_drives, made_volumes = [], []
-    for index in range(drives):
-        group = index // members if members and index < groups * members else None
-        made_drives.append(_drive(kinds[group or 0], index, first_slot + index, group, None if group is None else index % members))
-    for index in range(volumes if groups else 0):
-        group = index % groups
-        slices = len(range(group, volumes, groups))
-        level = _level(members)
-        given = dict(os_devices[index]) if os_devices and index < len(os_devices) else {}
-        made_volumes.append(
-            {
-                "id": 239 - index if counting_down else index,
-                "group": group,
-                "level": level,
-                "size": given.get("size", _usable(level, members, kinds[group]["size"]) // slices),
-                "name": given.get("name", ""),
-                "strip": "256 KB",
-                "os_path": given.get("path", f"/dev/sd{_letters(index)}"),
-                "wwn": given.get("wwn", f"600062b2cacef1ee7{index:015x}"),
-                "consistent": "Yes",
-                "check": "ON",
-                "created": ["21-11-2026", "09:00:00 AM"],
-                "ssd_caching": False,
-                **policy,
-            }
-        )
-    return made_drives, made_volumes
-
-
-def _letters(index: int) -> str:
-    """The letters with which Linux names the disks after ``sd``: a, b, ... z, aa, ab."""
-    letters = ""
-    index += 1
-    while index:
-        index, rest = divmod(index - 1, 26)
-        letters = chr(ord("a") + rest) + letters
-    return letters
-
-
 def _cachevault(model: str) -> State:
     return {"kind": "cachevault", "model": model, "temperature": 29, "made": "2026/01/15", "energy": 332, "capacitance": 98, "reserve": 96}
 
@@ -138,8 +77,8 @@ def _megaraid(
     jbod_write_cache: bool = False,
     jbod: bool = False,
     abilities: t.Mapping[str, bool] | None = None,
-    disk: State | None = None,
-    ssd: State | None = None,
+    disk: State = _HARD_DISK,
+    ssd: State = _SATA_SSD,
     enclosure: int = 252,
     first_slot: int = 0,
     counting_down: bool = False,
@@ -160,18 +99,38 @@ def _megaraid(
     :param jbod_write_cache: the card can set the cache of drives without RAID (``Support JBOD Write cache``).
     """
     policies = {"read": "RA", "write": "WB", "io": "Direct", "disk_cache": "Default", **(policy or {})}
-    made_drives, made_volumes = _storage(
-        volumes=min(volumes, 240 if counting_down else 64),
-        drives=drives,
-        unconfigured=unconfigured,
-        os_devices=os_devices,
-        media=media,
-        disk=disk or _HARD_DISK,
-        ssd=ssd or _SATA_SSD,
-        counting_down=counting_down,
-        first_slot=first_slot,
-        policy=policies,
-    )
+    volumes = min(volumes, 240 if counting_down else 64)
+    drives = 2 * volumes if drives is None else drives
+    # The drives are dealt out to the volumes evenly; with fewer drives than volumes several volumes are slices of one drive group.
+    configured = max(drives - unconfigured, 0)
+    groups = min(volumes, configured)
+    members = configured // groups if groups else 0
+    kinds = [ssd if media == "SSD" or (media == "mixed" and group == 0) else disk for group in range(groups)] or [disk]
+    made_drives, made_volumes = [], []
+    for number in range(drives):
+        group = number // members if members and number < groups * members else None
+        made_drives.append(_drive(kinds[group or 0], number, first_slot + number, group, None if group is None else number % members))
+    for number in range(volumes if groups else 0):
+        group, level = number % groups, _level(members)
+        slices = len(range(group, volumes, groups))
+        given = dict(os_devices[number]) if os_devices and number < len(os_devices) else {}
+        made_volumes.append(
+            {
+                "id": 239 - number if counting_down else number,
+                "group": group,
+                "level": level,
+                "size": given.get("size", _usable(level, members, kinds[group]["size"]) // slices),
+                "name": given.get("name", ""),
+                "strip": "256 KB",
+                "os_path": given.get("path", f"/dev/sd{letters(number)}"),
+                "wwn": given.get("wwn", f"600062b2cacef1ee7{number:015x}"),
+                "consistent": "Yes",
+                "check": "ON",
+                "created": ["21-11-2026", "09:00:00 AM"],
+                "ssd_caching": False,
+                **policies,
+            }
+        )
     for drive in made_drives:
         if jbod and drive["group"] is None:
             drive.update(jbod=True, write_cache="Enabled")

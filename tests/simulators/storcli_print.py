@@ -14,6 +14,8 @@ from __future__ import annotations
 import json
 import typing as t
 
+from .templates import entries, names
+
 Block = t.Dict[str, t.Any]
 
 #: Numbers that the text form prints in hexadecimal.
@@ -26,71 +28,25 @@ _LEFT_IN_TOPOLOGY = ("Arr", "Row", "DID")
 #: Bytes of inquiry data in one line.
 _INQUIRY_LINE = 16 * 3
 
-_VOLUME_LEGEND = (
-    "EID=Enclosure Device ID| VD=Virtual Drive| DG=Drive Group|Rec=Recovery",
-    "Cac=CacheCade|OfLn=OffLine|Pdgd=Partially Degraded|Dgrd=Degraded",
-    "Optl=Optimal|RO=Read Only|RW=Read Write|HD=Hidden|TRANS=TransportReady|B=Blocked|",
-    "Consist=Consistent|R=Read Ahead Always|NR=No Read Ahead|WB=WriteBack|",
-    "AWB=Always WriteBack|WT=WriteThrough|C=Cached IO|D=Direct IO|sCC=Scheduled",
-    "Check Consistency",
-)
-_DRIVE_LEGEND = (
-    "EID=Enclosure Device ID|Slt=Slot No.|DID=Device ID|DG=DriveGroup",
-    "DHS=Dedicated Hot Spare|UGood=Unconfigured Good|GHS=Global Hotspare",
-    "UBad=Unconfigured Bad|Onln=Online|Offln=Offline|Intf=Interface",
-    "Med=Media Type|SED=Self Encryptive Drive|PI=Protection Info",
-    "SeSz=Sector Size|Sp=Spun|U=Up|D=Down|T=Transition|F=Foreign",
-    "UGUnsp=UGood Unsupported|UGShld=UnConfigured shielded|HSPShld=Hotspare shielded",
-    "CFShld=Configured shielded|Cpybck=CopyBack|CBShld=Copyback Shielded",
-    "UBUnsp=UBad Unsupported|Rbld=Rebuild",
-)
-_HBA_DRIVE_LEGEND = (
-    "EID-Enclosure Device ID|Slt-Slot No.|DID-Device ID|DG-DriveGroup",
-    "UGood-Unconfigured Good|UBad-Unconfigured Bad|Intf-Interface",
-    "Med-Media Type|SED-Self Encryptive Drive|PI-Protection Info",
-    "SeSz-Sector Size|Sp-Spun|U-Up|D-Down|T-Transition",
-)
-_JBOD_LEGEND = (
-    "EID=Enclosure Device ID|Slt=Slot No.|DID=Device ID|Onln=Online|",
-    "Offln=Offline|Intf=Interface|Med=Media Type|SeSz=Sector Size",
-)
-_TOPOLOGY_LEGEND = (
-    "DG=Disk Group Index|Arr=Array Index|Row=Row Index|EID=Enclosure Device ID",
-    "DID=Device ID|Type=Drive Type|Onln=Online|Rbld=Rebuild|Dgrd=Degraded",
-    "Pdgd=Partially degraded|Offln=Offline|BT=Background Task Active",
-    "PDC=PD Cache|PI=Protection Info|SED=Self Encrypting Drive|Frgn=Foreign",
-    "DS3=Dimmer Switch 3|dflt=Default|Msng=Missing|FSpace=Free Space Present",
-    "TR=Transport Ready",
-)
-_ENCLOSURE_LEGEND = (
-    "EID=Enclosure Device ID |PD=Physical drive count |PS=Power Supply count|",
-    "TSs=Temperature sensor count |Alms=Alarm count |SIM=SIM Count",
-)
-_OVERVIEW_LEGEND = (
-    "Ctl=Controller Index|DGs=Drive groups|VDs=Virtual drives|Fld=Failed",
-    "PDs=Physical drives|DNOpt=Array NotOptimal|VNOpt=VD NotOptimal|Opt=Optimal",
-    "Msng=Missing|Dgd=Degraded|NdAtn=Need Attention|Unkwn=Unknown",
-    "sPR=Scheduled Patrol Read|DS=DimmerSwitch|EHS=Emergency Spare Drive",
-    "Y=Yes|N=No|ASOs=Advanced Software Options|BBU=Battery backup unit/CV",
-    "Hlth=Health|Safe=Safe-mode boot|CertProv-Certificate Provision mode",
-    "Chrg=Charging | MsngCbl=Cable Failure",
-)
+
+def as_json(blocks: t.Sequence[Block], *, empty: str = "", blank: bool = True) -> str:
+    """The answer as the tool's own JSON: indented with tabs, a blank before and after the colon.
+
+    :param empty: how a list without rows is printed; as other lists unless told.
+    :param blank: whether an empty line follows.
+    """
+    return '{\n"Controllers":[\n' + ",\n".join(_json_value(block, "", empty) for block in blocks) + "\n]\n}\n" + "\n" * blank
 
 
-def as_json(blocks: t.Sequence[Block]) -> str:
-    """The answer as the tool's own JSON: indented with tabs, a blank before and after the colon."""
-    return '{\n"Controllers":[\n' + ",\n".join(_json_value(block, 0) for block in blocks) + "\n]\n}\n\n"
-
-
-def _json_value(value: t.Any, depth: int) -> str:
-    inside, here = "\t" * (depth + 1), "\t" * depth
-    if isinstance(value, dict):
-        items = [f"{inside}{json.dumps(key)} : {_json_value(item, depth + 1)}" for key, item in value.items()]
-        return "{\n" + "".join(item + ",\n" for item in items[:-1]) + (items[-1] + "\n" if items else "") + here + "}"
-    if isinstance(value, list):
-        items = [inside + _json_value(item, depth + 1) for item in value]
-        return "[\n" + "".join(item + ",\n" for item in items[:-1]) + (items[-1] + "\n" if items else "") + here + "]"
-    return json.dumps(value, ensure_ascii=False)
+def _json_value(value: t.Any, tabs: str, empty: str) -> str:
+    if not isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    if value == [] and empty:
+        return empty
+    inside, named = tabs + "\t", isinstance(value, dict)
+    items = [f"{json.dumps(key)} : {_json_value(value[key], inside, empty)}" if named else _json_value(key, inside, empty) for key in value]
+    body = ",\n".join(inside + item for item in items) + "\n" * bool(items)
+    return f"{{\n{body}{tabs}}}" if named else f"[\n{body}{tabs}]"
 
 
 def as_text(blocks: t.Sequence[Block], announced: t.Sequence[bool] = ()) -> str:
@@ -141,27 +97,21 @@ def _list(title: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
 def _legend(title: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[str, ...]:
     columns = rows[0] if rows else {}
     if "DG/VD" in columns:
-        return _VOLUME_LEGEND
-    if title == "JBOD LIST":
-        return _JBOD_LEGEND
-    if "EID:Slt" in columns:
-        return _DRIVE_LEGEND if "Type" in columns else _HBA_DRIVE_LEGEND
-    return {"TOPOLOGY": _TOPOLOGY_LEGEND, "Enclosure LIST": _ENCLOSURE_LEGEND, "System Overview": _OVERVIEW_LEGEND}.get(title, ())
+        title = "volumes"
+    elif "EID:Slt" in columns and title != "JBOD LIST":
+        title = "drives" if "Type" in columns else "drives without RAID"
+    return entries("storcli", f"legend: {title}") if title in names("storcli", "legend: ") else ()
 
 
 def _table(rows: t.Sequence[t.Mapping[str, t.Any]]) -> list[str]:
     columns = list(rows[0]) if rows else []
-    widths = {column: max([len(column), *(len(_cell(row.get(column, ""))) for row in rows)]) for column in columns}
+    widths = {column: max([len(column), *(len(str(row.get(column, ""))) for row in rows)]) for column in columns}
     left = _LEFT_IN_TOPOLOGY if "EID:Slot" in columns else _LEFT
     rule = "-" * sum(width + 1 for width in widths.values())
     head = "".join((column.rjust(widths[column]) if column in _RIGHT else column.ljust(widths[column])) + " " for column in columns)
     return [rule, head, rule, *("".join(_placed(row.get(column, ""), column, widths[column], left) + " " for column in columns) for row in rows), rule]
 
 
-def _cell(value: t.Any) -> str:
-    return str(value)
-
-
 def _placed(value: t.Any, column: str, width: int, left: tuple[str, ...]) -> str:
     at_the_right = column in _RIGHT or (isinstance(value, int) and column not in left)
-    return _cell(value).rjust(width) if at_the_right else _cell(value).ljust(width)
+    return str(value).rjust(width) if at_the_right else str(value).ljust(width)

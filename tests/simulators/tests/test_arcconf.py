@@ -13,8 +13,6 @@ import re
 import typing as t
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.text import parse
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf, restart
@@ -542,32 +540,6 @@ def test_maxcache_of_smartraid() -> None:
 # --------------------------------------------------------------------------------------------------------------- everything
 
 
-@pytest.mark.parametrize("model", sorted(MODELS))
-def test_model_maps_volumes_to_disks_of_the_machine(model: str) -> None:
-    disks = [
-        {"path": "/dev/sdx", "wwn": "600508b1001c00000000000000000abc", "size": 10 << 30},
-        {"path": "/dev/sdy", "wwn": "600508b1001c00000000000000000def", "size": 20 << 30},
-    ]
-    tool = Arcconf({"faults": {}, "controllers": [MODELS[model](volumes=2, os_devices=disks, names=("first", "second"))]})
-    assert json.loads(json.dumps(tool.state)) == tool.state
-    if model == HBA:
-        return
-    text = done(tool, "GETCONFIG 1 LD")
-    assert re.findall(r"Size +: (\d+) MB", re.sub(r"Full Stripe.*|Stripe.*", "", text)) == ["10240", "20480"]
-    if model == SMART:
-        assert values(tool, "Disk Name", "GETCONFIG 1 LD") == ["/dev/sdx", "/dev/sdy"]
-        assert values(tool, "Volume Unique Identifier", "GETCONFIG 1 LD") == ["600508B1001C00000000000000000ABC", "600508B1001C00000000000000000DEF"]
-
-
-@pytest.mark.parametrize("fault", ["", *sorted(set(Arcconf.faults) - {"no_controller", "old_build"})])
-@pytest.mark.parametrize("model", sorted(MODELS))
-def test_collection_parser_understands_every_line(model: str, fault: str) -> None:
-    tool = arcconf(model)
-    tool.state["faults"][fault] = True
-    reading = parse(done(tool, "GETCONFIG 1 AL"))
-    assert (len(reading.controllers), reading.not_understood, reading.complete) == (1, (), True)
-
-
 def test_collection_parser_reads_maxcache_volume_of_smartraid() -> None:
     tool = arcconf(SMART)
     done(tool, "SETCACHE 1 LOGICALDRIVE 0 coff")
@@ -597,66 +569,3 @@ def test_green_backup_matches_published_output() -> None:
     labels += "/Maximum Voltage/Current/Health Status/Relative Charge"
     assert [line.partition(":")[0].strip() for line in lines[start + 2 : start + 14]] == [label.replace("+", "/") for label in labels.split("/")]
     assert lines[start + 2] == "   Backup Power Status                        : Not Fully Charged"
-
-
-@pytest.mark.parametrize("model", sorted(MODELS))
-def test_reading_changes_only_the_flush_state(model: str) -> None:
-    tool = arcconf(model)
-    before = copy.deepcopy(tool.state)
-    for words in (
-        "LIST",
-        "LIST 1",
-        "GETVERSION",
-        "GETVERSION 1",
-        "GETSTATUS 1",
-        "GETCONFIG 1",
-        "GETCONFIG 1 AD",
-        "GETCONFIG 1 PD",
-        "GETCONFIG 1 CN",
-        "VERSION",
-    ):
-        done(tool, words)
-    assert tool.state == before
-
-
-def test_64_volumes() -> None:
-    for model in (CONTAINER, SMART):
-        assert len(values(arcconf(model, volumes=64), "RAID level", "GETCONFIG 1 LD")) == 64
-
-
-def test_fault_descriptions_are_sentences() -> None:
-    assert all(sentence.endswith((".", "Unknown.")) for sentence in Arcconf.faults.values())
-
-
-_VOCABULARY = """
-LIST GETVERSION GETSTATUS GETCONFIG GETCONFIGJSON SETCACHE SETMAXCACHE MAXCACHEWRITECACHE CREATE DELETE SETSTATE SETCONTROLLERMODE VERSION
-0 1 2 3 8 9 10 12 13 64 100 20480 -1 99999999999999999999
-AD CACHE LD PD AR MC CN AL LOGICALDRIVE DEVICE DEVICEALL DRIVEWRITECACHEPOLICY CACHERATIO WAITFORCACHEROOM NOBATTERYWRITECACHE
-WRITECACHEBYPASSTHRESHOLD RECOVERCACHEMODULE ron roff wt wb wbb con coff All enable disable drivespecific Configured Unconfigured HBA
-READCACHE WRITECACHE MAXCACHEWRITEPOLICY INSTWB ADDTOPOOL REMOVEFROMPOOL CLEAR FLUSHANDFETCHRATE RWBALANCE DIRTYPAGETHRESHOLD
-MAXCACHE MAX Wcache CacheLineSize DataLD ARRAY OPTIMAL name 1E simple_volume on off noprompt nologs ALL
-"""
-_WORDS = st.sampled_from(_VOCABULARY.split()) | st.text(max_size=4)
-_COMMANDS = st.sampled_from(("", "SETCACHE 1", "SETMAXCACHE 1", "CREATE 1 MAXCACHE", "DELETE 1 MAXCACHE", "GETCONFIG 1", "SETCACHE 1 DRIVEWRITECACHEPOLICY"))
-_CALLS = st.builds(lambda command, words: [*command.split(), *words], _COMMANDS, st.lists(_WORDS, max_size=8))
-
-
-@settings(max_examples=400, deadline=None)
-@given(
-    model=st.sampled_from(sorted(MODELS)),
-    calls=st.lists(_CALLS, max_size=6),
-    faults=st.sets(st.sampled_from(sorted(Arcconf.faults))),
-    stdin=st.sampled_from(["", "y\n", "n\n", "y\ny\n"]),
-)
-def test_arbitrary_arguments_are_handled(model: str, calls: list[list[str]], faults: set[str], stdin: str) -> None:
-    tool = arcconf(model)
-    tool.state["faults"] = dict.fromkeys(faults, True)
-    for words in calls:
-        before = copy.deepcopy(tool.state)
-        answer = tool.answer(words, stdin)
-        assert answer.rc in (0, 2, 3, 6)
-        if answer.rc:
-            assert tool.state == before
-        json.dumps(tool.state)
-    for chosen in range(1, 3):
-        tool.answer(["GETCONFIG", str(chosen), "AL"], "")

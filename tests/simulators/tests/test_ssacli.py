@@ -8,14 +8,11 @@
 from __future__ import annotations
 
 import copy
-import json
 import pathlib
 import re
 import typing as t
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer, State
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
@@ -383,42 +380,8 @@ def test_host_disk_names_are_unique(model: str, faults: State) -> None:
         assert len(paths) == len(set(paths)) > 0
 
 
-def test_volume_maps_to_a_disk_of_the_host() -> None:
-    made = state(volumes=1, os_devices=[{"path": "/dev/sdb", "wwn": "600508b1001c0000000000000000002a", "size": 2**30}])
-    assert volume(made, "Unique Identifier") == "600508B1001C0000000000000000002A"
-    assert (volume(made, "Disk Name"), volume(made, "Size")) == ("/dev/sdb", "1.00 GB")
-
-
 @pytest.mark.parametrize(
     ("size", "decimals", "text"), [(99_998_000_000, 1, "93.1  GB"), (5760 * 10**9, 1, "5.2 TB"), (2**30, 2, "1.00 GB"), (2**20, 2, "1.00 MB")]
 )
 def test_sizes_are_formatted_like_the_tool(size: int, decimals: int, text: str) -> None:
     assert size_text(size, decimals) == text
-
-
-@pytest.mark.parametrize("model", list(MODELS))
-@pytest.mark.parametrize("options", [{}, {"volumes": 0, "drives": 3}, {"volumes": 1}, {"volumes": 2, "drives": 5}, {"volumes": 64}])
-def test_every_model_can_be_created_and_shown(model: str, options: dict[str, int]) -> None:
-    made = json.loads(json.dumps(state(model, **options)))
-    slot = made["controllers"][0]["slot"]
-    shown = ask(made, "ctrl all show config detail").stdout
-    assert shown.count("\n      Logical Drive: ") == len(made["controllers"][0]["volumes"])
-    assert shown.count("\n      physicaldrive ") >= len(made["controllers"][0]["drives"])
-    for line in ("show", "show status", "show config", "pd all show", "pd all show detail", "pd all show status"):
-        assert ask(made, f"ctrl slot={slot} {line}").rc == 0
-
-
-WORDS = st.one_of(
-    st.sampled_from(["ctrl", "all", "slot=0", "slot=1", "show", "config", "detail", "status", "ld", "pd", "array", "1", "A", "2I:1:1", "version"]),
-    st.sampled_from(["modify", "forced", "dwc=enable", "dwc=?", "usage=hba", "usage=configured", "nbwc=enable", "cacheratio=10/90", "caching=disable"]),
-    st.sampled_from(["ssdsmartpath=enable", "ssdsmartpath=disable", "=", "slot=", "nbwc=?", "aa=enable", "rescan"]),
-    st.text(max_size=8),
-)
-
-
-@given(st.lists(WORDS, max_size=8), st.sets(st.sampled_from(sorted(SsaCli.faults))), st.sets(st.sampled_from(list(MODELS)), max_size=2), st.text(max_size=2))
-def test_arbitrary_arguments_are_handled(words: list[str], faults: set[str], models: set[str], stdin: str) -> None:
-    made = {"faults": dict.fromkeys(faults, True), "controllers": [MODELS[model]() for model in sorted(models)]}
-    answer = SsaCli(made).answer(words, stdin)
-    assert answer.rc in (0, 1)
-    assert answer.rc == 0 or answer.stdout.startswith("\nError: ")

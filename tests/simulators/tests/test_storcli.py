@@ -8,16 +8,11 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import typing as t
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.tests.simulators import simulator
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
-from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_SHOWS, CONTROLLER_WORDS, VOLUME_WORDS
 
 RAID_MODELS = [(StorCli, name) for name in StorCli.models if not name.startswith(("HBA", "LSI3008"))] + [(PercCli, name) for name in PercCli.models]
 HBA_MODELS = [(StorCli, name) for name in StorCli.models if name.startswith("HBA")]
@@ -56,12 +51,6 @@ def test_both_names_are_one_tool_with_own_paths_and_models() -> None:
     assert "PercCli SAS Customization Utility" in tool(PercCli, "PERC H755").answer(["-v"], "").stdout
 
 
-@pytest.mark.parametrize(("kind", "model"), EVERY_MODEL)
-def test_states_are_json_serializable_and_deterministic(kind: type[StorCli], model: str) -> None:
-    state = kind.models[model]()
-    assert state == json.loads(json.dumps(kind.models[model]()))
-
-
 @pytest.mark.parametrize("policy", ["WT", "WB", "AWB"])
 @pytest.mark.parametrize("read", ["RA", "NoRA"])
 @pytest.mark.parametrize("io", ["Cached", "Direct"])
@@ -96,22 +85,6 @@ def test_volume_lists(target: str, changed: list[int]) -> None:
     assert [row["VD"] for row in rows] == changed
     caches = {row["DG/VD"]: row["Cache"] for row in only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]}
     assert [number for number in range(5) if caches[f"{number}/{number}"] == "RWTD"] == changed
-
-
-@pytest.mark.parametrize(("kind", "model"), [row for row in RAID_MODELS if row[1] != "HPE MR216i-a"])
-@pytest.mark.parametrize("fault", ["battery_failed", "battery_missing", "battery_degraded", "learn_cycle", "capacitor_charging"])
-def test_unprotected_writeback_is_configured_but_not_effective(kind: type[StorCli], model: str, fault: str) -> None:
-    cli = tool(kind, model)
-    volume = cli.state["controllers"][0]["volumes"][0]["id"]
-    healthy = policies(cli, volume)
-    assert healthy[:2] == ("RWBD", "WriteBack")
-    cli.state["faults"] = {fault: True}
-    assert policies(cli, volume)[:2] == ("RWTD", "WriteBack")
-    only(cli, f"/c0/v{volume} set wrcache=AWB")
-    assert policies(cli, volume)[:2] == ("RAWBD", "AlwaysWriteBack")
-    only(cli, f"/c0/v{volume} set wrcache=WB")
-    cli.state["faults"] = {}
-    assert policies(cli, volume) == healthy
 
 
 @pytest.mark.parametrize(
@@ -422,27 +395,6 @@ def test_cached_io_is_unsupported_on_newer_cards() -> None:
     assert only(cli, "/c0/v239 set iopolicy=Direct")["Command Status"]["Status"] == "Success"
 
 
-@pytest.mark.parametrize(("kind", "model"), RAID_MODELS)
-def test_64_volumes(kind: type[StorCli], model: str) -> None:
-    cli = tool(kind, model, volumes=64)
-    answer = cli.answer(["/c0/vall", "show", "all", "J"], "")
-    response = json.loads(answer.stdout)["Controllers"][0]["Response Data"]
-    assert len(response) == 64 * 3
-    assert len({response[key]["SCSI NAA Id"] for key in response if key.endswith("Properties")}) == 64
-    assert len(answer.stdout) > 64 * 1400
-    assert len(only(cli, "/c0 show all")["Response Data"]["VD LIST"]) == 64
-
-
-def test_volumes_map_to_disks_of_the_host() -> None:
-    devices = [{"path": "/dev/sdb", "wwn": "6" + "0" * 31, "size": 8 << 30}, {"path": "/dev/sdc", "wwn": "6" + "1" * 31, "size": 1 << 40}]
-    cli = tool(StorCli, "MegaRAID 9361-8i", volumes=2, drives=4, os_devices=devices)
-    response = only(cli, "/c0/vall show all")["Response Data"]
-    assert [response[f"VD{number} Properties"]["OS Drive Name"] for number in (0, 1)] == ["/dev/sdb", "/dev/sdc"]
-    assert response["VD1 Properties"]["SCSI NAA Id"] == devices[1]["wwn"]
-    assert response["VD0 Properties"]["Number of Blocks"] == (8 << 30) // 512
-    assert [response[f"/c0/v{number}"][0]["Size"] for number in (0, 1)] == ["8.000 GB", "1.000 TB"]
-
-
 def test_more_volumes_than_drives_share_a_drive_group() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=4, drives=2)
     rows = only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]
@@ -490,39 +442,3 @@ def test_refusal_in_text_format() -> None:
         " 0 PdCac    On    Failed    255 SSD Pd is present \n"
         "--------------------------------------------------\n\n\n"
     )
-
-
-def test_state_persists_between_processes(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    monkeypatch.setenv(simulator.FOLDER_VARIABLE, str(tmp_path))
-    monkeypatch.setattr("sys.stdin", None)
-    with simulator.opened("perccli") as state:
-        state["controllers"].append(PercCli.models["PERC H755"]())
-    assert simulator.run(PercCli, ["/c0/vall", "set", "wrcache=WT", "J"]) == 0
-    capfdbinary.readouterr()
-    assert simulator.run(PercCli, ["/c0/v239", "show", "J"]) == 0
-    assert json.loads(capfdbinary.readouterr().out)["Controllers"][0]["Response Data"]["Virtual Drives"][0]["Cache"] == "RWTD"
-    assert simulator.calls("perccli") == [["/c0/vall", "set", "wrcache=WT", "J"], ["/c0/v239", "show", "J"]]
-
-
-_PATHS = st.builds(
-    lambda controller, rest: f"/c{controller}{rest}",
-    st.sampled_from(["0", "1", "all", "0,1", "0-1", "9", "x", "", "99999999"]),
-    st.sampled_from(["", "/vall", "/v0", "/v239", "/v0-300", "/v1,0", "/eall/sall", "/e252/s0", "/sall", "/bbu", "/cv", "/fall", "/d0", "/v", "//"]),
-)
-_WORDS = st.one_of(
-    _PATHS,
-    st.sampled_from(["show", "all", "set", "J", "nolog", "delete", "del", "preservedcache", "force", "flush", "flushcache", "add", "vd", "status", "-v"]),
-    st.sampled_from([*CONTROLLER_SHOWS, *(f"{name}={word}" for name, words in {**VOLUME_WORDS, **CONTROLLER_WORDS}.items() for word in words or ("5", "0"))]),
-    st.text(max_size=8),
-)
-
-
-@given(words=st.lists(_WORDS, max_size=6), fault=st.sampled_from(["", *StorCli.faults]))
-def test_arbitrary_arguments_are_handled(words: list[str], fault: str) -> None:
-    cli = tool(StorCli, "MegaRAID 9361-8i", "HBA 9400-16i", "HPE MR216i-a", faults={fault: True})
-    answer = cli.answer(words, "")
-    assert 0 <= answer.rc <= 255
-    assert answer.stdout.endswith("\n")
-    json.dumps(cli.state)
-    if answer.stdout.startswith("{"):
-        assert all("Command Status" in block for block in json.loads(answer.stdout)["Controllers"])

@@ -283,6 +283,7 @@ DISK_SPEC = {
     "iops_limit": {"type": "int", "default": 0},
     "volatile_cache": {"type": "str", "choices": [*CACHE_KINDS, *FORGETTING_CACHES], "default": "on"},
     "power_loss_protection": {"type": "bool", "default": False},
+    "paths": {"type": "int", "default": 1},
     "attached": {"type": "bool", "default": True},
     "serial": {"type": "str"},
     "model": {"type": "str"},

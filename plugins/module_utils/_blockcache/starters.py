@@ -66,8 +66,8 @@ KINDS = (
     Kind(
         r"LVM[12]_member",
         "LVM activates the volume group on it",
-        "keep LVM from {origin} with a devices file (lvmdevices) that has {cached} and not {origin}, or in lvm.conf with global_filter ="
-        ' [ "a|^/dev/mapper/|", "a|^/dev/dm-|", "r|.*|" ] and what else LVM uses, by names of the kernel, as it knows no link when udev starts it;'
+        "keep LVM from {origin} with a devices file (lvm lvmdevices) that has {cached} and not {origin} and, in lvm.conf, search_for_devnames ="
+        ' "none", as LVM searches every device for what is not there; or in lvm.conf with global_filter = [ "a|^/dev/mapper/|", "a|^/dev/dm-|", "r|.*|" ] and what else LVM uses, by names of the kernel, as it knows no link when udev starts it;'
         " then update-initramfs -u or dracut -f",
     ),
     Kind(r".*_raid_member", "mdadm assembles the array of which it is a member", _NO_BELOW.replace("{what}", "the array")),
@@ -91,6 +91,9 @@ _UNIT_WHAT = re.compile(r"^\s*What\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 #: What LVM 2.03 prints of a device that its configuration rejects; it does so too of one that is not there, or of another kind.
 _REJECTED = re.compile(r"Failed to find (?:device|physical volume)|rejected by filter config|not in devices (?:file|list)")
 _UNFILTERED = frozenset({'global_filter=["a|.*|"]', 'filter=["a|.*|"]', "use_devicesfile=0"})
+#: A mapping is in the devices file by its name, and by default LVM searches the other devices for the physical volume while that name is not there: seen on
+#: the rack, a group was activated on the origin below its cache, and the devices file was rewritten with the origin.
+_BY_NAME_ONLY = 'search_for_devnames="none"'
 _NO_FILTER = 'devices { global_filter=["a|.*|"] filter=["a|.*|"] }'
 _TOO_OLD = "use_devicesfile"
 
@@ -210,15 +213,16 @@ def _lvm_waits_for_events(runner: Runner) -> bool:
 def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:
     if not _is_rejected(runner, origin):
         return False
-    keys = ["devices/global_filter", "devices/filter", "devices/use_devicesfile"]
+    keys = ["devices/global_filter", "devices/filter", "devices/use_devicesfile", "devices/search_for_devnames"]
     shown = runner.run(["lvmconfig", "--typeconfig", "full", *keys], ok=None, item=origin.path)
-    lines = {line.strip() for line in shown.stdout.splitlines() if "=" in line}
+    words = {line.strip() for line in shown.stdout.splitlines() if "=" in line}
+    lines = {line for line in words if not line.startswith("search_for_devnames=")}
     # LVM before 2.03.12 knows no devices file, and still prints the others.
     known = bool(lines - _UNFILTERED) and (shown.rc == 0 or _TOO_OLD in shown.stderr)
     if not known or any(_rejects_without_links(line.partition("filter=")[2], origin.path) for line in lines):
         return known
     # Devices are in the devices file by what sysfs has of them.
-    return "use_devicesfile=1" in lines and (lines - _UNFILTERED == {"use_devicesfile=1"} or _is_rejected(runner, origin, "--config", _NO_FILTER))
+    return {"use_devicesfile=1", _BY_NAME_ONLY} <= words and (lines - _UNFILTERED == {"use_devicesfile=1"} or _is_rejected(runner, origin, "--config", _NO_FILTER))
 
 
 def _is_rejected(runner: Runner, origin: BlockDevice, *options: str) -> bool:

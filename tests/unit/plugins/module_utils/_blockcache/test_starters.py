@@ -32,7 +32,9 @@ CACHED = BlockDevice(name="dm-3", path="/dev/dm-3", number="253:3", kind="dm", d
 NOT_FOUND = Reply("", 5, '  Failed to find device "/dev/sda".\n')
 SEEN = Reply("  /dev/sda\n")
 FILTERED = Reply('global_filter=["a|^/dev/mapper/|","r|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
-DEVICES_FILE = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=1\n')
+DEVICES_FILE = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=1\nsearch_for_devnames="none"\n')
+#: As LVM 2.03.31 of Debian 13 has it by default: seen on the rack, it rewrote an entry for /dev/mapper/images into one for /dev/sda at boot.
+SEARCHING = Reply(DEVICES_FILE.stdout.replace("none", "all"))
 DEFAULT = Reply('global_filter=["a|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
 BEFORE_DEVICES_FILE = Reply('global_filter="r|.*|"\nfilter=["a|.*|"]\n', 5, "  Configuration node devices/use_devicesfile not found\n")
 
@@ -190,6 +192,11 @@ def test_content_that_only_a_line_of_a_file_starts_is_not_refused(tmp_path, kind
         (NOT_FOUND, Reply('global_filter=["a|.*|"]\nfilter=["a|^/dev/mapper/|","r|^/dev/sd|"]\nuse_devicesfile=0\n'), True),
         (NOT_FOUND, Reply('global_filter=["r|(|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'), False),
         (NOT_FOUND, DEVICES_FILE, True),
+        (NOT_FOUND, SEARCHING, False),
+        (NOT_FOUND, Reply(DEVICES_FILE.stdout.replace("none", "auto")), False),
+        (NOT_FOUND, Reply(DEVICES_FILE.stdout.partition("search")[0]), False),
+        (NOT_FOUND, Reply(FILTERED.stdout + 'search_for_devnames="all"\n'), True),
+        (NOT_FOUND, Reply(DEFAULT.stdout + 'search_for_devnames="none"\n'), False),
         (NOT_FOUND, BEFORE_DEVICES_FILE, True),
         (Reply("", 5, "  Cannot use /dev/sda: device is not in devices file\n"), DEVICES_FILE, True),
         (SEEN, DEVICES_FILE, False),
@@ -232,6 +239,7 @@ def test_what_waits_for_units_is_a_warning(tmp_path, kind, early):
 def test_refusal_names_what_keeps_lvm_away(tmp_path):
     runner, devices = host(tmp_path, typed("LVM2_member"))
     (found,) = read(tmp_path, runner, devices)
+    assert 'search_for_devnames = "none"' in found.text
     assert f"lvmdevices) that has /dev/mapper/images and not {HDD}" in found.text
     assert "lvmdevices" in found.text and "update-initramfs -u or dracut -f" in found.text
 

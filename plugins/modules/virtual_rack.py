@@ -80,10 +80,10 @@ options:
             required: true
           kind:
             description:
-              - V(sata_hdd) and V(sata_ssd) are disks on an AHCI controller, V(nvme) is a namespace of an NVMe drive of its own,
-                V(megaraid_vd) is a volume of a MegaRAID SAS controller, V(virtio) is a paravirtual disk.
+              - V(sata_hdd) and V(sata_ssd) are disks on an AHCI controller, V(scsi_hdd) is a SCSI disk on a host adapter of its own (virtio-scsi),
+                V(nvme) is a namespace of an NVMe drive of its own, V(megaraid_vd) is a volume of a MegaRAID SAS controller, V(virtio) is a paravirtual disk.
             type: str
-            choices: [sata_hdd, sata_ssd, nvme, megaraid_vd, virtio]
+            choices: [sata_hdd, sata_ssd, scsi_hdd, nvme, megaraid_vd, virtio]
             required: true
           size:
             description: Size with a suffix such as C(M) or C(G).
@@ -110,6 +110,12 @@ options:
               - The cache is in the memory of the host, which survives a power cut of the machine, but not of the host.
             type: bool
             default: false
+          paths:
+            description:
+              - Number of host adapters over which the guest sees the disk, for multipath. More than 1 needs O(machines[].disks[].kind=scsi_hdd).
+              - The write cache is one setting for each path, and O(machines[].disks[].iops_limit) is not supported with several.
+            type: int
+            default: 1
           attached:
             description:
               - Whether the disk is plugged in. A V(nvme) disk is hot-plugged; for the other kinds the machine is stopped for the change.
@@ -277,6 +283,7 @@ DISK_SPEC = {
     "iops_limit": {"type": "int", "default": 0},
     "volatile_cache": {"type": "str", "choices": [*CACHE_KINDS, *FORGETTING_CACHES], "default": "on"},
     "power_loss_protection": {"type": "bool", "default": False},
+    "paths": {"type": "int", "default": 1},
     "attached": {"type": "bool", "default": True},
     "serial": {"type": "str"},
     "model": {"type": "str"},

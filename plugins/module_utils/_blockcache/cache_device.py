@@ -255,6 +255,8 @@ def resolve_stable(devices: Devices, path: str, item: str) -> BlockDevice:
     own = {device.name, *(below.name for below in devices.parents(device))}
     rivals = [other for other in devices.claimants(path) if other.name not in own]
     if rivals:
+        if device.kind == "disk" and all(is_same_unit(device, rival) for rival in rivals):
+            require_whole_unit(devices, device, path, item)
         raise BadInput(
             f"{item}: {path} is claimed by {device.path} and by {', '.join(rival.path for rival in rivals)}, and may name the other after the"
             " next reboot: use a link that only one of them has, for example its WWN (/dev/disk/by-id/wwn-…) or its place (/dev/disk/by-path/…).",

@@ -66,9 +66,9 @@ KINDS = (
     Kind(
         r"LVM[12]_member",
         "LVM activates the volume group on it",
-        "keep LVM from {origin} with a devices file (lvmdevices) that has {cached} and not {origin}, or in lvm.conf with global_filter ="
-        ' [ "a|^/dev/mapper/|", "a|^/dev/dm-|", "r|.*|" ] and what else LVM uses, by names of the kernel, as it knows no link when udev starts it;'
-        " then update-initramfs -u or dracut -f",
+        "keep LVM from {origin} in lvm.conf, with use_devicesfile = 0 (with a devices file LVM ignores filters, and at boot takes {origin} for {cached}) and"
+        ' global_filter = [ "a|^/dev/mapper/|", "a|^/dev/dm-|", "r|.*|" ] and what else LVM uses, by names of the kernel, as it knows no link when udev'
+        " starts it; then update-initramfs -u or dracut -f",
     ),
     Kind(r".*_raid_member", "mdadm assembles the array of which it is a member", _NO_BELOW.replace("{what}", "the array")),
     Kind(r"mpath_member", "multipathd takes it", "blacklist it in multipath.conf, or use the multipath device as the origin", by_udev=False),
@@ -89,9 +89,11 @@ _BOOT_WORD = re.compile(r"(?:^|\s)(root|resume|RESUME)=(?:block:)?(\S+)")
 _DRBD_DISK = re.compile(r"^\s*disk\s+\"?(/dev/[^\s\";]+)", re.MULTILINE)
 _UNIT_WHAT = re.compile(r"^\s*What\s*=\s*(\S.*?)\s*$", re.MULTILINE)
 #: What LVM 2.03 prints of a device that its configuration rejects; it does so too of one that is not there, or of another kind.
-_REJECTED = re.compile(r"Failed to find (?:device|physical volume)|rejected by filter config|not in devices (?:file|list)")
-_UNFILTERED = frozenset({'global_filter=["a|.*|"]', 'filter=["a|.*|"]', "use_devicesfile=0"})
-_NO_FILTER = 'devices { global_filter=["a|.*|"] filter=["a|.*|"] }'
+_REJECTED = re.compile(r"Failed to find (?:device|physical volume)|rejected by filter config")
+#: A mapping is in the devices file (lvmdevices(8)) only by its name, and LVM takes any device with the physical volume of such an entry for it. Seen on the
+#: rack with 2.03.31: udev's pvscan activates the group on the origin, whatever search_for_devnames is, and the filters are ignored; unless that is "none",
+#: every command rewrites the entry to the origin while the cache is not there.
+_DEVICES_FILE, _NO_SEARCH = "use_devicesfile=1", 'search_for_devnames="none"'
 _TOO_OLD = "use_devicesfile"
 
 
@@ -201,29 +203,26 @@ def _lvm_is_kept_away(runner: Runner, places: t.Sequence[BlockDevice]) -> bool:
 
 def _lvm_waits_for_events(runner: Runner) -> bool:
     """Whether LVM activates at boot what udev reports, and nothing else."""
-    if not runner.has("lvmconfig"):
-        return False
-    shown = runner.run(["lvmconfig", "--typeconfig", "full", "global/event_activation"], ok=None)
-    return shown.rc == 0 and shown.stdout.strip() == "event_activation=1"
+    lines = _lvm_settings(runner, "global/event_activation", "devices/use_devicesfile", "devices/search_for_devnames")
+    return "event_activation=1" in lines and (_DEVICES_FILE not in lines or _NO_SEARCH in lines)
 
 
 def _lvm_rejects(runner: Runner, origin: BlockDevice) -> bool:
-    if not _is_rejected(runner, origin):
+    asked = runner.run(["pvs", "--all", "--noheadings", "--options", "pv_name", origin.path], ok=None, item=origin.path)
+    if asked.rc == 0 or not _REJECTED.search(asked.stderr):
         return False
-    keys = ["devices/global_filter", "devices/filter", "devices/use_devicesfile"]
-    shown = runner.run(["lvmconfig", "--typeconfig", "full", *keys], ok=None, item=origin.path)
-    lines = {line.strip() for line in shown.stdout.splitlines() if "=" in line}
+    lines = _lvm_settings(runner, "devices/global_filter", "devices/filter", "devices/use_devicesfile")
+    return _DEVICES_FILE not in lines and any(_rejects_without_links(line.partition("filter=")[2], origin.path) for line in lines)
+
+
+def _lvm_settings(runner: Runner, *keys: str) -> set[str]:
+    """The lines of lvmconfig(8) about some settings; none if it did not answer."""
+    if not runner.has("lvmconfig"):
+        return set()
+    shown = runner.run(["lvmconfig", "--typeconfig", "full", *keys], ok=None)
     # LVM before 2.03.12 knows no devices file, and still prints the others.
-    known = bool(lines - _UNFILTERED) and (shown.rc == 0 or _TOO_OLD in shown.stderr)
-    if not known or any(_rejects_without_links(line.partition("filter=")[2], origin.path) for line in lines):
-        return known
-    # Devices are in the devices file by what sysfs has of them.
-    return "use_devicesfile=1" in lines and (lines - _UNFILTERED == {"use_devicesfile=1"} or _is_rejected(runner, origin, "--config", _NO_FILTER))
-
-
-def _is_rejected(runner: Runner, origin: BlockDevice, *options: str) -> bool:
-    asked = runner.run(["pvs", "--all", "--noheadings", *options, "--options", "pv_name", origin.path], ok=None, item=origin.path)
-    return asked.rc != 0 and bool(_REJECTED.search(asked.stderr))
+    known = shown.rc == 0 or _TOO_OLD in shown.stderr
+    return {line.strip() for line in shown.stdout.splitlines() if "=" in line} if known else set()
 
 
 def _rejects_without_links(patterns: str, path: str) -> bool:

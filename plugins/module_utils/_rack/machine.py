@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, parse_size
 
-DISK_KINDS = ("sata_hdd", "sata_ssd", "nvme", "megaraid_vd", "virtio")
+DISK_KINDS = ("sata_hdd", "sata_ssd", "scsi_hdd", "nvme", "megaraid_vd", "virtio")
 
 #: Write caches of disks; those of the second line lose at a power cut what was not flushed.
 CACHE_KINDS = ("on", "off")
@@ -34,17 +34,18 @@ _WWN = re.compile(r"(0x)?[0-9a-fA-F]{16}")
 _LIMITS: dict[str, dict[str, int]] = {
     "sata_hdd": {"serial": 20, "model": 40, "firmware": 8},
     "sata_ssd": {"serial": 20, "model": 40, "firmware": 8},
+    "scsi_hdd": {"serial": 36, "model": 16, "firmware": 4},
     "nvme": {"serial": 20},
     "megaraid_vd": {"serial": 36, "model": 16, "firmware": 4},
     "virtio": {"serial": 20},
 }
 
-_DEFAULT_MODELS = {"sata_hdd": "VIRTUAL HDD", "sata_ssd": "VIRTUAL SSD", "megaraid_vd": "VIRTUAL VD"}
+_DEFAULT_MODELS = {"sata_hdd": "VIRTUAL HDD", "sata_ssd": "VIRTUAL SSD", "scsi_hdd": "VIRTUAL SCSI", "megaraid_vd": "VIRTUAL VD"}
 
 
 @frozen
 class Disk:
-    """One disk. ``size`` is in bytes, ``iops_limit`` is 0 where there is none."""
+    """One disk. ``size`` is in bytes, ``iops_limit`` is 0 where there is none; each of ``paths`` leads over a controller of its own."""
 
     name: str
     kind: str
@@ -57,6 +58,7 @@ class Disk:
     wwn: str | None
     attached: bool = True
     power_loss_protection: bool = False
+    paths: int = 1
 
     @property
     def forgets(self) -> bool:
@@ -205,9 +207,14 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
     limit = int(options.get("iops_limit") or 0)
     if limit < 0:
         raise BadInput(f"{where}: iops_limit must not be negative.", item=where)
+    paths = 1 if options.get("paths") is None else int(options["paths"])
+    if not 1 <= paths <= 8 or (paths > 1 and kind != "scsi_hdd"):
+        raise BadInput(f"{where}: paths must be between 1 and 8, and only a disk of kind scsi_hdd has more than one.", item=where)
+    if paths > 1 and limit:
+        raise BadInput(f"{where}: iops_limit is not supported for a disk with several paths: leave one of them out.", item=where)
     wwn = options.get("wwn")
     if wwn is not None and (kind in ("nvme", "virtio") or not _WWN.fullmatch(wwn)):
-        raise BadInput(f"{where}: wwn must be 16 hexadecimal digits, and only sata_hdd, sata_ssd and megaraid_vd have one.", item=where)
+        raise BadInput(f"{where}: wwn must be 16 hexadecimal digits, and only sata_hdd, sata_ssd, scsi_hdd and megaraid_vd have one.", item=where)
     text = {
         "serial": options.get("serial") or f"{machine}-{name}".upper()[-20:],
         "model": options.get("model") or _DEFAULT_MODELS.get(kind),
@@ -234,6 +241,7 @@ def _describe_disk(machine: str, options: t.Mapping[str, t.Any]) -> Disk:
         wwn=None if wwn is None else "0x" + wwn.lower()[-16:],
         attached=True if attached is None else bool(attached),
         power_loss_protection=protected,
+        paths=paths,
     )
 
 

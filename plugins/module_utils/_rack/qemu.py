@@ -47,11 +47,7 @@ def backend(disk: Disk, path: pathlib.Path) -> str:
 
     :param path: the file with its blocks, or the socket of the process with the cache of a disk that forgets.
     """
-    source = (
-        ["driver=raw", "file.driver=nbd", "file.server.type=unix", f"file.server.path={_quote(path)}"]
-        if disk.forgets
-        else [f"file={_quote(path)}", "format=raw"]
-    )
+    source = _served(path) if disk.forgets else [f"file={_quote(path)}", "format=raw"]
     options = [*source, "if=none", f"id=drive-{disk.name}", "discard=unmap"]
     options.append(f"cache={_cache_mode(disk)}")
     if disk.iops_limit:
@@ -59,17 +55,31 @@ def backend(disk: Disk, path: pathlib.Path) -> str:
     return ",".join(options)
 
 
-def disk_device(disk: Disk, place: str = "") -> str:
+def _served(path: pathlib.Path) -> list[str]:
+    return ["driver=raw", "file.driver=nbd", "file.server.type=unix", f"file.server.path={_quote(path)}"]
+
+
+def shared_backend(disk: Disk, path: pathlib.Path) -> str:
+    """The ``-blockdev`` of a disk with several paths, each of which is a device that has its own cache setting."""
+    source = _served(path) if disk.forgets else ["driver=raw", "file.driver=file", f"file.filename={_quote(path)}"]
+    no_flush = "on" if _cache_mode(disk) == "unsafe" else "off"
+    return ",".join([*source, f"node-name=drive-{disk.name}", "discard=unmap", f"cache.no-flush={no_flush}"])
+
+
+def disk_device(disk: Disk, place: str = "", path: str = "") -> str:
     """The ``-device`` of a disk.
 
     :param place: where on which controller, as further properties; a hot-pluggable disk has a slot of its own.
+    :param path: what distinguishes it from the devices of the other paths to the disk.
     """
-    common = f"drive=drive-{disk.name},id=disk-{disk.name},serial={_quote(disk.serial)}"
+    common = f"drive=drive-{disk.name},id=disk-{disk.name}{path},serial={_quote(disk.serial)}"
     if disk.kind in ("sata_hdd", "sata_ssd"):
         rotation = 7200 if disk.kind == "sata_hdd" else 1
         return f"ide-hd,{common},{place},rotation_rate={rotation}" + _identity(disk, model="model")
     if disk.kind == "nvme":
         return f"nvme,{common},bus=slot-{disk.name}"
+    if disk.kind == "scsi_hdd":
+        return f"scsi-hd,{common},{place},rotation_rate=7200" + _identity(disk, model="product")
     if disk.kind == "megaraid_vd":
         return f"scsi-hd,{common},{place}" + _identity(disk, model="product")
     return f"virtio-blk-pci,{common}"
@@ -81,7 +91,7 @@ def _disk_devices(disks: t.Sequence[Disk]) -> list[str]:
     A disk that is not attached keeps its place, so that the others do not move.
     """
     devices: list[str] = []
-    ports = {"sata": 0, "nvme": 0, "scsi": 0}
+    ports = {"sata": 0, "host": 0, "nvme": 0, "scsi": 0}
     for disk in disks:
         place = ""
         if disk.kind in ("sata_hdd", "sata_ssd"):
@@ -93,14 +103,28 @@ def _disk_devices(disks: t.Sequence[Disk]) -> list[str]:
         elif disk.kind == "nvme":
             number = ports["nvme"] = ports["nvme"] + 1
             devices.append(f"pcie-root-port,id=slot-{disk.name},chassis={number},slot={number}")
+        elif disk.kind == "scsi_hdd":
+            devices += _scsi_devices(disk, ports["host"])
+            ports["host"] += disk.paths
         elif disk.kind == "megaraid_vd":
             if not ports["scsi"]:
                 devices.append("megasas-gen2,id=megaraid")
             place = f"bus=megaraid.0,scsi-id={ports['scsi']}"
             ports["scsi"] += 1
-        if disk.attached:
+        if disk.attached and disk.kind != "scsi_hdd":
             devices.append(disk_device(disk, place))
     return devices
+
+
+def _scsi_devices(disk: Disk, first: int) -> t.Iterator[str]:
+    """A SCSI disk, and a controller for each path to it."""
+    cache = "off" if _cache_mode(disk) == "writethrough" else "on"
+    for number in range(first, first + disk.paths):
+        yield f"virtio-scsi-pci,id=scsi{number}"
+        if disk.attached and disk.paths > 1:
+            yield disk_device(disk, f"bus=scsi{number}.0,share-rw=on,write-cache={cache}", f"-{number}")
+        elif disk.attached:
+            yield disk_device(disk, f"bus=scsi{number}.0")
 
 
 def _identity(disk: Disk, model: str) -> str:
@@ -187,7 +211,8 @@ def qemu_arguments(machine: Machine, rack: str, places: RackPaths, boot: Boot) -
     for disk in machine.disks:
         if not disk.attached:
             continue
-        arguments += ["-drive", backend(disk, places.disk_socket(name, disk) if disk.forgets else places.disk(name, disk))]
+        path = places.disk_socket(name, disk) if disk.forgets else places.disk(name, disk)
+        arguments += ["-blockdev", shared_backend(disk, path)] if disk.paths > 1 else ["-drive", backend(disk, path)]
     for device in _disk_devices(machine.disks):
         arguments += ["-device", device]
     return [

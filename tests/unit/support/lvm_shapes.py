@@ -100,6 +100,11 @@ class SpreadPool(FakeLvm):
 class WithIntegrity(FakeLvm):
     """A volume that is a RAID1 of ``/dev/sda`` and ``/dev/sdd`` with integrity (``lvcreate --type raid1 --raidintegrity y``); with its cache if any."""
 
+    version = "2.03.16(2) (2022-05-18)"
+
+    def _lvm(self, words: list[str]) -> str:
+        return f"  LVM version:     {self.version}\n  Library version: 1.02.185 (2022-05-18)\n" if words == ["version"] else super()._lvm(words)
+
     def _lv_rows(self) -> list[dict[str, str]]:
         rows = []
         for row in super()._lv_rows():

@@ -313,12 +313,14 @@ class AttachPlan:
             raise Refused(booted.sentence(spec), item=spec.name)
 
     def _require_no_integrity(self, origin: LogicalVolume) -> None:
-        """LVM 2.03.16 was seen to refuse the last step: "invalid on LV with properties: lv_is_raid_with_integrity"."""
+        """An LVM that does not cache it would leave the attachment half made."""
+        if self.state.caches_integrity:
+            return
         for volume in self.place.origin_parts(origin):
             if self.state.has_integrity(volume):
                 raise self.refused(
-                    f"is a RAID volume with integrity, to which LVM attaches no cache: remove the integrity before (lvconvert --raidintegrity"
-                    f" n {volume.full_name}), or cache another volume; what is on it stays, and its checksums cannot be added again while it has a cache"
+                    f"is a RAID volume with integrity, to which this LVM attaches no cache (2.03.31 does): remove the integrity (lvconvert --raidintegrity"
+                    f" n {volume.full_name}), or cache another volume; what is on it stays, and checksums cannot be added while it has a cache"
                 )
 
     def _require_cache_check(self) -> None:

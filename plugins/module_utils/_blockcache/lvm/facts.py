@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import re
 import typing as t
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import CLEANER
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, LvmState, kind_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, INTEGRITY, LAYER, LvmState, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotUnderstood, TimedOut
 
@@ -33,6 +34,9 @@ _SIGNATURE = "LVM2_member"
 #: Seconds to wait for LVM's lock before a report is read without it.
 _PATIENCE = 20.0
 _COUNTERS = ("read_hits", "read_misses", "write_hits", "write_misses")
+
+#: LVM 2.03.16 was seen to refuse the last step ("invalid on LV with properties: lv_is_raid_with_integrity"), and 2.03.31 to do it with every kind of cache.
+_CACHES_INTEGRITY = (2, 3, 31)
 
 
 def read_caches(devices: Devices, runner: Runner, root: Path = Path("/")) -> tuple[CacheState, ...]:
@@ -157,6 +161,14 @@ def _read_report_of_busy(runner: Runner) -> lvm_report.Report:
         return read_report(runner, timeout=_PATIENCE)
     except TimedOut:
         return read_report(runner, "--nolocking")
+
+
+def caches_integrity(runner: Runner, volumes: t.Iterable[LogicalVolume]) -> bool:
+    """Whether this LVM attaches a cache to a RAID volume with integrity; it is only asked where there is one."""
+    if not any(volume.segtype == INTEGRITY for volume in volumes):
+        return False
+    version = re.search(r"LVM version:\s+(\d+)\.(\d+)\.(\d+)", runner.run(["lvm", "version"], ok=None).stdout)
+    return version is not None and tuple(map(int, version.groups())) >= _CACHES_INTEGRITY
 
 
 def read_kernel(runner: Runner, volumes: t.Iterable[LogicalVolume]) -> tuple[dict[str, dm.CacheStatus], dict[str, dm.CacheTable]]:

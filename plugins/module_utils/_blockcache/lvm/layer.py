@@ -82,6 +82,7 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
             memory=_memory(self.root),
             boot=read_boot_volumes(self.runner, devices, self.spec, self.root),
             cache_check=self.runner.has("cache_check"),
+            caches_integrity=lvm_facts.caches_integrity(self.runner, report.volumes),
             origins=self._read_origins(report.volumes, devices),
         )
         return dataclasses.replace(state, unused=lvm_metadata.unused(state, {spec.full_name for spec in self.spec}, self.root))

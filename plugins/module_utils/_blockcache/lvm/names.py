@@ -179,12 +179,12 @@ def hidden_devices(vg: str, listed: t.Container[str], devices: Devices) -> tuple
     paths = " and ".join(found)
     if running:
         return (
-            f"is on a device that LVM does not show here ({paths}; {why}) and that works: make LVM show it, for example with lvmdevices --adddev, and run"
+            f"is on a device that LVM does not show here ({paths}; {why}) and that works: make LVM show it, for example with lvm lvmdevices --adddev, and run"
             " again; do not deactivate the volume and do not restart the host before that, as LVM would not activate it any more"
         ), True
     return (
         f"is on a device that LVM does not find, and LVM does not show {paths} here, which has the label of a physical volume ({why}): make LVM show it, for"
-        " example with lvmdevices --adddev, and run again"
+        " example with lvm lvmdevices --adddev, and run again"
     ), False
 
 

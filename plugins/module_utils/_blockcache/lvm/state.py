@@ -69,6 +69,7 @@ class LvmState:
     :param origins: what the origins of items that need not have a cache belong to, by the name of the item.
     :param boot: the origins that the host boots from, by full name.
     :param cache_check: whether the checker of cache metadata is installed: without it LVM activates caches unchecked.
+    :param caches_integrity: whether this LVM attaches a cache to a RAID volume with integrity.
     """
 
     volumes: tuple[LogicalVolume, ...]
@@ -85,6 +86,7 @@ class LvmState:
     unused: frozenset[str] = frozenset()
     boot: t.Mapping[str, BootVolume] = field(default_factory=dict)
     cache_check: bool = True
+    caches_integrity: bool = False
     origins: t.Mapping[str, Origin] = field(default_factory=dict)
 
     @functools.cached_property

@@ -178,6 +178,17 @@ def test_path_to_a_unit_with_several_is_refused(devices, reason):
         require_whole_unit(Devices(devices), devices[0], "/dev/sdb", "images")
 
 
+def test_link_of_several_paths_is_no_ambiguous_name(tmp_path):
+    """Seen on the rack: of a unit that multipath had not joined at boot, its WWN was refused with the advice to use its WWN."""
+    link = "/dev/disk/by-id/wwn-0x1"
+    (tmp_path / "dev/disk/by-id").mkdir(parents=True)
+    (tmp_path / "dev/sdb").touch()
+    (tmp_path / link.lstrip("/")).symlink_to("../../sdb")
+    paths = [dataclasses.replace(one, by_id=(link,)) for one in (PATH, TWIN)]
+    with pytest.raises(Refused, match=f"{SECOND} .*: join them with multipath"):
+        cache_device.resolve_stable(Devices(paths, tmp_path), link, "images")
+
+
 @pytest.mark.parametrize(
     "devices",
     [

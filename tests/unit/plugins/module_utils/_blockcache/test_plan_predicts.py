@@ -278,6 +278,21 @@ def test_origin_with_integrity_gets_no_cache(tmp_path, monkeypatch, kind):
     refused(host, Refused, r"vg/data is a RAID volume with integrity, .*\(lvconvert --raidintegrity n vg/data\)", **fields)
 
 
+@pytest.mark.parametrize("kind", ["cachepool", "cachevol", "writecache"])
+@pytest.mark.parametrize(("version", "cached"), [("2.03.31(2) (2025-02-27)", True), ("2.04.1(2)", True), ("2.03.30(2)", False), ("unknown", False)])
+def test_lvm_that_caches_integrity_is_used(tmp_path, monkeypatch, kind, version, cached):
+    """Done on the rack with LVM 2.03.31 of Debian 13, by each kind."""
+    host = LvmHost(tmp_path, monkeypatch)
+    host.host = WithIntegrity()
+    host.host.version = version
+    fields = {"kind": kind, **(WRITEBACK if kind == "writecache" else {})}
+    if not cached:
+        refused(host, Refused, "is a RAID volume with integrity", **fields)
+        return
+    converge(host.layer(**fields), check_mode=False)
+    assert host.host.cache is not None
+
+
 def test_cache_on_integrity_is_not_taken_away_to_be_made_anew(tmp_path, monkeypatch):
     """What is there stays as it is, and is flushed and removed as any other."""
     host = LvmHost(tmp_path, monkeypatch)

@@ -108,6 +108,10 @@ BY_EVENTS, BY_SCAN = Reply("event_activation=1\n"), Reply("event_activation=0\n"
         ("62-mine.rules", RULE.replace('FS_TYPE}="', 'FS_TYPE}=="'), "hidden", BY_EVENTS, False),
         # LVM that scans at boot asks no rule.
         ("62-mine.rules", RULE, "hidden", BY_SCAN, False),
+        # A command of LVM rewrites the devices file while the mapping is not there, unless it must not search for what it has only by name.
+        ("62-mine.rules", RULE, "hidden", Reply(BY_EVENTS.stdout + 'use_devicesfile=1\nsearch_for_devnames="all"\n'), False),
+        ("62-mine.rules", RULE, "hidden", Reply(BY_EVENTS.stdout + 'use_devicesfile=1\nsearch_for_devnames="none"\n'), True),
+        ("62-mine.rules", RULE, "hidden", Reply(BY_EVENTS.stdout + 'use_devicesfile=0\nsearch_for_devnames="all"\n'), True),
     ],
 )
 def test_rule_of_the_user_that_hides_the_origin(tmp_path, name, text, shown, events, accepted):
@@ -189,9 +193,12 @@ def test_content_that_only_a_line_of_a_file_starts_is_not_refused(tmp_path, kind
         (NOT_FOUND, Reply('global_filter=["r|^/dev/sda$|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'), False),
         (NOT_FOUND, Reply('global_filter=["a|.*|"]\nfilter=["a|^/dev/mapper/|","r|^/dev/sd|"]\nuse_devicesfile=0\n'), True),
         (NOT_FOUND, Reply('global_filter=["r|(|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n'), False),
-        (NOT_FOUND, DEVICES_FILE, True),
         (NOT_FOUND, BEFORE_DEVICES_FILE, True),
-        (Reply("", 5, "  Cannot use /dev/sda: device is not in devices file\n"), DEVICES_FILE, True),
+        # Seen on the rack: the devices file has a mapping only by its name, for which LVM takes the origin at boot; filters are ignored then.
+        (NOT_FOUND, DEVICES_FILE, False),
+        (Reply("", 5, "  Cannot use /dev/sda: device is not in devices file\n"), DEVICES_FILE, False),
+        (NOT_FOUND, Reply(FILTERED.stdout.replace("file=0", "file=1")), False),
+        (Reply("", 5, "  Cannot use /dev/sda: device is rejected by filter config\n"), FILTERED, True),
         (SEEN, DEVICES_FILE, False),
         (NOT_FOUND, DEFAULT, False),
         (NOT_FOUND, Reply("", 5, "  Failed to parse config"), False),
@@ -232,8 +239,8 @@ def test_what_waits_for_units_is_a_warning(tmp_path, kind, early):
 def test_refusal_names_what_keeps_lvm_away(tmp_path):
     runner, devices = host(tmp_path, typed("LVM2_member"))
     (found,) = read(tmp_path, runner, devices)
-    assert f"lvmdevices) that has /dev/mapper/images and not {HDD}" in found.text
-    assert "lvmdevices" in found.text and "update-initramfs -u or dracut -f" in found.text
+    assert f"keep LVM from {HDD} in lvm.conf, with use_devicesfile = 0" in found.text and f"takes {HDD} for /dev/mapper/images" in found.text
+    assert "global_filter" in found.text and "update-initramfs -u or dracut -f" in found.text
 
 
 def test_host_without_lvm_activates_nothing(tmp_path):

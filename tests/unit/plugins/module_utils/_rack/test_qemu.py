@@ -68,6 +68,30 @@ def test_every_disk_kind_has_its_controller():
     assert [options_of(device)["scsi-id"] for device in devices if device.startswith("scsi-hd")] == ["0", "1"]
 
 
+def test_each_path_of_a_scsi_disk_has_a_host_adapter():
+    argv = arguments(disk("a", "scsi_hdd"), disk("b", "scsi_hdd", paths=2, volatile_cache="off"), disk("c", "scsi_hdd", attached=False))
+    devices = values(argv, "-device")[2:]
+    assert [device.split(",")[0] for device in devices] == [*["virtio-scsi-pci", "scsi-hd"] * 3, "virtio-scsi-pci"]
+    paths = [options_of(device) for device in devices if device.startswith("scsi-hd")]
+    assert [path["bus"] for path in paths] == ["scsi0.0", "scsi1.0", "scsi2.0"]
+    assert len({path["id"] for path in paths}) == 3
+    assert [(path["drive"], path["serial"], path.get("share-rw"), path.get("write-cache")) for path in paths] == [
+        ("drive-a", "NODE1-A", None, None),
+        *[("drive-b", "NODE1-B", "on", "off")] * 2,
+    ]
+    (node,) = values(argv, "-blockdev")
+    assert (options_of(node)["node-name"], options_of(node)["file.filename"]) == ("drive-b", "/racks/demo/node1/b.raw")
+    assert not [drive for drive in values(argv, "-drive") if "drive-b" in drive]
+
+
+def test_disk_with_several_paths_can_forget_or_be_protected():
+    nodes = [
+        options_of(values(arguments(disk("b", "scsi_hdd", paths=2, **more)), "-blockdev")[0])
+        for more in ({"volatile_cache": "honest"}, {"power_loss_protection": True})
+    ]
+    assert [(node["file.driver"], node["cache.no-flush"]) for node in nodes] == [("nbd", "off"), ("file", "on")]
+
+
 def test_detached_disk_keeps_its_slot():
     devices = values(arguments(disk("n0", "nvme", attached=False), disk("v0", "megaraid_vd", attached=False), disk("v1", "megaraid_vd")), "-device")
     assert [device.split(",")[0] for device in devices[2:]] == ["pcie-root-port", "megasas-gen2", "scsi-hd"]

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import H
 
 LABEL = Signature("raid", "LVM2_member")
 WRITEBACK = {"mode": "writeback", "allow_unmirrored_writeback": True}
-ADVICE = f"does not show here .*{SSD_PATH}.* and that works: make LVM show it, for example with lvmdevices --adddev"
+ADVICE = f"does not show here .*{SSD_PATH}.* and that works: make LVM show it, for example with lvm lvmdevices --adddev"
 
 
 def mapped(name, dm_name, *below):

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import typing as t
 
-from . import arcconf_json, arcconf_maxcache
+from . import arcconf_maxcache
 from . import arcconf_state as now
 from . import arcconf_text as text
 from .arcconf_cache import set_cache
@@ -39,7 +39,7 @@ from .arcconf_models import MODELS
 from .simulator import Answer, Simulator, State
 
 _UNKNOWN_TO_OLD_BUILDS = ("MC", "AR", "CN")
-_READING = ("GETCONFIG", "GETCONFIGJSON", "GETSTATUS", "GETVERSION", "LIST", "VERSION")
+_READING = ("GETCONFIG", "GETSTATUS", "GETVERSION", "LIST", "VERSION")
 
 
 class Arcconf(Simulator):
@@ -64,10 +64,10 @@ class Arcconf(Simulator):
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What arcconf prints for these words."""
         if not words:
-            return Answer(_joined(menu(self._grammars(), old=self._old)))
+            return Answer(_joined(menu(old=self._old)))
         command = words[0].upper()
-        if command not in commands(self._grammars(), old=self._old):
-            return Answer(_joined(menu(self._grammars(), old=self._old)), INVALID_ARGUMENTS)
+        if command not in commands(old=self._old):
+            return Answer(_joined(menu(old=self._old)), INVALID_ARGUMENTS)
         head = f"Controllers found: {len(self._controllers())}"
         backup = copy.deepcopy(self.state.get("controllers", [])) if command not in _READING else []
         call: Call | None = None
@@ -139,8 +139,6 @@ class Arcconf(Simulator):
             printed = self._get_config(call)
             arcconf_maxcache.flush_a_little(call.controller)
             return [*printed, "", text.SUCCESS]
-        if command == "GETCONFIGJSON":
-            return self._get_config_json(call)
         if command == "GETSTATUS":
             if call.words:
                 raise InvalidArgumentsError
@@ -206,16 +204,6 @@ class Arcconf(Simulator):
         if layout.connectors.startswith("section"):
             printed += text.connectors(controller, faults)
         return printed
-
-    def _get_config_json(self, call: Call) -> list[str]:
-        words = call.lower()
-        if words and words[0] not in ("all", "logicaldrive", "device", "array"):
-            raise InvalidArgumentsError
-        if call.controller["generation"] != "smart":
-            raise AbortedError(NOT_SUPPORTED)
-        document = arcconf_json.document(call.controller, call.number, call.faults)
-        arcconf_maxcache.flush_a_little(call.controller)
-        return [document, "", text.SUCCESS]
 
     def _overview(self, command: str, rest: list[str]) -> list[str]:
         controllers = list(enumerate(self._controllers(), 1))

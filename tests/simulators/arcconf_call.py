@@ -125,11 +125,9 @@ def _descriptions() -> dict[str, str]:
     return filled("arcconf", "commands", {})
 
 
-def commands(grammars: t.Collection[str], *, old: bool) -> tuple[str, ...]:
+def commands(*, old: bool) -> tuple[str, ...]:
     """The commands of the build that speaks to these cards."""
-    missing = {"GETCONFIGJSON", "LIST", "SETCONTROLLERMODE", "SETMAXCACHE", "MAXCACHEWRITECACHE", "VERSION"} if old else set()
-    if "smart" not in grammars and "hba" not in grammars:
-        missing.add("GETCONFIGJSON")
+    missing = {"LIST", "SETCONTROLLERMODE", "SETMAXCACHE", "MAXCACHEWRITECACHE", "VERSION"} if old else set()
     return tuple(command for command in _descriptions() if command not in missing)
 
 
@@ -143,9 +141,9 @@ def banner(*, old: bool) -> list[str]:
     ]
 
 
-def menu(grammars: t.Collection[str], *, old: bool) -> list[str]:
+def menu(*, old: bool) -> list[str]:
     """What is printed without arguments."""
-    return [*banner(old=old), "", *(f" {command:<18}| {_descriptions()[command]}" for command in commands(grammars, old=old))]
+    return [*banner(old=old), "", *(f" {command:<18}| {_descriptions()[command]}" for command in commands(old=old))]
 
 
 def usage(command: str, grammars: t.Sequence[str], *, old: bool) -> list[str]:

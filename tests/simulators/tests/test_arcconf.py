@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 import typing as t
 
@@ -131,7 +130,6 @@ def test_invalid_arguments_print_the_usage(model: str, words: str) -> None:
 
 def test_unknown_command_prints_the_menu() -> None:
     assert run(arcconf(SMART), "BLINK 1").rc == 3
-    assert run(arcconf(CONTAINER), "GETCONFIGJSON 1").rc == 3
 
 
 def test_invalid_controller() -> None:
@@ -427,15 +425,6 @@ def test_controller_mode_takes_effect_after_restart() -> None:
     restart(tool.state)
     assert values(tool, "Controller Mode") == ["HBA"]
     refused(arcconf(OLD), "SETCONTROLLERMODE 1 2 noprompt", "The requested feature is not supported on this controller.")
-
-
-def test_json_is_the_second_line() -> None:
-    tool = arcconf(SMART, volumes=3)
-    tool.state["faults"]["capacitor_charging"] = True
-    controller = json.loads(done(tool, "GETCONFIGJSON 1 nologs").splitlines()[1])["Controller"]
-    assert controller["cacheStateDisabledReasonString"] == "Charge level of capacitor attached to cache module is low"
-    assert [volume["writeCacheSetting"] for volume in controller["LogicalDrive"]] == [2, 2, 2]
-    assert [drive["writeCacheEnable"] for drive in controller["Channel"][0]["HardDrive"]][:1] == [1]
 
 
 # ---------------------------------------------------------------------------------------------------------------- maxCache

@@ -42,6 +42,9 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff;#$]")
 #: Less than a line that fio reads at once: see MAXIMUM_LENGTH of option_values.
 _LONGEST_PATH = 2048
 
+#: Of a name that gets a number.
+_LONGEST_STEM = 58
+
 #: With more threads than this all write into the same series.
 _OWN_LOGS = 16
 
@@ -95,6 +98,11 @@ class Section:
     def is_buffered(self) -> bool:
         """Whether its I/O goes through the page cache."""
         return self.value("direct") in (None, "0") and self.value("buffered") != "0"
+
+    @property
+    def has_size(self) -> bool:
+        """Whether it sets how much of its target it uses: fio takes a size of 0 for all of it."""
+        return self.replay is None and (self.value("filesize") is not None or not re.match(r"0*\D*\Z", self.value("size") or "0"))
 
     @property
     def in_flight(self) -> int:
@@ -229,19 +237,18 @@ def read_job(job: t.Any, name: str) -> Job:
         raise BadInput(f"{name}: the job must be a dictionary of fio options, or one with the keys global and jobs.", item=name)
     replays: dict[str, Replay] = {}
     common, rows = _parts(job, name, replays)
+    titles = [_title(row, name) for row in rows]
     sections: dict[str, dict[str, str | None]] = {}
-    for row in rows:
-        title = _title(row, name)
-        if title in sections:
-            raise BadInput(f"{name}: two jobs are called {title}.", item=name)
+    for title, row in zip(_unique(titles), rows):
         sections[title] = _options({key: value for key, value in row.items() if key != "name"}, name, title, replays)
     checked = Job(
         sections=tuple(_section(title, _merged(common, own, name, title), replays) for title, own in sections.items()),
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
-        notes=(*(str(note) for note in job.get("notes") or ()), *left_out(job.get("global"), *rows)),
+        notes=(*(str(note) for note in job.get("notes") or ()), *_note_on_names(titles, list(sections)), *left_out(job.get("global"), *rows)),
     )
+    _check_waits(checked, titles, name)
     _check_sections(checked, name)
     return checked
 
@@ -252,18 +259,13 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
     :param series: the prefix of the log files of one-second averages, when they are wanted.
     :param without: options that the fio of the host lacks and that are left out.
     :param added: further lines of the runner's own.
-    :raises BadInput: if the job sizes a target whose size the cell gives.
+    :raises BadInput: if a path contains what a job file cannot carry.
     """
-    target = facts.target
-    own = [f"filename={_escaped_path(facts.path)}"]
-    if job.replays:
-        # fio takes this path as it stands: it has no list of files here.
-        own.append(f"replay_redirect={facts.path}")
-    if target.kind == "device":
-        own.append("allow_file_create=0")
-    size = target.size if target.size is not None or target.kind == "device" else facts.size
-    if size is not None:
-        own.append(f"size={size}")
+    own = _target_lines(job, facts)
+    whole = _size_line(facts)
+    sized = [section.has_size for section in job.sections]
+    # In the section global it would take the place of what the job sets there.
+    own += whole if not any(sized) else []
     own.append("exitall_on_error")
     if not job.has_percentiles:
         own.append("percentile_list=50:90:95:99:99.9:99.99")
@@ -273,45 +275,68 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
         own += ["per_job_logs=0"] if job.threads > _OWN_LOGS else []
     own = [line for line in [*own, *added] if line.split("=", 1)[0] not in without]
     lines = ["[global]", *job.global_lines, "; added by cachefleet.storage", *own]
-    for title, section in job.section_lines:
-        lines += ["", f"[{title}]", *section]
+    for (title, section), has_size in zip(job.section_lines, sized):
+        lines += ["", f"[{title}]", *section, *(whole if any(sized) and not has_size else [])]
     return "\n".join(lines) + "\n"
+
+
+def _target_lines(job: Job, facts: TargetFacts) -> list[str]:
+    """What fio opens."""
+    lines = [f"filename={_escaped_path(facts.path)}"]
+    if job.replays:
+        # fio takes this path as it stands: it has no list of files here.
+        lines.append(f"replay_redirect={facts.path}")
+    return [*lines, "allow_file_create=0"] if facts.target.kind == "device" else lines
+
+
+def _size_line(facts: TargetFacts) -> list[str]:
+    target = facts.target
+    size = target.size if target.size is not None or target.kind == "device" else facts.size
+    return [] if size is None else [f"size={size}"]
 
 
 def check_target(job: Job, kind: str, size: int | None, name: str) -> None:
     """Whether the job stays within its target, as far as that is known without the host.
 
     :param size: bytes of the target that may be used; ``None`` for all of it.
-    :raises BadInput: if both give a size, if the job sizes a plain file, which only its target may do, or if it ends behind the size.
+    :raises BadInput: if it sizes a plain file by anything else than bytes, or if it ends behind the size.
     """
-    for section in job.sections:
-        for option in ("size", "filesize", "fill_device", "file_append"):
-            if section.value(option) is not None and kind == "file":
-                raise BadInput(f"{name}: {option} of a plain file is not set in the job: give its target a size.", item=name, option=option)
-        if section.value("size") is not None and size is not None:
-            raise BadInput(f"{name}: both the job and its target have a size; keep one of them.", item=name, option="size")
-    if kind == "file" and not extent.starts_at_zero(job):
-        option = "offset" if any(section.value("offset") is not None for section in job.sections) else "offset_increment"
-        raise BadInput(
-            f"{name}: with {option} the job would end behind the size of its target{'' if size is None else f' ({format_size(size)})'}: "
-            "a plain file is used from its beginning, so remove the option.",
-            item=name,
-            option=option,
-        )
+    for section in job.sections if kind == "file" else ():
+        for option in ("fill_device", "file_append"):
+            if section.value(option) not in (None, "0"):
+                raise BadInput(f"{name}: {option} would make a plain file longer than its target: remove it.", item=name, option=option)
+        for option in ("size", "offset", "offset_increment"):
+            # Of the file as it is, which may be longer than the part of it that is used.
+            if (section.value(option) or "").endswith("%"):
+                raise BadInput(f"{name}: {option}={section.value(option)} of a plain file is not supported: give it in bytes.", item=name, option=option)
+        if section.value("size") is not None and not section.has_size:
+            raise BadInput(f"{name}: size=0 of a plain file is not supported: remove it, or give it in bytes.", item=name, option="size")
     if size is not None:
         _check_end(job, kind, size, name)
 
 
+def size_of_file(job: Job) -> int | None:
+    """Bytes of a plain file that a job needs which sizes all of its sections itself; ``None`` if it does not."""
+    if not all(section.has_size for section in job.sections):
+        return None
+    return extent.end_of_io(job, size=None, device_size=None, is_file=True)
+
+
 def _check_end(job: Job, kind: str, size: int, name: str) -> None:
     where = f"the target has a size of {size} bytes ({format_size(size)})"
-    way_out = "remove the option, choose a size that is a multiple of the block size, or give the target no size and set size and offset in the job"
     try:
         end = extent.end_of_io(job, size=size, device_size=None, is_file=kind == "file")
     except BadInput as error:
-        raise BadInput(f"{name}: {error.message}, but {where}: {way_out}.", item=name, **error.facts) from None
+        raise BadInput(f"{name}: {error.message}, but {where}: {_way_out(kind)}.", item=name, **error.facts) from None
     if end > size:
         option = extent.what_moves_the_end(job)
-        raise BadInput(f"{name}: with {option} the job ends at byte {end}, but {where}: {way_out}.", item=name, option=option)
+        raise BadInput(f"{name}: with {option} the job ends at byte {end}, but {where}: {_way_out(kind)}.", item=name, option=option)
+
+
+def _way_out(kind: str) -> str:
+    if kind == "file":
+        return "give the target (or the suite, for fio_benchmark_file) a larger size, or the job a smaller one"
+    return "remove the option, choose a size that is a multiple of the block size, or give the target no size and set size and offset in the job"
 
 
 def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay]) -> Section:
@@ -348,6 +373,40 @@ def _title(row: t.Any, name: str) -> str:
     if not _is_section_name(title):
         raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {abbreviated(row)}", item=name)
     return str(title)
+
+
+def _unique(titles: t.Sequence[str]) -> list[str]:
+    """A name for each section that no other has: fio reports sections of one name under this name, each as if it were the only one."""
+    taken: set[str] = set(titles)
+    numbers: dict[str, int] = {}
+    found: list[str] = []
+    for title in titles:
+        numbers[title] = numbers.get(title, 0) + 1
+        name = title
+        while numbers[title] > 1 and name in taken:
+            name = f"{title[:_LONGEST_STEM]}_{numbers[title]}"
+            numbers[title] += name in taken
+        taken.add(name)
+        found.append(name)
+    return found
+
+
+def _note_on_names(titles: t.Sequence[str], names: t.Sequence[str]) -> list[str]:
+    changed = [f"{title} in place {place} is {name}" for place, (title, name) in enumerate(zip(titles, names), start=1) if name != title]
+    more = f" and {len(changed) - 10} more" if len(changed) > 10 else ""
+    return [f"Sections of the same name were renamed, so that each has figures of its own: {', '.join(changed[:10])}{more}."] if changed else []
+
+
+def _check_waits(job: Job, titles: t.Sequence[str], name: str) -> None:
+    """:raises BadInput: if a section waits for a name that several have, which fio refuses too."""
+    for section in job.sections:
+        awaited = section.value("wait_for")
+        if awaited is not None and titles.count(awaited) > 1:
+            raise BadInput(
+                f"{name}: {section.name} waits for {awaited}, which is the name of {titles.count(awaited)} sections: give them names of their own.",
+                item=name,
+                option="wait_for",
+            )
 
 
 def _merged(common: t.Mapping[str, str | None], own: t.Mapping[str, str | None], name: str, section: str) -> dict[str, str | None]:

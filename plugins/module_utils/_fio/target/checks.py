@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
@@ -69,6 +70,7 @@ def guard_all(
             guard.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
             require_discard(facts, here, host.root)
             require_fits(facts, here)
+            _require_within(facts, here)
         except StorageError as error:
             refusals.append(error)
         else:
@@ -81,6 +83,20 @@ def guard_all(
     found = {cell.key: known[cell.target, cell.job.writes] for cell in cells}
     require_room((cell, found[cell.key]) for cell in cells)
     return found
+
+
+def _require_within(facts: TargetFacts, cells: t.Iterable[Cell]) -> None:
+    """:raises Refused: if a job goes beyond a plain file that is used as it is, which fio would make longer."""
+    if facts.target.kind != "file" or facts.target.size is not None:
+        return
+    for cell in cells:
+        end = end_of_io(cell.job, size=facts.size, device_size=facts.size, is_file=True)
+        if end > facts.size:
+            raise Refused(
+                f"fio will not use {facts.target.path} for {cell.key.cell}: the job ends at byte {end}, and the file has {format_size(facts.size)} "
+                f"({facts.size} bytes). Give the target a size, or the job a smaller one.",
+                item=facts.target.path,
+            )
 
 
 def _extent(cells: t.Iterable[Cell], facts: TargetFacts) -> int | None:

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job, size_of_file
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
@@ -290,6 +290,7 @@ def _run(cell: SuiteCell, target: CampaignTarget, runtime: int) -> Run:
     name = component(f"{cell.name}.{target.label}" if target.label else cell.name, "cell")
     if cell.search or cell.rounds:
         component(f"{name}.{cell.search.over if cell.search else 'round'}-{cell.search.last if cell.search else 99}", "cell")
+    target = target.of_size(size_of_file(cell.checked_job())) if target.takes_size else target
     target = target.share(cell.share, name)
     if cell.discards and target.is_file:
         raise BadInput(

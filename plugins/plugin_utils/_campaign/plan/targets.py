@@ -50,6 +50,7 @@ class CampaignTarget:
     :param write_rate: bytes per second that it takes at most; ``write_iops``: writes per second.
     :param assumed: which of the two the user did not give.
     :param endurance: bytes that may be written in its lifetime; ``None`` if not given.
+    :param takes_size: whether a job that sets its own sizes sets that of this file too.
     :param purge: what the module ``purge`` is given of it; ``None`` if its user does not allow that.
     """
 
@@ -63,6 +64,14 @@ class CampaignTarget:
     assumed: tuple[str, ...] = ("write_rate", "write_iops")
     endurance: int | None = None
     purge: t.Mapping[str, t.Any] | None = None
+    takes_size: bool = False
+
+    def of_size(self, size: int | None) -> CampaignTarget:
+        """A file as large as a job needs it that sets the size of each of its sections, unless its user has set another size.
+
+        :param size: bytes; ``None`` if the job does not set them.
+        """
+        return replace(self, given={**self.given, "size": size}, region=size) if self.takes_size and size else self
 
     def share(self, percent: int, cell: str) -> CampaignTarget:
         """The first ``percent`` of it.
@@ -96,7 +105,8 @@ def read_targets(targets: t.Sequence[t.Any], suite: Suite, file: str = "") -> li
             raise BadInput(f"fio_benchmark_file ({file}) and fio_benchmark_targets are both set: set only one of them.")
         if not PurePosixPath(file).is_absolute():
             raise BadInput(f"fio_benchmark_file is '{file}': set the absolute path of a file, for example /var/tmp/cachefleet.fio.")
-        return [_target({"file": file, "size": suite.size or FILE_SIZE}, 1, 1, "fio_benchmark_file", suite)]
+        only = _target({"file": file, "size": suite.size or FILE_SIZE}, 1, 1, "fio_benchmark_file", suite)
+        return [replace(only, takes_size=suite.size is None)]
     read: list[CampaignTarget] = []
     for number, row in enumerate(targets, start=1):
         where = f"fio_benchmark_targets: target {number}"
@@ -136,6 +146,7 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
         assumed=tuple(key for key, value in rates.items() if not value),
         endurance=_endurance(given, where),
         purge=_purge(given, given_to_host, where),
+        takes_size=is_file and "size" not in given_to_host,
     )
 
 

@@ -18,7 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
@@ -44,11 +44,23 @@ StackReader = t.Callable[["Devices | None"], t.Any]
 
 @frozen
 class Cell:
-    """One requested measurement."""
+    """One requested measurement.
+
+    :param others: targets that sections of the job name, by these names; the other sections run on ``target``.
+    """
 
     key: CellKey
     target: FioTarget
     job: Job
+    others: t.Mapping[str, FioTarget] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[Cell, ...]:
+        """The cell on each of its targets, with the sections that run there; on its own target first."""
+        if not self.others:
+            return (self,)
+        places = [(None, self.target), *self.others.items()]
+        return tuple(Cell(self.key, target, self.job.on(name)) for name, target in places)
 
 
 @frozen
@@ -77,9 +89,30 @@ def read_cell(variant: str, row: t.Mapping[str, t.Any]) -> Cell:
     if not isinstance(row, dict) or not isinstance(row.get("name"), (str, int)) or isinstance(row["name"], bool):
         raise BadInput(f"A cell must be a dictionary with a name, a target and a job, not {abbreviated(row)}.")
     key = CellKey(_component(variant, "variant"), _component(str(row["name"]), "cell"), _repeat(row))
-    cell = Cell(key, read_target(row.get("target"), key.cell), fio_job.read_job(row.get("job"), key.cell))
-    fio_job.check_target(cell.job, cell.target.kind, cell.target.size, key.cell)
+    job = fio_job.read_job(row.get("job"), key.cell)
+    cell = Cell(key, read_target(row.get("target"), key.cell), job, _read_others(row.get("targets"), job, key.cell))
+    for part in cell.parts:
+        fio_job.check_target(part.job, part.target.kind, part.target.size, key.cell)
     return cell
+
+
+def _read_others(rows: t.Any, job: Job, cell: str) -> dict[str, FioTarget]:
+    """The targets that sections of a job name, and no others."""
+    if rows is not None and not isinstance(rows, dict):
+        raise BadInput(f"{cell}: targets must be a dictionary of targets by the names that sections use, not {abbreviated(rows)}.", item=cell)
+    given = {str(name): target for name, target in (rows or {}).items()}
+    for name in job.target_names:
+        if name not in given:
+            raise BadInput(f"{cell}: a section runs on the target {name}, which the cell does not have.", item=cell)
+    unused = sorted(set(given) - set(job.target_names))
+    if unused:
+        raise BadInput(f"{cell}: no section runs on the target {abbreviated(unused[0])}.", item=cell)
+    if given and all(section.target is not None for section in job.sections):
+        raise BadInput(f"{cell}: no section runs on the target of the cell: leave out the target name of the sections that do.", item=cell)
+    if given and job.replays:
+        # One file for each log, which names the target.
+        raise BadInput(f"{cell}: read_iolog is not supported in a job whose sections run on several targets.", item=cell, option="read_iolog")
+    return {name: read_target(given[name], cell) for name in job.target_names}
 
 
 def _component(text: t.Any, what: str) -> str:
@@ -175,9 +208,14 @@ def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> fl
 
     :param timeout: of a job without a limit of its own.
     """
+    return (job.longest if job.longest is not None else timeout) + time_before(job, facts) + slack
+
+
+def time_before(job: Job, facts: TargetFacts) -> float:
+    """Seconds that a target takes at most until its sections can begin."""
     layout = (facts.target.size or 0) / _LAYOUT_RATE if facts.target.kind == "file" else 0.0
     before = sum((facts.target.size or facts.size or 0) / _LAYOUT_RATE for section in job.sections if section.value("pre_read") not in (None, "0"))
-    return (job.longest if job.longest is not None else timeout) + layout + before + slack
+    return layout + before
 
 
 def describe_cell(
@@ -194,6 +232,7 @@ def describe_cell(
         "cell": cell.key.cell,
         "repeat": cell.key.repeat,
         "target": describe_target(cell.target, facts),
+        "targets": None,
         "fio_version": version.text,
         "behaviour_class": fio_output.behaviour_class(version),
         "engines": list(cell.job.engines),

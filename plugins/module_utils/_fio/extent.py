@@ -61,7 +61,7 @@ def end_of_io(job: Job, *, size: int | None, device_size: int | None, is_file: b
     :param is_file: fio makes a file as long as the longest section needs, and clips blocks at its end.
     :raises BadInput: if an option makes it impossible to compute.
     """
-    clones = 0
+    clones = job.threads_elsewhere
     ends, lengths = [0], [0]
     replayed = max((section.replay.end for section in job.sections if section.replay is not None), default=0)
     for section in job.sections:

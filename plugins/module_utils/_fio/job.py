@@ -20,11 +20,13 @@ import hashlib
 import math
 import re
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay, schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, LOGS, canonical, left_out, needs_engine, refusal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, is_number, objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
@@ -57,11 +59,13 @@ class Section:
     """One job of the file. ``options`` are rendered texts, ``None`` for a flag; those of the global section are merged in.
 
     :param replay: the log whose I/Os it does; they replace those of ``rw`` and the other options.
+    :param target: the name of the target that it runs on; ``None``: that of the cell.
     """
 
     name: str
     options: t.Mapping[str, str | None]
     replay: Replay | None = None
+    target: str | None = None
 
     def value(self, *names: str) -> str | None:
         """The value of an option, however it is spelled."""
@@ -154,6 +158,7 @@ class Job:
     """A checked job: its sections, and the lines of the user in their order.
 
     :param notes: what of the job is not sent, as sentences.
+    :param threads_elsewhere: how many processes or threads of the cell run on other targets.
     """
 
     sections: tuple[Section, ...]
@@ -161,6 +166,20 @@ class Job:
     section_lines: tuple[tuple[str, tuple[str, ...]], ...]
     has_percentiles: bool
     notes: tuple[str, ...] = ()
+    threads_elsewhere: int = 0
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The other targets that its sections name."""
+        return tuple(dict.fromkeys(section.target for section in self.sections if section.target is not None))
+
+    def on(self, target: str | None) -> Job:
+        """What of it runs on one of its targets; ``None``: that of the cell."""
+        if not self.target_names:
+            return self
+        here = [number for number, section in enumerate(self.sections) if section.target == target]
+        part = replace(self, sections=tuple(self.sections[number] for number in here), section_lines=tuple(self.section_lines[number] for number in here))
+        return replace(part, threads_elsewhere=self.threads - part.threads)
 
     @property
     def writes(self) -> bool:
@@ -223,7 +242,8 @@ class Job:
     @property
     def workload_sha256(self) -> str:
         """What distinguishes two workloads, whatever they run on."""
-        text = "\n".join((*self.global_lines, *(line for name, lines in self.section_lines for line in (f"[{name}]", *lines))))
+        places = {section.name: [f"target={section.target}"] if section.target is not None else [] for section in self.sections}
+        text = "\n".join((*self.global_lines, *(line for name, lines in self.section_lines for line in (f"[{name}]", *lines, *places[name]))))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -240,9 +260,10 @@ def read_job(job: t.Any, name: str) -> Job:
     titles = [_title(row, name) for row in rows]
     sections: dict[str, dict[str, str | None]] = {}
     for title, row in zip(_unique(titles), rows):
-        sections[title] = _options({key: value for key, value in row.items() if key != "name"}, name, title, replays)
+        sections[title] = _options({key: value for key, value in row.items() if key not in ("name", "target")}, name, title, replays)
+    places = [_target_name(row, name) for row in rows]
     checked = Job(
-        sections=tuple(_section(title, _merged(common, own, name, title), replays) for title, own in sections.items()),
+        sections=tuple(_section(title, _merged(common, own, name, title), replays, place) for (title, own), place in zip(sections.items(), places)),
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
@@ -253,19 +274,25 @@ def read_job(job: t.Any, name: str) -> Job:
     return checked
 
 
-def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: t.Container[str] = (), added: t.Sequence[str] = ()) -> str:
-    """The job file for a target that the guard has examined.
+def render(
+    job: Job,
+    facts: TargetFacts,
+    *,
+    others: t.Mapping[str, TargetFacts] | None = None,
+    series: str | None = None,
+    without: t.Container[str] = (),
+    added: t.Sequence[str] = (),
+) -> str:
+    """The job file for targets that the guard has examined.
 
+    :param facts: of the target of the cell; ``others`` of those that sections name.
     :param series: the prefix of the log files of one-second averages, when they are wanted.
     :param without: options that the fio of the host lacks and that are left out.
     :param added: further lines of the runner's own.
     :raises BadInput: if a path contains what a job file cannot carry.
     """
-    own = _target_lines(job, facts)
-    whole = _size_line(facts)
-    sized = [section.has_size for section in job.sections]
-    # In the section global it would take the place of what the job sets there.
-    own += whole if not any(sized) else []
+    # In the section global a size would take the place of what the job sets there.
+    own = [*_target_lines(job, facts), *(_size_line(facts) if _is_common(job) else [])] if not others else []
     own.append("exitall_on_error")
     if not job.has_percentiles:
         own.append("percentile_list=50:90:95:99:99.9:99.99")
@@ -275,8 +302,10 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
         own += ["per_job_logs=0"] if job.threads > _OWN_LOGS else []
     own = [line for line in [*own, *added] if line.split("=", 1)[0] not in without]
     lines = ["[global]", *job.global_lines, "; added by cachefleet.storage", *own]
-    for (title, section), has_size in zip(job.section_lines, sized):
-        lines += ["", f"[{title}]", *section, *(whole if any(sized) and not has_size else [])]
+    for (title, own_lines), section in zip(job.section_lines, job.sections):
+        place = facts if section.target is None else (others or {})[section.target]
+        lines += ["", f"[{title}]", *own_lines, *(_target_lines(job.on(section.target), place) if others else [])]
+        lines += _size_line(place) if not section.has_size and (others or not _is_common(job)) else []
     return "\n".join(lines) + "\n"
 
 
@@ -287,6 +316,11 @@ def _target_lines(job: Job, facts: TargetFacts) -> list[str]:
         # fio takes this path as it stands: it has no list of files here.
         lines.append(f"replay_redirect={facts.path}")
     return [*lines, "allow_file_create=0"] if facts.target.kind == "device" else lines
+
+
+def _is_common(job: Job) -> bool:
+    """Whether no section sets how much of its target it uses."""
+    return not any(section.has_size for section in job.sections)
 
 
 def _size_line(facts: TargetFacts) -> list[str]:
@@ -339,8 +373,16 @@ def _way_out(kind: str) -> str:
     return "remove the option, choose a size that is a multiple of the block size, or give the target no size and set size and offset in the job"
 
 
-def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay]) -> Section:
-    return Section(title, options, replays.get(options.get(replay.LOG) or ""))
+def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay], target: str | None) -> Section:
+    return Section(title, options, replays.get(options.get(replay.LOG) or ""), target)
+
+
+def _target_name(row: t.Mapping[str, t.Any], name: str) -> str | None:
+    target = row.get("target")
+    try:
+        return None if target is None else component(str(target) if isinstance(target, int) and not isinstance(target, bool) else target, "target")
+    except BadInput as error:
+        raise BadInput(f"{name}: {error.message}", item=name, option="target") from None
 
 
 def _parts(job: dict[t.Any, t.Any], name: str, replays: dict[str, Replay]) -> tuple[dict[str, str | None], list[t.Any]]:

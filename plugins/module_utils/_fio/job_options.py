@@ -191,6 +191,7 @@ REFUSED: t.Mapping[str, str] = {
     **dict.fromkeys(("namenode", "hdfsdirectory", "chunk_size", "chunck_size", "initiator", "cpuload", "cpumode", "cpuchunks", "cmd_type"), _OTHER_HOST),
     **dict.fromkeys(("skip_bad", "inplace", "gpu_dev_id", "gpu_dev_ids", "cuda_io", "stat_type", "md_per_io_size", "pi_act", "pi_chk"), _OTHER_HOST),
     **dict.fromkeys(("apptag", "apptag_mask", "write_mode", "verify_mode", "deac"), _OTHER_HOST),
+    "target": "it belongs to one of the sections in jobs",
     "ioscheduler": "it changes the block queue and does not change it back; the role block_queue does",
     "exitall_on_error": "it is always set",
 }

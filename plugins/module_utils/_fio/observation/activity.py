@@ -115,17 +115,39 @@ def _seconds_of(log: Path, number: int) -> dict[int, float]:
     return found
 
 
-def moved(top: str | None, before: Stats, after: Stats, output: Output | None) -> tuple[int | None, int | None]:
-    """Bytes written and read: by the target's own counters, ramps included, else by what fio counted."""
+def moved(top: str | None, before: Stats, after: Stats, output: Output | None, job: Job | None = None, part: Job | None = None) -> tuple[int | None, int | None]:
+    """Bytes written and read: by the target's own counters, ramps included, else by what fio counted.
+
+    :param job: of which ``part`` is what runs on this target, if others run elsewhere.
+    """
     if top and top in before and top in after:
         grown = [(after[top][name] - before[top][name]) * _SECTOR for name in ("write_sectors", "read_sectors")]
         if min(grown) >= 0:
             return grown[0], grown[1]
     if output is None:
         return None, None
-    sums = [[job.directions[name].io_bytes for job in output.jobs if name in job.directions] for name in ("write", "read")]
+    entries = list(output.jobs)
+    if job is not None and part is not None and len(part.sections) < len(job.sections):
+        names = schedule.reported_as(job.sections)
+        own, others = ({names[one.name] for one in job.sections if (one in part.sections) is here} for here in (True, False))
+        if own & others:
+            # One entry for sections on several targets.
+            return None, None
+        entries = [one for one in entries if one.name in own]
+    sums = [[one.directions[name].io_bytes for one in entries if name in one.directions] for name in ("write", "read")]
     totals = [None if None in one else sum(t.cast(t.List[int], one)) for one in sums]
     return totals[0], totals[1]
+
+
+def added(values: t.Sequence[int | None]) -> int | None:
+    """A sum; ``None`` if a part of it is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def written_to_each(meta: t.Mapping[str, t.Any]) -> list[int | None]:
+    """Bytes that a cell wrote to each of its targets, in the order of its parts."""
+    return [one.get("bytes_written") for one in meta["targets"]] if meta.get("targets") else [meta.get("bytes_written")]
 
 
 def cpu(output: Output | None, host_busy: float | None) -> dict[str, t.Any]:

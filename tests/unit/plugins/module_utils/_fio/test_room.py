@@ -70,6 +70,6 @@ def test_space_for_all_cells_is_checked_before_the_first_run(monkeypatch):
     facts = {cell.target.path: found for cell, found in pairs}
     monkeypatch.setattr(checks.examination, "examine", lambda _devices, target, *_args, **_more: facts[target.path])
     host = type("AnyHost", (), {"runner": None, "root": None})()
-    assert set(checks.guard_all(cells[:1], host, None)) == {cells[0].key}
+    assert set(checks.guard_all(cells[:1], host, None)) == {(cells[0].target, True)}
     with pytest.raises(Refused, match="/a, /b"):
         checks.guard_all(cells, host, None)

@@ -278,10 +278,10 @@ def test_open_files_beside_the_target_are_found(tmp_path):
         child.stdout.readline()
         target = unit_of(tmp_path / "target")
         # Whoever runs the tests may have given it further open files.
-        found = [path for path in other_files_of(child.pid, target, tmp_path / "folder") if path.startswith(str(tmp_path))]
+        found = [path for path in other_files_of(child.pid, {target}, tmp_path / "folder") if path.startswith(str(tmp_path))]
         assert found == [str(tmp_path / "stranger")]
-        assert not any(str(tmp_path) in path for path in other_files_of(child.pid, unit_of(tmp_path / "stranger"), tmp_path))
-        assert other_files_of(2**22 + 1, target, tmp_path, Path("/proc")) == []
+        assert not any(str(tmp_path) in path for path in other_files_of(child.pid, {unit_of(tmp_path / "stranger")}, tmp_path))
+        assert other_files_of(2**22 + 1, {target}, tmp_path, Path("/proc")) == []
     finally:
         child.communicate(b"\n")
 
@@ -300,7 +300,7 @@ def test_process_ending_while_its_threads_are_listed_is_ignored(tmp_path, monkey
 
     monkeypatch.setattr("os.listdir", listdir)
     (tmp_path / "target").write_bytes(b"x")
-    assert other_files_of(77, unit_of(tmp_path / "target"), tmp_path, tmp_path / "proc") == []
+    assert other_files_of(77, {unit_of(tmp_path / "target")}, tmp_path, tmp_path / "proc") == []
 
 
 @pytest.mark.parametrize("moment", ["fdinfo", "again"])
@@ -314,10 +314,10 @@ def test_concurrently_closed_descriptor_is_ignored(tmp_path, monkeypatch, moment
     (place / "fd/5").symlink_to(tmp_path / "library")
     (place / "fdinfo/5").write_text("flags:\t0100002\n")
     target = unit_of(tmp_path / "log")
-    assert other_files_of(77, target, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
+    assert other_files_of(77, {target}, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
     if moment == "fdinfo":
         (place / "fdinfo/5").unlink()
     else:
         links = [str(tmp_path / "library"), str(tmp_path / "log")]
         monkeypatch.setattr("os.readlink", lambda path: links.pop(0))
-    assert other_files_of(77, target, tmp_path / "work", tmp_path / "proc") == []
+    assert other_files_of(77, {target}, tmp_path / "work", tmp_path / "proc") == []

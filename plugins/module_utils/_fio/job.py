@@ -388,8 +388,9 @@ def _target_name(row: t.Mapping[str, t.Any], name: str) -> str | None:
 def _parts(job: dict[t.Any, t.Any], name: str, replays: dict[str, Replay]) -> tuple[dict[str, str | None], list[t.Any]]:
     """The options of all sections, and the sections as they were given, in both forms of a job."""
     if "jobs" not in job and "global" not in job:
-        if "name" in job:
-            raise BadInput(f"{name}: the option name is refused in a job: {refusal('name')}.", item=name, option="name")
+        for option in ("name", "target"):
+            if option in job:
+                raise BadInput(f"{name}: the option {option} is refused in a job: {refusal(option)}.", item=name, option=option)
         return {}, [{**job, "name": _section_name(name)}]
     others = [abbreviated(key) for key in job if key not in ("global", "jobs", "notes")]
     if others:

@@ -392,6 +392,9 @@ class Measuring:
         notes = [activity.cpu_note(meta["cpu"], cell.job), *cautions(cell.job, cell.key.repeat)] if meta["summary"] else []
         if start_time.start is not None and one.late > _LATE:
             notes.append(f"It began {one.late:.2f} seconds later than requested.")
+        if meta["targets"]:
+            places = [f"{', '.join(place['sections'])} on {place['path']}" for place in meta["targets"]]
+            notes.append(f"Its sections ran on {len(places)} targets at once: {'; '.join(places)}.")
         if after.snapshot.sha256_of_all(one.tops) != meta["stack_sha256"]:
             notes.append("The settings of the layers below the target have changed since this cell began: see stack.json.")
         return [note for note in notes if note]

@@ -84,6 +84,10 @@ def handed_over(
             # What is only read stays whose it is: if it is changed meanwhile, the next run that would write it is refused.
             made.take_over(facts.path)
         lay_out(descriptor, facts.path, size, job, stopping)
+        if not job.writes:
+            # Through the one with which it was laid out, fio could write what it is only to read.
+            writable, descriptor = descriptor, os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+            os.close(writable)
         yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}"), (descriptor,), unit_of_status(os.fstat(descriptor)))
     finally:
         os.close(descriptor)

@@ -40,7 +40,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 _SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides", "purge"}
-_CELL_KEYS = {"name", "job", "job_file", "fill"} | CELL_KEYS_OF_A_MATRIX
+_CELL_KEYS = {"name", "job", "job_file", "section_targets", "fill"} | CELL_KEYS_OF_A_MATRIX
 
 #: How the targets of a host take turns.
 TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
@@ -310,10 +310,26 @@ def _given_job(row: t.Mapping[str, t.Any], where: str) -> t.Any:
     """The job of a cell: written out, or that of a job file."""
     path = row.get("job_file")
     if path is None:
+        if row.get("section_targets") is not None:
+            raise BadInput(f"{where}: 'section_targets' belongs to 'job_file'; in 'job' a section has its own 'target'.")
         return row.get("job")
     if "job" in row or not isinstance(path, str) or not path:
         raise BadInput(f"{where}: a cell has either 'job', a dictionary, or 'job_file', the path of a job file of fio on the controller.")
-    return read_job_file(path, where)
+    return _on_targets(read_job_file(path, where), row.get("section_targets"), where)
+
+
+def _on_targets(job: dict[str, t.Any], places: t.Any, where: str) -> dict[str, t.Any]:
+    """The job of a file with the targets of its sections, which such a file cannot name."""
+    if places is None:
+        return job
+    names = [section.name for section in read_job(job, where).sections]
+    if not isinstance(places, t.Mapping) or not all(isinstance(one, str) for one in places.values()):
+        raise BadInput(f"{where}: 'section_targets' must be a dictionary of the names of targets by the names of sections.")
+    unknown = sorted(map(str, set(places) - set(names)))
+    if unknown:
+        raise BadInput(f"{where}: 'section_targets' names the section '{unknown[0]}', and the job file has {listed(names)}.")
+    rows = [{**row, **({"target": places[name]} if name in places else {})} for name, row in zip(names, job["jobs"], strict=True)]
+    return {**job, "jobs": rows}
 
 
 def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:

@@ -54,3 +54,19 @@ def test_what_differs_between_sections_of_one_direction_is_not_one_value(tmp_pat
 
 def test_one_section_is_as_before(tmp_path):
     assert rows(tmp_path, "[global]\nrw=randrw\nbs=8k\n\n[c]\niodepth=4\n")["read"] == ("randrw", "8k", 8192, 4, False, "psync")
+
+
+def test_each_direction_has_the_targets_of_its_sections(tmp_path):
+    (tmp_path / "job.fio").write_text(JOB)
+    job, sections = job_options(tmp_path)
+    places = [
+        {"path": "/dev/sdb", "identity": "B", "model": "disk b", "size": 100, "used_size": 40, "directions": ["write"]},
+        {"path": "/dev/sdc", "identity": "C", "model": "disk c", "size": 300, "used_size": None, "directions": ["read"]},
+    ]
+    meta = {"summary": {**SUMMARY, "mixed": SUMMARY["read"]}, "target": places[0], "targets": places}
+    found = measurements_of(CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, meta, job, sections=sections), dict, {"model": "disk b, disk c"})
+    assert {one.direction: (one.target, one.target_identity, one.target_size, one.model) for one in found} == {
+        "read": ("/dev/sdc", "C", 300, "disk c"),
+        "write": ("/dev/sdb", "B", 40, "disk b"),
+        "mixed": ("/dev/sdb, /dev/sdc", "B, C", 340, "disk b, disk c"),
+    }

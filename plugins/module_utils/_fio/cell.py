@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
@@ -34,6 +35,9 @@ if t.TYPE_CHECKING:
 
 #: Bytes per second at which fio is expected at least to lay out a new file, or to read one before it begins; the watchdog allows for it.
 _LAYOUT_RATE = 4 * 1024**2
+
+#: Seconds in which a file is made at the latest.
+_MAKING = 0.01
 
 #: Control characters, halves of characters and the sign that fio escapes with.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\]")
@@ -156,9 +160,12 @@ def read_target(row: t.Any, cell: str) -> FioTarget:
     if permission is not None and not isinstance(permission, bool):
         # The text "no" would be a permission.
         raise BadInput(f"{cell}: allow_data_loss of a target must be true or false, not {abbreviated(permission)}.", item=cell)
-    if bool(row.get("device")) == bool(row.get("file")):
-        raise BadInput(f"{cell}: a target must have either device (a block device) or file (a plain file).", item=cell)
-    kind = "device" if row.get("device") else "file"
+    kinds = [kind for kind in ("device", "file", "directory") if row.get(kind)]
+    if len(kinds) != 1:
+        raise BadInput(f"{cell}: a target must have either device (a block device) or file (a plain file), or directory (a folder for files).", item=cell)
+    kind = kinds[0]
+    if kind == "directory" and permission:
+        raise BadInput(f"{cell}: allow_data_loss is not supported for a directory: the collection only uses one that it has made.", item=cell)
     return FioTarget(
         path=_checked_path(row[kind], kind, cell), kind=kind, allow_data_loss=bool(permission), identity=_identity(row, cell), size=_target_size(row, cell)
     )
@@ -200,7 +207,7 @@ def _target_size(row: t.Mapping[str, t.Any], cell: str) -> int | None:
 def is_read_only(cell: Cell, facts: TargetFacts) -> bool:
     """Whether fio itself is forbidden to write."""
     # A plain file that is not there yet must be written before it can be read.
-    return not cell.job.writes and (facts.target.kind == "device" or facts.exists)
+    return not cell.job.writes and (facts.target.kind != "file" or facts.exists)
 
 
 def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> float:
@@ -213,6 +220,9 @@ def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> fl
 
 def time_before(job: Job, facts: TargetFacts) -> float:
     """Seconds that a target takes at most until its sections can begin."""
+    if facts.target.kind == "directory":
+        files = extent.files_of(job)
+        return sum(files.values()) / _LAYOUT_RATE + len(files) * _MAKING
     layout = (facts.target.size or 0) / _LAYOUT_RATE if facts.target.kind == "file" else 0.0
     before = sum((facts.target.size or facts.size or 0) / _LAYOUT_RATE for section in job.sections if section.value("pre_read") not in (None, "0"))
     return layout + before
@@ -261,7 +271,7 @@ def describe_target(target: FioTarget, facts: TargetFacts | None) -> dict[str, t
         "wwn": device.wwn if device else None,
         "model": device.model if device else None,
         "firmware": device.firmware if device else None,
-        "size": facts.size if facts else None,
+        "size": facts.size if facts and target.kind != "directory" else None,
         "used_size": target.size,
     }
 
@@ -270,7 +280,7 @@ def what_was_measured(target: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
     """What of a described target makes its figures those of another one: see :func:`describe_target`."""
     identity, used = target.get("identity"), target.get("used_size")
     # A file is laid out by fio as large as requested, so its previous size does not matter.
-    size = None if target.get("kind") == "file" and used is not None else target.get("size")
+    size = None if target.get("kind") == "directory" or (target.get("kind") == "file" and used is not None) else target.get("size")
     return (target.get("kind"), identity, target.get("path") if identity is None else None, used, size)
 
 

@@ -305,12 +305,16 @@ def render(
     for (title, own_lines), section in zip(job.section_lines, job.sections):
         place = facts if section.target is None else (others or {})[section.target]
         lines += ["", f"[{title}]", *own_lines, *(_target_lines(job.on(section.target), place) if others else [])]
+        if place.target.kind == "directory":
+            lines.append(f"filename_format={extent.names_of(job.on(section.target).sections.index(section))}")
         lines += _size_line(place) if not section.has_size and (others or not _is_common(job)) else []
     return "\n".join(lines) + "\n"
 
 
 def _target_lines(job: Job, facts: TargetFacts) -> list[str]:
     """What fio opens."""
+    if facts.target.kind == "directory":
+        return [f"directory={_escaped_path(facts.path)}", "allow_file_create=0"]
     lines = [f"filename={_escaped_path(facts.path)}"]
     if job.replays:
         # fio takes this path as it stands: it has no list of files here.
@@ -335,6 +339,13 @@ def check_target(job: Job, kind: str, size: int | None, name: str) -> None:
     :param size: bytes of the target that may be used; ``None`` for all of it.
     :raises BadInput: if it sizes a plain file by anything else than bytes, or if it ends behind the size.
     """
+    if kind == "directory":
+        extent.check_folder(job, size, name)
+        return
+    for section in job.sections:
+        for option in extent.OPTIONS_OF_FILES:
+            if section.value(option) is not None:
+                raise BadInput(f"{name}: {option} needs a target that is a 'directory': a {kind} is one file for fio.", item=name, option=option)
     for section in job.sections if kind == "file" else ():
         for option in ("fill_device", "file_append"):
             if section.value(option) not in (None, "0"):

@@ -110,7 +110,7 @@ FLAGS = frozenset(
 COMPUTED = frozenset(
     {
         *("rw", "bs", "ba", "bsrange", "bssplit", "bs_unaligned", "bs_is_seq_rand", "size", "filesize", "fill_device", "file_append"),
-        *("offset", "offset_increment", "offset_align", "numjobs", "percentage_random", "random_distribution", "random_generator"),
+        *("nrfiles", "openfiles", "offset", "offset_increment", "offset_align", "numjobs", "percentage_random", "random_distribution", "random_generator"),
         *("zonemode", "zonesize", "zonecapacity", "zonerange", "zoneskip", "sprandom", "kb_base"),
     }
 )
@@ -171,7 +171,7 @@ _NOT_OF_A_LOG = "read_iolog takes one log of fio, and reads all of it"
 
 #: Why an option is refused, by its canonical name.
 REFUSED: t.Mapping[str, str] = {
-    **dict.fromkeys(("filename", "directory", "filename_format", "unique_filename", "opendir", "nrfiles", "openfiles", "name"), _OWNED_BY_THE_GUARD),
+    **dict.fromkeys(("filename", "directory", "filename_format", "unique_filename", "opendir", "name"), _OWNED_BY_THE_GUARD),
     "filetype": _OWNED_BY_THE_GUARD,
     **dict.fromkeys(("include", "profile"), "everything that runs must be in the job itself"),
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments", "grow_pid", "grace_time", "std_redirect"), _RUNS_COMMANDS),

@@ -78,6 +78,8 @@ _WORDS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
 #: Whole numbers and their bounds.
 _BOUNDS: t.Mapping[str, tuple[int, int]] = {
     "numjobs": (1, MAXIMUM_JOBS),
+    "nrfiles": (1, 2**31 - 1),
+    "openfiles": (1, 2**31 - 1),
     "iodepth": (1, MAXIMUM_DEPTH),
     "iodepth_batch": (0, MAXIMUM_DEPTH),
     "iodepth_batch_complete_min": (0, MAXIMUM_DEPTH),

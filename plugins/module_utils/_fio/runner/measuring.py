@@ -39,6 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.gate import LEAD, OPTION, Gate, fits
@@ -102,14 +103,14 @@ class _Place:
     :param part: the cell with the sections that run there.
     :param top: kernel name of the target, for a file of the device that its file system is on.
     :param names: kernel names of everything below, with ``top``.
-    :param unit: what fio may write there; ``None`` if it is not to write.
+    :param units: what fio may write there; none if it is not to write.
     """
 
     part: Cell
     facts: TargetFacts
     top: str | None
     names: tuple[str, ...]
-    unit: Unit | None = None
+    units: frozenset[Unit] = frozenset()
 
     @property
     def device(self) -> str | None:
@@ -232,12 +233,12 @@ class Measuring:
         if cell.job.is_buffered:
             drop_page_cache(self.host.runner, self.host.root)
         process = FioProcess(argv, report, limit, self.host.clock, descriptors=[number for one in given for number in one.descriptors])
-        places = tuple(self._place(part, facts, one.unit if part.job.writes or len(found) == 1 else None) for (part, facts), one in zip(found, given))
+        places = tuple(self._place(part, facts, one.units if part.job.writes or len(found) == 1 else frozenset()) for (part, facts), one in zip(found, given))
         return _Ready(requested, places, text, folder, process, gate)
 
-    def _place(self, part: Cell, facts: TargetFacts, unit: Unit | None) -> _Place:
+    def _place(self, part: Cell, facts: TargetFacts, units: frozenset[Unit]) -> _Place:
         below = devices_below(self.prepared.devices, facts, self.host.root)
-        return _Place(part, facts, below[0].name if below else None, tuple(device.name for device in below), unit)
+        return _Place(part, facts, below[0].name if below else None, tuple(device.name for device in below), units)
 
     def _job_file(self, cell: Cell, found: t.Sequence[TargetFacts], gate: Gate | None) -> str:
         own, *others = found
@@ -247,13 +248,13 @@ class Measuring:
 
     def _facts_now(self, cell: Cell) -> TargetFacts:
         """What is true of a target right before a cell: a device is held since the order began, a file is not."""
-        if cell.target.kind != "file":
+        if cell.target.kind == "device":
             facts = self.prepared.facts[cell.target, cell.job.writes]
             if cell.job.writes:
                 guard.require_unchanged(facts, self.host.runner, self.host.root)
             return facts
         facts = examination.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
-        guard.require(facts, writing=cell.job.writes)
+        guard.require(facts, writing=cell.job.writes, extent=growth(cell, facts) if cell.target.kind == "directory" else None)
         return facts
 
     def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], start_time: StartTime, last: bool) -> Metas:
@@ -412,7 +413,7 @@ class Measuring:
         """The cell with the result of a search or of rounds; it has no run of its own."""
         facts = self.prepared.facts_of_all(requested.cell)
         meta = {**self._meta(requested, facts[0], decision, began, self.host.clock(), hashes, start_time), **found}
-        places = [self._place(part, one, None) for part, one in zip(requested.cell.parts, facts)]
+        places = [self._place(part, one, frozenset()) for part, one in zip(requested.cell.parts, facts)]
         tops = _tops(places)
         snapshot = self.snapshots.last
         meta["stack_sha256"] = snapshot.sha256_of_all(tops)
@@ -469,7 +470,7 @@ def _kill_on_other_files(one: _Ready) -> None:
     pid = one.process.pid
     # A fio at its gate has opened nothing yet.
     began = one.process.running_for if one.gate is None or one.gate.opened else 0.0
-    units = frozenset(place.unit for place in one.places if place.unit is not None)
+    units = frozenset(unit for place in one.places for unit in place.units)
     if not units or pid is None or one.checked >= len(_CHECKS) or began < _CHECKS[one.checked]:
         return
     one.checked += 1

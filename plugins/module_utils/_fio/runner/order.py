@@ -35,7 +35,7 @@ KINDS = ("cells", "search", "rounds")
 
 _STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
 _CELL_KEYS = frozenset({"name", "repeat", "target", "targets", "job", "done_as", "measures_garbage_collection", "decides"})
-_TARGET_KEYS = frozenset({"device", "file", "allow_data_loss", "identity", "size"})
+_TARGET_KEYS = frozenset({"device", "file", "directory", "allow_data_loss", "identity", "size"})
 #: Keys of a cell or a step that are about progress or the report, and not about what is measured.
 _NOT_MEASURED = frozenset({"done_as", "done", "decides"})
 #: What a cell takes beside its job, in seconds.

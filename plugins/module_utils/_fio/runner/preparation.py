@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 import typing as t
@@ -70,13 +71,18 @@ def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices
     facts = guard_all([*cells, *derived], host, devices, made.paths(), left)
     texts: dict[str, Cell] = {}
     for cell in (*cells, *derived):
-        own, *others = [facts[part.target, part.job.writes] for part in cell.parts]
+        own, *others = [_openable(facts[part.target, part.job.writes], host) for part in cell.parts]
         series = "series" if order.pace.series else None
         text = fio_job.render(cell.job, own, others=dict(zip(cell.others, others)), series=series, without=fio.abilities.without)
         texts.setdefault(text, cell)
     _check_job_files(host, texts)
     words = [*fio_run.ended_with_its_parent(host.runner), "fio"]
     return Prepared(order, fio, devices, facts, (host.runner.find(words[0]), *words[1:-1], host.runner.find("fio")))
+
+
+def _openable(facts: TargetFacts, host: MeasuredHost) -> TargetFacts:
+    """As fio can parse it: it requires a folder to be there."""
+    return dataclasses.replace(facts, path=str(host.root)) if facts.target.kind == "directory" else facts
 
 
 def _check_job_files(host: MeasuredHost, texts: t.Mapping[str, Cell]) -> None:

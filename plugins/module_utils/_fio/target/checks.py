@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import require_fits
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import require_room
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.discards import require_discard
 
@@ -112,8 +112,10 @@ def _require_within(facts: TargetFacts, cells: t.Iterable[Cell]) -> None:
             )
 
 
-def _extent(cells: t.Iterable[Cell], facts: TargetFacts) -> int | None:
-    """How far into a device any of some cells writes, in bytes; ``None`` if that cannot be computed."""
+def _extent(cells: t.Sequence[Cell], facts: TargetFacts) -> int | None:
+    """How far into a device any of some cells writes, or what it adds to a folder, in bytes; ``None`` if that cannot be computed."""
+    if facts.target.kind == "directory":
+        return max(growth(cell, facts) for cell in cells)
     if facts.device is None:
         return None
     try:

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import bytes_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
@@ -226,6 +227,8 @@ def _moved(section: Section, target: CampaignTarget) -> int | None:
 
 def _region(section: Section, target: CampaignTarget) -> int | None:
     size = section.value("size")
+    if target.kind == "directory":
+        return bytes_of(section) if size is None else min(bytes_of(section), parse_size(size))
     return target.region if size is None else _of(size, target.region)
 
 

@@ -33,7 +33,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9._ +-]")
 #: What names, places and makes the files of a job, or says whether one may be written: the target and the guard do.
 _OF_FILES = frozenset(
     {
-        *("filename", "directory", "filename_format", "unique_filename", "opendir", "nrfiles", "openfiles", "filetype", "file_service_type"),
+        *("filename", "directory", "filename_format", "unique_filename", "opendir", "filetype"),
         *("unlink", "unlink_each_loop", "allow_file_create", "allow_mounted_write", "create_serialize", "create_on_open", "create_fsync"),
     }
 )

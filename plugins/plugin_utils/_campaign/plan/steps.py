@@ -23,7 +23,9 @@ from dataclasses import dataclass, field, replace
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import OPTIONS_OF_FILES
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job, size_of_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import canonical
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
@@ -340,7 +342,7 @@ def _run(cell: SuiteCell, target: CampaignTarget, runtime: int, places: t.Sequen
     name = component(f"{cell.name}.{target.label}" if target.label else cell.name, "cell")
     if cell.search or cell.rounds:
         component(f"{name}.{cell.search.over if cell.search else 'round'}-{cell.search.last if cell.search else 99}", "cell")
-    given = _on_own_target(cell.job, target.label)
+    given = _on_own_target(_with_files_of_folders(cell, target, places), target.label)
     job = given if cell.fill or cell.discards else with_runtime(given, runtime)
     checked = read_job(job, name)
     target = target.of_size(size_of_file(checked.on(None))).share(cell.share, name)
@@ -357,12 +359,33 @@ def _run(cell: SuiteCell, target: CampaignTarget, runtime: int, places: t.Sequen
     if cell.share != 100 and "size" not in target.given:
         job = _with(job, {"size": f"{cell.share}%"})
     size = parse_size(target.given["size"], item=name) if "size" in target.given else None
-    check_target(read_job(job, name).on(None), "file" if target.is_file else "device", size, name)
+    check_target(read_job(job, name).on(None), target.kind, size, name)
     elsewhere = [OtherTarget(one, place, estimate(checked.on(one), place, name)) for one, place in others]
     for one in elsewhere:
         size = parse_size(one.target.given["size"], item=name) if "size" in one.target.given else None
-        check_target(checked.on(one.name), "file" if one.target.is_file else "device", size, name)
+        check_target(checked.on(one.name), one.target.kind, size, name)
     return Run(name, 1, cell, target, job, cost, tuple(elsewhere))
+
+
+def _with_files_of_folders(cell: SuiteCell, target: CampaignTarget, places: t.Sequence[CampaignTarget]) -> t.Mapping[str, t.Any]:
+    """The job of a job file, in which several files only mean something for sections that run in a directory; what is left out, as a note."""
+    if not cell.from_file:
+        return cell.job
+    kinds = {place.label: place.kind for place in places}
+    rows = [(row, kinds[row["target"]] if "target" in row else target.kind) for row in cell.job["jobs"]]
+    common = cell.job.get("global") or {}
+    if any(kind == "directory" for _row, kind in rows):
+        # Where some of them run elsewhere, each has its own.
+        shared = {key: value for key, value in common.items() if canonical(key) in OPTIONS_OF_FILES}
+        rows = [({**(shared if kind == "directory" else {}), **row}, kind) for row, kind in rows]
+    taken = sorted({key for part in (common, *(row for row, kind in rows if kind != "directory")) for key in part if canonical(key) in OPTIONS_OF_FILES})
+    if not taken:
+        return cell.job
+    kept = [row if kind == "directory" else {key: value for key, value in row.items() if canonical(key) not in OPTIONS_OF_FILES} for row, kind in rows]
+    job = {**cell.job, "global": {key: value for key, value in common.items() if canonical(key) not in OPTIONS_OF_FILES}, "jobs": kept}
+    if all(kind == "directory" for _row, kind in rows):
+        return job
+    return {**job, "notes": [*job.get("notes", ()), f"{', '.join(taken)} of the job file was left out: a target that is no directory is one file for fio."]}
 
 
 def _on_own_target(job: t.Mapping[str, t.Any], label: str) -> dict[str, t.Any]:

@@ -56,6 +56,7 @@ class SuiteCell:
     :param fill: it goes over its target once, before the others.
     :param share: percent of the target that it uses.
     :param pause: before it; ``None`` for none.
+    :param from_file: whether the job is that of a job file.
     :param decides: names of the metrics by which it answers the question of the suite; ``None`` where the suite does not set it.
     """
 
@@ -69,6 +70,7 @@ class SuiteCell:
     rounds: Rounds | None = None
     measures_garbage_collection: bool = False
     decides: tuple[str, ...] | None = None
+    from_file: bool = False
 
     def checked_job(self) -> Job:
         return read_job(dict(self.job), self.name)
@@ -303,6 +305,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         search=None if row.get("search") is None else read_search(row["search"], checked, where),
         rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where, name),
         measures_garbage_collection=row.get("measures_garbage_collection", False),
+        from_file=row.get("job_file") is not None,
     )
 
 

@@ -67,7 +67,7 @@ def test_only_a_target_that_is_written_must_be_free(rig):
     (row,) = rig.finish(copy(READER, WRITER, source={"device": "/dev/sdc"}))
     assert row["state"] == "ok", row
     with pytest.raises(Refused, match=r"fio will not write to /dev/sdc: .*mounted on /srv"):
-        rig.start(copy(READER | {"rw": "write"}, WRITER | {"rw": "read"}, source={"device": "/dev/sdc"}))
+        rig.start(copy({**READER, "rw": "write"}, {**WRITER, "rw": "read"}, source={"device": "/dev/sdc"}))
 
 
 def test_permission_of_one_target_is_none_for_the_other(rig):
@@ -75,11 +75,11 @@ def test_permission_of_one_target_is_none_for_the_other(rig):
         node.write(b"data of a user")
     permitted = {"device": "/dev/sdb", "allow_data_loss": True, "identity": "S-b"}
     with pytest.raises(Refused, match=r"fio will not write to /dev/sdc: .*data without a known signature.*identity: \"S-c\""):
-        rig.start(copy(READER | {"rw": "write"}, WRITER, target=permitted, source={"device": "/dev/sdc"}))
+        rig.start(copy({**READER, "rw": "write"}, WRITER, target=permitted, source={"device": "/dev/sdc"}))
     with pytest.raises(Refused, match="does not have the identity S-b"):
         rig.start(copy(READER, WRITER, source={"device": "/dev/sdc", "identity": "S-b"}))
     allowed = {"device": "/dev/sdc", "allow_data_loss": True, "identity": "S-c"}
-    (row,) = rig.finish(copy(READER | {"rw": "write"}, WRITER, target=permitted, source=allowed))
+    (row,) = rig.finish(copy({**READER, "rw": "write"}, WRITER, target=permitted, source=allowed))
     assert row["state"] == "ok", row
 
 
@@ -91,7 +91,7 @@ def test_two_names_of_one_device_are_refused(rig):
 
 
 def test_device_that_a_section_writes_is_held_for_the_whole_order(rig):
-    (row,) = rig.finish(copy(READER | {"rw": "write"}, WRITER, source={"device": "/dev/sdc"}))
+    (row,) = rig.finish(copy({**READER, "rw": "write"}, WRITER, source={"device": "/dev/sdc"}))
     assert row["state"] == "ok", row
     assert len(json.loads((rig.spool.folder / ".left_devices.json").read_text())) == 2
 

@@ -29,7 +29,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
-
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import folder
 
 if t.TYPE_CHECKING:
@@ -165,8 +164,9 @@ def folder_of(path: str, root: Path) -> t.Iterator[tuple[int, str]]:
 
 
 def _exchanged(facts: TargetFacts) -> Refused:
+    what = "directory" if facts.target.kind == "directory" else "file"
     return Refused(
-        f"{facts.target.path} is no longer the {'directory' if facts.target.kind == 'directory' else 'file'} that was examined: it was replaced. Choose a folder in which only root may create files.",
+        f"{facts.target.path} is no longer the {what} that was examined: it was replaced. Choose a folder in which only root may create files.",
         item=facts.target.path,
     )
 

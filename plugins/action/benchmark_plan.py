@@ -32,10 +32,10 @@ class ActionModule(StorageAction):
         super().run(tmp, task_vars)
         host = str((task_vars or {}).get("inventory_hostname", ""))
         try:
-            self._use_former_timing()
+            self._require_keys()
             _result, options = self.validate_argument_spec(argument_spec=argument_spec())
             suites = _included_suites() | options.pop("suites")
-            timing, _former = options.pop("timing"), options.pop("former_timing")
+            timing = options.pop("timing")
             _require_positive(timing)
             claims = options["dry_run"] or self._task.check_mode
             plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
@@ -43,21 +43,13 @@ class ActionModule(StorageAction):
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 
-    def _use_former_timing(self) -> None:
-        """Add what the former variables set, before the defaults are added.
-
-        :raises BadInput: for a key that does not exist; a list or text as timing is left to the argument specification.
-        """
-        timing, former = self._task.args.get("timing") or {}, self._task.args.get("former_timing") or {}
-        if not isinstance(timing, dict) or not isinstance(former, dict):
-            return
-        for key in [*timing, *former]:
+    def _require_keys(self) -> None:
+        """:raises BadInput: for a key that does not exist; a list or text as timing is left to the argument specification."""
+        timing = self._task.args.get("timing") or {}
+        for key in timing if isinstance(timing, dict) else ():
             if key not in TIMING:
                 near = difflib.get_close_matches(str(key), TIMING, 1, 0.6)
                 raise BadInput(f"fio_benchmark_timing has no key {key}: {f'did you mean {near[0]}?' if near else 'give one of ' + ', '.join(TIMING) + '.'}")
-        for key in former:
-            self._display.warning(f"fio_benchmark_{key} is now called fio_benchmark_timing.{key}. The former name is accepted until version 2.0.0.")
-        self._task.args["timing"] = {**former, **timing}
 
 
 def _require_positive(timing: t.Mapping[str, t.Any]) -> None:

@@ -53,7 +53,8 @@ class ActionModule(StorageAction):
                 "text": "",
                 "rows": [],
                 "ratios": [],
-                **_under_both_names([], []),
+                "aggregates": [],
+                "failed_cells": [],
                 "states": {},
                 "problems": [],
                 "files": {},
@@ -122,7 +123,8 @@ class ActionModule(StorageAction):
             "text": text,
             "rows": [row.to_dict() for row in seen.rows],
             "ratios": [ratio.to_dict() for ratio in seen.ratios],
-            **_under_both_names(seen.sums, table.troubles(seen.campaign, notes)),
+            "aggregates": seen.sums,
+            "failed_cells": table.troubles(seen.campaign, notes),
             "states": dict(Counter(record.state for record in seen.campaign.cells)),
             "problems": list(seen.campaign.problems),
             **({"answer": [*answer, *caveats]} if answer else {}),
@@ -156,11 +158,6 @@ def _analysis_options(options: t.Mapping[str, t.Any]) -> analysis.Options:
         currency=options["currency"],
         power_loss=read_tests(options["power_loss"], "report_power_loss"),
     )
-
-
-def _under_both_names(aggregates: list[dict[str, t.Any]], failed_cells: list[str]) -> dict[str, t.Any]:
-    """Until version 2.0.0 also under their former names."""
-    return {"aggregates": aggregates, "together": aggregates, "failed_cells": failed_cells, "not_ok": failed_cells}
 
 
 def _baseline_of_sweep(path: Path) -> str:

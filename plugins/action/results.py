@@ -26,9 +26,6 @@ _SUFFIXES = {"ndjson": "ndjson", "openmetrics": "prom", "influx": "lp"}
 #: Cells that a message names; all of them are in the result.
 _NAMED = 5
 
-#: Options that were renamed, and are accepted under their former names until version 2.0.0.
-_FORMER_NAMES = {"do": "operation", "everything": "force"}
-
 
 class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.results``."""
@@ -39,9 +36,6 @@ class ActionModule(StorageAction):
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-        for former, name in _FORMER_NAMES.items():
-            if former in self._task.args:
-                self._display.warning(f"results: {former} is now called {name}.")
         verbs = {"rebuild": self._rebuild, "check": self._check, "merge": self._merge, "export": self._export}
         tables = Path(options["tables"]).absolute() if options["tables"] else None
         try:

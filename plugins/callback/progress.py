@@ -13,7 +13,7 @@ DOCUMENTATION = r"""
 name: progress
 type: aggregate
 short_description: Show the progress of benchmarks on all hosts
-version_added: 0.4.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

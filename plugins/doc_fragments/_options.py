@@ -62,7 +62,6 @@ options:
     description: The folder of the campaigns on the controller, in which a campaign is searched by name.
     type: path
     default: results
-    version_added: 1.0.0
 """
 
     ANY_CAMPAIGN = r"""

@@ -39,7 +39,7 @@ def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
         raise AnsibleFilterError(f"caches_to_migrate: {error.message}") from None
     leaving: Items = []
     for cache in _checked(found, "caches_to_migrate"):
-        item = next((requested[str(name)] for name in cache.get("matched") or cache.get("asked") or [] if str(name) in requested), None)
+        item = next((requested[str(name)] for name in cache.get("matched") or [] if str(name) in requested), None)
         if item is None or cache["type"] == item["type"]:
             continue
         if "bcache" in (cache["type"], item["type"]):

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: bcache
 short_description: Create, attach, change, flush and detach bcache caches
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Formats slow devices as bcache backing devices and attaches them to a cache set on a fast device, changes the mode and the settings
     while the cached device is in use, makes settings persistent that are not in a superblock, and removes the cache after flushing it.
@@ -153,7 +153,6 @@ options:
         elements: str
         choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
         default: []
-        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: benchmark_plan
-short_description: Plan the fio measurements of one host
+short_description: "Step of the role fio_benchmark: plan the fio measurements of one host"
 version_added: 1.0.0
 description:
   - Expands the cells of a suite over targets and repeats, validates them, and estimates the duration and the amount of data written. The role
     P(cachefleet.storage.fio_benchmark#role) plans with it.
-  - See P(cachefleet.storage.fio_plan#filter) for the order of the cells and for when hosts wait for each other.
+  - Repeats are interleaved, and every second pass is in reverse order, so that drift affects all cells equally.
+  - With several targets, or with a named target, the name of the target is appended to the name of the cell after a dot.
+  - Hosts wait for each other at the first step, after every step of unknown length (a fill, a search, rounds), and after every pause of unknown
+    length. All other steps start at a known number of seconds after the last barrier. A suite with C(hosts=apart) has no barriers, except for hosts of
+    a O(group).
   - Changes nothing. Runs on the controller only and needs no connection to the host.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
@@ -31,7 +35,6 @@ options:
         V(1g), and no permission to overwrite data.
     type: str
     default: ''
-    version_added: 1.0.0
   suite:
     description: The name of the suite.
     type: str
@@ -87,13 +90,6 @@ options:
         description: The same as O(cachefleet.storage.wait_for_runner#module:interval).
         type: float
         default: 15.0
-  former_timing:
-    description:
-      - Keys of O(timing) that are set by the former variables of the role, such as C(fio_benchmark_gap). A key that O(timing) has too is taken from
-        there. A warning names the key.
-      - They are accepted until version 2.0.0.
-    type: dict
-    default: {}
   wear_budget:
     description:
       - Percentage of the rated C(endurance) of a target that all cells and repeats may use in total. V(0) sets no limit.
@@ -124,8 +120,6 @@ options:
     type: bool
     default: false
 seealso:
-  - plugin: cachefleet.storage.fio_plan
-    plugin_type: filter
   - module: cachefleet.storage.campaign
 author:
   - the cachefleet.storage authors (@cachefleet)
@@ -238,7 +232,6 @@ def argument_spec() -> dict[str, t.Any]:
         "repeats": {"type": "int", "default": 0},
         "synchronise": {"type": "bool", "default": True},
         "timing": {"type": "dict", "default": {}, "options": TIMING},
-        "former_timing": {"type": "dict", "default": {}},
         "wear_budget": {"type": "float", "default": 0.0},
         "only": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},

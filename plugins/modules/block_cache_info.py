@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: block_cache_info
 short_description: Read the SSD caches of a host and their flush rate
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Returns all LVM caches, device-mapper caches, bcache, flashcache and EnhanceIO caches of a host, with one vocabulary.
   - A type that cannot be read is not a failure. It is reported in RV(problems), and the other types are returned.
@@ -97,7 +97,6 @@ caches:
       description: V(ok), V(needs_check), V(read_only), V(failed), V(cache_missing), V(inactive), V(inconsistent) or V(unknown).
       type: str
     matched: {description: 'The entries of O(names) that match the cache.', type: list, elements: str}
-    asked: {description: 'The former name of RV(caches[].matched), returned until version 2.0.0.', type: list, elements: str}
     problem: {description: 'The problem and the possible actions if the state is not V(ok).', type: str}
     settings: {description: 'The settings in effect, with the names of the module options.', type: dict}
     counters: {description: 'Hits, misses and errors, if the type counts them.', type: dict}
@@ -163,7 +162,7 @@ def main() -> None:
     caches = []
     for cache in chosen.caches:
         matched = [word for word in module.params["names"] if survey.is_meant(cache, word, devices)]
-        caches.append({**survey.cache_to_dict(cache), "matched": matched, "asked": matched})
+        caches.append({**survey.cache_to_dict(cache), "matched": matched})
     module.exit_json(
         changed=False,
         caches=caches,

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: block_queue
 short_description: Set the queues of block devices, at runtime and at boot
-version_added: 0.4.0
+version_added: 1.0.0
 description:
   - Sets the scheduler, the queue length and other settings in C(/sys/block/*/queue), in the order that the kernel needs, and reads them back.
   - An entry specifies one device, or matches devices by their properties.

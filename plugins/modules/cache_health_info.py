@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cache_health_info
 short_description: Check drive wear and the health of SSD caches and their protection
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Checks a whole host in one call and returns actionable findings. It reads the wear of all drives, the state, dirty ratio, hit ratios and
     errors of all SSD caches, the battery or capacitor of RAID controllers, degraded MD arrays and volume groups with missing members, the
@@ -57,7 +57,6 @@ options:
       - This reads all cache layers a second time.
     type: bool
     default: false
-    version_added: 1.0.0
   limits:
     description: Thresholds of the findings.
     type: dict
@@ -89,7 +88,6 @@ options:
         description: Used percentage of the capacity for the metadata of a cache (lvmcache and dm-cache) at which the finding is a warning.
         type: int
         default: 80
-        version_added: 1.0.0
       read_hits:
         description: Read hit percentage of a cache, or of the cache devices of ZFS, below which the finding is a warning.
         type: int

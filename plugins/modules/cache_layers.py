@@ -135,13 +135,11 @@ options:
       - The module reports a change only if a layer was changed.
       - Options that M(cachefleet.storage.fio_runner) does not accept are an error before anything is changed.
     type: dict
-    version_added: 1.0.0
   settle:
     description:
       - Seconds to wait before O(benchmark) is started, if any layer was changed.
     type: float
     default: 0
-    version_added: 1.0.0
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.actiongroup_storage
@@ -199,7 +197,6 @@ steps:
     attribute: {description: 'What of it changes.', type: str}
     action: {description: 'The sentence in RV(actions).', type: str}
     risks: {description: 'The risks.', type: list, elements: str}
-  version_added: 1.0.0
 pending:
   description:
     - The roles whose tasks have to be run for this host, V(block_cache) for a cache that replaces one of another type, and
@@ -250,7 +247,6 @@ not_running:
   type: list
   elements: str
   returned: success, or failure because of a missing tool
-  version_added: 1.0.0
 benchmark:
   description:
     - C(started) is whether the measurement of O(benchmark) is running. If it is, the other keys are the return values of
@@ -258,7 +254,6 @@ benchmark:
   type: dict
   returned: success with O(benchmark)
   sample: {started: true, attached: false, fio_version: fio-3.33}
-  version_added: 1.0.0
 layers:
   description:
     - The return values of each layer, by the name of its module, except V(actions), V(changed) and V(diff).

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: cache_stack_info
 short_description: Read the block devices of a host with their cache layers, and whether flushed writes survive a power failure
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Reads all block devices of a host in one call. For each device it returns identity, transport, size, users, signatures, queue settings, and
     the write cache both as reported by the drive and as reported by the kernel, which can differ.
@@ -29,7 +29,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.3.0
   all_devices:
     description: Whether devices without a medium are returned too, such as unused loop devices and empty drives.
     type: bool

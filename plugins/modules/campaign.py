@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: campaign
-short_description: Open a campaign of measurements on the controller
-version_added: 0.1.0
+short_description: "Step of the role fio_benchmark: open a campaign of measurements on the controller"
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
@@ -48,14 +48,14 @@ options:
     default: ""
   cells:
     description:
-      - The cells that the current host measures, as returned in the steps of the filter P(cachefleet.storage.fio_plan#filter).
+      - The cells that the current host measures, as returned in the steps of M(cachefleet.storage.benchmark_plan).
         C(name), C(repeat), C(target) and C(job) of each entry are used.
     type: list
     elements: dict
     default: []
   steps:
     description:
-      - The steps of the runner on the current host, as returned by the filter P(cachefleet.storage.fio_plan#filter). They are returned in
+      - The steps of the runner on the current host, as returned by M(cachefleet.storage.benchmark_plan). They are returned in
         RV(steps).
     type: list
     elements: dict
@@ -75,10 +75,9 @@ options:
     default: false
   plan_text:
     description:
-      - The text of a plan, as returned by the filter P(cachefleet.storage.fio_plan#filter). It is printed, and nothing is created or written.
+      - The text of a plan, as returned by M(cachefleet.storage.benchmark_plan). It is printed, and nothing is created or written.
     type: str
     default: ""
-    version_added: 1.0.0
 seealso:
   - module: cachefleet.storage.collect
   - module: cachefleet.storage.report

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: collect
-short_description: Collect the results of a host on the controller
-version_added: 0.1.0
+short_description: "Step of the role fio_benchmark: collect the results of a host on the controller"
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: compare
 short_description: Compare a campaign with an earlier one
-version_added: 0.4.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
@@ -60,7 +60,6 @@ options:
     description: Whether the module fails for a regression. If V(false), it only fails if RV(rc) is V(2).
     type: bool
     default: true
-    version_added: 1.0.0
   cells:
     description:
       - Patterns of the cells to compare.
@@ -122,7 +121,6 @@ skipped:
   type: list
   elements: str
   returned: when a comparison was possible
-  version_added: 1.0.0
 files:
   description: The files that were written, by format.
   type: dict

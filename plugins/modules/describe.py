@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: describe
-short_description: Write the state of a host as variables for the inventory
+short_description: "Step of the playbook describe: write the state of a host as variables for the inventory"
 version_added: 1.0.0
 description:
   - Runs M(cachefleet.storage.cache_description_info) on the host and writes the result on the controller as a YAML file with comments,

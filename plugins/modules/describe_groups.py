@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: describe_groups
-short_description: Write the variables of hosts that are alike as files of groups
+short_description: "Step of the playbook describe: write the variables of hosts that are alike as files of groups"
 version_added: 1.0.0
 description:
   - Finds hosts that have the same models of RAID controllers with the same settings, and writes what they have in common as

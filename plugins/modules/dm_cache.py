@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: dm_cache
 short_description: Attach, change and detach SSD caches of device-mapper without LVM
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Attaches a fast device as a dm-cache or dm-writecache to any block device, preserving its content, changes its mode and
     settings while it is in use, and removes it after flushing it.
@@ -96,7 +96,7 @@ options:
         description:
           - Size of a block of the cache.
           - A multiple of 32K from 32K to 1G. Defaults to 64K, or the smallest larger size with at most one million blocks.
-          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
+          - Not supported for O(caches[].kind=writecache). See C(block_size) in O(caches[].settings).
         type: str
       settings:
         description:
@@ -132,7 +132,6 @@ options:
         elements: str
         choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
         default: []
-        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: drive_write_cache
 short_description: Enable or disable the volatile write cache of drives, at runtime and after every boot
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Sets the write cache of SATA, SAS, NVMe and virtio drives and reads it back from the drive itself.
   - The setting of the kernel always matches that of the drive. Neither C(queue/write_cache) nor C(temporary) values of
@@ -57,7 +57,6 @@ options:
             (flashcache, the AoE target C(vblade)). Data that applications have synced is then lost in a power failure, unless the
             cache of the drive is protected.
         type: bool
-        aliases: [allow_swallowed_flushes]
         default: false
 extends_documentation_fragment:
   - cachefleet.storage._attributes

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: enhanceio
 short_description: Create, change, flush and remove EnhanceIO caches
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Attaches a fast device as an EnhanceIO cache to a block device, changes its mode and settings while it is in use,
     flushes it, and removes it.
@@ -132,7 +132,6 @@ options:
         elements: str
         choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
         default: []
-        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
@@ -151,7 +150,6 @@ options:
           - Allow V(writeback) even if an underlying drive of the origin or the cache device may lose acknowledged writes in a power failure.
           - EnhanceIO drops the flush flag of writes to the cache device, and acknowledges a flush before the cache device has completed it.
         type: bool
-        aliases: [allow_swallowed_flushes]
         default: false
       flush_timeout:
         description:

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: fio
 short_description: Run a list of fio jobs on a host and wait for the results
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: fio_runner
-short_description: Run fio measurements in the background according to a plan
-version_added: 0.4.0
+short_description: "Step of the role fio_benchmark: run fio measurements in the background according to a plan"
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

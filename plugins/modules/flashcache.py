@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: flashcache
 short_description: Create, tune, flush and remove flashcache SSD caches
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Attaches an SSD to a disk as a flashcache device C(/dev/mapper/NAME), loads the device after a reboot with all its sysctls, changes
     sysctls while it is in use, and flushes, removes and wipes the cache.
@@ -149,7 +149,6 @@ options:
         elements: str
         choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
         default: []
-        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
@@ -165,7 +164,6 @@ options:
         description:
           - Allow the cache on drives whose volatile write cache is enabled. A power failure then loses data that applications have synced.
         type: bool
-        aliases: [allow_swallowed_flushes]
         default: false
       flush_timeout:
         description:

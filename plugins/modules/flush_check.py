@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: flush_check
 short_description: Verify that an fsync reaches all underlying volatile caches of a device
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - Sends flushes to a device and counts at every underlying disk how many arrive. If a disk counts fewer flushes than were sent,
     data that was flushed to it may be lost in a power failure, regardless of the state of the queues. O(protected_drives) need no flushes.

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: lvm_cache
 short_description: Attach, change, flush and detach LVM caches of logical volumes
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - Attaches a fast device, or a mirror of two, as a dm-cache or dm-writecache to existing logical volumes, changes its mode and settings
     while the volume is in use, flushes the cache, and detaches it.
@@ -109,7 +109,7 @@ options:
         description:
           - Size of a block of the cache.
           - A multiple of 32K from 32K to 1G. Defaults to 64K, or the smallest larger size with at most one million blocks.
-          - For O(caches[].kind=writecache) the former name of C(block_size) in O(caches[].settings). V(512) and V(4096) are accepted with a warning.
+          - Not supported for O(caches[].kind=writecache). See C(block_size) in O(caches[].settings).
           - A chunk size that differs from that of an attached cache replaces the cache.
         type: str
       settings:
@@ -149,7 +149,6 @@ options:
         elements: str
         choices: [missing, lvm_cache, dm_cache, bcache, flashcache, enhanceio]
         default: []
-        version_added: 1.0.0
       release_devices:
         description:
           - With O(caches[].state=absent), whether the O(caches[].cache_devices) are released too, so that the drives can be removed.
@@ -157,7 +156,6 @@ options:
             with a warning that names them.
         type: bool
         default: false
-        version_added: 0.3.0
       allow_unmirrored_writeback:
         description:
           - Allow V(writeback) on a cache device that is not mirrored. If that device fails, the newest data is lost, and usually the file system with it.
@@ -174,7 +172,6 @@ options:
             The message contains the command for this host.
         type: bool
         default: false
-        version_added: 0.3.0
       flush_timeout:
         description:
           - Timeout of a flush in seconds. When it expires, the task fails and the cache stays attached.

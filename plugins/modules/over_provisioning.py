@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: over_provisioning
 short_description: Over-provision SSDs for endurance and consistent performance
-version_added: 0.3.0
+version_added: 1.0.0
 description:
   - An SSD that is written continuously, such as a cache device, wears less if a part of it is never used. This module reserves such a
     part with one partition that does not fill the drive, with a host protected area of an ATA drive, or with an NVMe namespace that

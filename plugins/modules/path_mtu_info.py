@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: path_mtu_info
 short_description: Measure the path MTU to other hosts, and locate the limiting hop
-version_added: 0.4.0
+version_added: 1.0.0
 description:
   - Sends echo requests that must not be fragmented to each of O(peers). If packets of the requested size do not arrive, the largest size that
     arrives is determined by bisection.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: plan
-short_description: Print the plan of all hosts
+short_description: "Step of the playbook plan: print the plan of all hosts"
 version_added: 1.0.0
 description:
   - Prints what would change on which hosts, in which order and with which risks, from the results of M(cachefleet.storage.cache_layers) in check

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_loss
-short_description: Keep the journal of a power-loss test and write its result
+short_description: "Step of the role power_loss_test: keep the journal of a power-loss test and write its result"
 version_added: 1.0.0
 description:
   - Keeps, for each host, the journal of its power cuts in the folder of the test, to which it only appends, and writes the result of all hosts.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_loss_verify
-short_description: Determine which acknowledged writes are present after a power cut
+short_description: "Step of the role power_loss_test: determine which acknowledged writes are present after a power cut"
 version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_loss_witness
-short_description: Record on another host which writes were acknowledged
+short_description: "Step of the role power_loss_test: record on another host which writes were acknowledged"
 version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: power_loss_writer
-short_description: Write blocks to a target until the power is cut
+short_description: "Step of the role power_loss_test: write blocks to a target until the power is cut"
 version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: raid_cache
 short_description: Set the cache policies of RAID controllers and verify that they are in effect
-version_added: 0.2.0
+version_added: 1.0.0
 description:
   - Sets the read, write and I/O policy of volumes, the policy for the caches of drives behind the controller, and the cache settings
     of the controller itself, with one vocabulary for C(storcli), C(perccli), C(storcli2), C(perccli2), C(arcconf) and C(ssacli).

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: raid_cache_info
 short_description: Read RAID controllers with their caches, protection, volumes and drives
-version_added: 0.2.0
+version_added: 1.0.0
 description:
   - Returns all RAID controllers that the tools on the host report, with a vendor-independent vocabulary.
   - Every policy is returned twice, as configured and as in effect. Values that a tool does not print are V(unknown),

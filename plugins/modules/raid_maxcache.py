@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: raid_maxcache
 short_description: Create, change and delete the SSD cache (maxCache) of Adaptec and Microchip controllers
-version_added: 0.2.0
+version_added: 1.0.0
 description:
   - Configures SSDs of a controller as a cache for its volumes, sets how each volume uses the cache, and removes it without losing data.
     The tool is C(arcconf), which is proprietary and must be installed on the host.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: release_runner
-short_description: Set the start time of a benchmark that waits on a host
-version_added: 0.4.0
+short_description: "Step of the role fio_benchmark: set the start time of a benchmark that waits on a host"
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

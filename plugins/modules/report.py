@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: report
 short_description: Print the results of a campaign, and write a report
-version_added: 0.1.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
@@ -54,14 +54,12 @@ options:
     elements: str
     choices: [html, markdown, csv, snia]
     default: []
-    version_added: 0.4.0
   require_files:
     description:
       - Whether the module fails if the files cannot be written, for example because a library is missing. If V(false), the reason is printed after
         the table.
     type: bool
     default: true
-    version_added: 1.0.0
   decide_by:
     description:
       - Patterns of the cells by which variants are compared for the answer, by their IOPS.
@@ -70,7 +68,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 0.4.0
   ignore:
     description:
       - What may differ between the measurements of two variants that are compared for the answer, such as V(kernel) or V(fio_version).
@@ -78,7 +75,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
   host_class:
     description:
       - The facts by which hosts are classified. Each class has its own answer.
@@ -86,23 +82,19 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
   rows:
     description: The number of rows to print, 0 for all. The returned C(rows) are always complete.
     type: int
     default: 40
-    version_added: 1.0.0
   latency_limit_ms:
     description: The latency limit of the curves in ms. By default one of 1, 3, 10, 30, 100 and 1000 that separates the loads of every workload, or none.
     type: float
-    version_added: 0.4.0
   prices:
     description:
       - The price of the storage of a host. The first entry with matching patterns is used.
     type: list
     elements: dict
     default: []
-    version_added: 0.4.0
     suboptions:
       host:
         description: Pattern of hosts.
@@ -123,7 +115,6 @@ options:
     description: The currency of the prices.
     type: str
     default: ""
-    version_added: 0.4.0
   power_loss:
     description:
       - Folders of finished power-loss tests, or folders with several of them. Those of the hosts of the campaign are shown.
@@ -131,7 +122,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
 seealso:
   - module: cachefleet.storage.campaign
   - module: cachefleet.storage.collect
@@ -198,11 +188,6 @@ aggregates:
   type: list
   elements: dict
   returned: success
-together:
-  description: The former name of RV(aggregates), returned until version 2.0.0.
-  type: list
-  elements: dict
-  returned: success
 states:
   description: The number of cells in each state.
   type: dict
@@ -214,11 +199,6 @@ failed_cells:
   elements: str
   returned: success
   sample: ["node2 before randwrite-4k/1: missing: no result came from this host"]
-not_ok:
-  description: The former name of RV(failed_cells), returned until version 2.0.0.
-  type: list
-  elements: str
-  returned: success
 files:
   description: The files that were written, by format.
   type: dict

@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: results
 short_description: Build tables of campaigns, check, merge and export campaigns
-version_added: 0.4.0
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:
@@ -30,11 +30,8 @@ requirements:
   - duckdb and numpy on the controller, unless O(operation=merge)
 options:
   operation:
-    description:
-      - The operation to perform. With V(merge) O(path) is created if it does not exist.
-      - C(do) is the former name of this option.
+    description: The operation to perform. With V(merge) O(path) is created if it does not exist.
     type: str
-    aliases: [do]
     choices: [rebuild, check, merge, export]
     default: rebuild
   tables:
@@ -44,9 +41,8 @@ options:
     type: path
     default: ""
   force:
-    description: With O(operation=rebuild), write the tables of all hosts, not only of those with changes. C(everything) is the former name of this option.
+    description: With O(operation=rebuild), write the tables of all hosts, not only of those with changes.
     type: bool
-    aliases: [everything]
     default: false
   allow_missing:
     description: With O(operation=check), do not fail because of planned cells that are missing.
@@ -214,9 +210,9 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         "path": {"type": "str", "required": True},
         "results": {"type": "path", "default": "results"},
-        "operation": {"type": "str", "aliases": ["do"], "choices": ["rebuild", "check", "merge", "export"], "default": "rebuild"},
+        "operation": {"type": "str", "choices": ["rebuild", "check", "merge", "export"], "default": "rebuild"},
         "tables": {"type": "path", "default": ""},
-        "force": {"type": "bool", "aliases": ["everything"], "default": False},
+        "force": {"type": "bool", "default": False},
         "allow_missing": {"type": "bool", "default": False},
         "sources": {"type": "list", "elements": "path", "default": []},
         "conflicts": {"type": "str", "choices": ["refuse", "keep"], "default": "refuse"},

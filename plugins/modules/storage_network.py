@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: storage_network
 short_description: Manage the MTU of storage networks, at runtime and at boot, and ATA over Ethernet
-version_added: 0.4.0
+version_added: 1.0.0
 description:
   - Sets the MTU of interfaces, or computes it from the purpose of a network, together with that of the underlying interfaces, in an order in
     which no frame is dropped.
@@ -189,7 +189,6 @@ options:
         description:
           - Allow serving a device even if acknowledged and flushed writes would be lost in a power failure.
         type: bool
-        aliases: [allow_swallowed_flushes]
         default: false
   aoe_receive_buffer:
     description:

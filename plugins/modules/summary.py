@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: summary
-short_description: Print what was done on all hosts, and failures by reason
+short_description: "Step of the playbook site: print what was done on all hosts, and failures by reason"
 version_added: 1.0.0
 description:
   - Prints how many hosts were changed, are configured as described, failed or are unreachable, from the results of

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: sweep
-short_description: Plan a sweep of cache configurations and keep its state
+short_description: "Step of the role sweep: plan a sweep of cache configurations and keep its state"
 version_added: 1.0.0
 description:
   - Determines the variants of a sweep on a host, their order and their cost, and keeps the state of each step in the folder of the campaign.
@@ -124,7 +124,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
   refused:
     description: Further variants that are refused, with the reason.
     type: dict
@@ -142,7 +141,6 @@ options:
     type: list
     elements: str
     default: []
-    version_added: 1.0.0
 notes:
   - An action plugin of the same name does the work.
 seealso:

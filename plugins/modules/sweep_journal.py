@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: sweep_journal
-short_description: Read, write or remove the journal of a sweep on its host
+short_description: "Step of the role sweep: read, write or remove the journal of a sweep on its host"
 version_added: 1.0.0
 description:
   - The journal has the state of the host before a sweep, as M(cachefleet.storage.cache_description_info) describes it with all settings, and the

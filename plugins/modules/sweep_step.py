@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: sweep_step
-short_description: Configure the cache layers of a host and start a measurement in one call
+short_description: "Step of the role sweep: configure the cache layers of a host and start a measurement in one call"
 version_added: 1.0.0
 description:
   - M(cachefleet.storage.cache_layers) runs this module on a host if it has a C(benchmark). It is not intended to be used directly.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: test_volumes
-short_description: Examine devices and plan the volumes that are measured on them
+short_description: "Step of the role test_volumes: examine devices and plan the volumes that are measured on them"
 version_added: 1.0.0
 description:
   - Plans striped, linear and thin logical volumes and MD arrays for measurements, with file systems and mounts. The role

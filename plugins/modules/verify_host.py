@@ -8,7 +8,7 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: verify_host
-short_description: Verify that a host has not set variables of this collection
+short_description: "Step of every role: verify that a host has not set variables of this collection"
 version_added: 1.0.0
 description:
   - Step of the roles. Fails if the facts of the host contain a variable of a role or playbook of this collection.

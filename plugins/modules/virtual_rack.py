@@ -9,7 +9,7 @@ from __future__ import annotations
 DOCUMENTATION = r"""
 module: virtual_rack
 short_description: Create, start, stop and destroy the machines of a virtual rack
-version_added: 0.1.0
+version_added: 1.0.0
 description:
   - A virtual rack is a set of QEMU machines on this host with SATA, NVMe and MegaRAID disks, slow and fast ones, with and without a
     volatile write cache, connected by private networks.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: virtual_rack_image
-short_description: Build the root filesystem image of virtual rack machines
-version_added: 0.1.0
+short_description: "Step of the role virtual_rack: build the root filesystem image of virtual rack machines"
+version_added: 1.0.0
 description:
   - Builds a Debian root filesystem with all tools that this collection needs, with its kernel and a small initramfs, and stores it
     as one qcow2 file that any number of machines can share.

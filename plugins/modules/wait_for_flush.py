@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wait_for_flush
-short_description: Wait for the flush of SSD caches that runs on a host
-version_added: 0.3.0
+short_description: "Step of the role block_cache: wait for the flush of SSD caches that runs on a host"
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

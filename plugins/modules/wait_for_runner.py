@@ -8,8 +8,8 @@ from __future__ import annotations
 
 DOCUMENTATION = r"""
 module: wait_for_runner
-short_description: Wait for a benchmark that runs on a host
-version_added: 0.4.0
+short_description: "Step of the role fio_benchmark: wait for a benchmark that runs on a host"
+version_added: 1.0.0
 author:
   - the cachefleet.storage authors (@cachefleet)
 description:

@@ -24,18 +24,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_k
 OF_PLAYBOOKS = frozenset(
     f"{prefix}_{name}"
     for prefix, names in {
-        "benchmark": "hosts",
         "compare": "accept_undecided baseline baseline_variant candidate candidate_variant cells files ignore thresholds",
-        "describe": "all_settings directory force hosts layers",
-        "health": "hosts",
-        "plan": "directory hosts",
-        "replace_cache_device": "confirm hosts new old timeout usable without_discard",
+        "describe": "all_settings directory force layers",
+        "plan": "directory",
+        "replace_cache_device": "confirm new old timeout usable without_discard",
         "report": "baseline campaign currency decide_by files formats host_class ignore latency_limit_ms power_loss prices rows",
-        "results": "allow_missing campaign conflicts do everything export_tables file force format operation sources tables",
-        "site": "hosts",
+        "results": "allow_missing campaign conflicts export_tables file force format operation sources tables",
         "storage": "hosts",
-        "sweep": "campaign hosts knowledge power_loss report_baseline",
-        "test_volumes": "hosts",
+        "sweep": "campaign knowledge power_loss report_baseline",
     }.items()
     for name in names.split()
 )
@@ -96,7 +92,7 @@ class RoleVariables:
             self.roles.append(path.parent.parent.name)
             for entry in yaml.load(path.read_text(), loader)["argument_specs"].values():
                 for name, option in entry.get("options", {}).items():
-                    self._known.update((name, *option.get("aliases", ())))
+                    self._known.add(name)
                     self._options[name] = option
 
     def unknown(self, names: t.Iterable[str]) -> list[str]:
@@ -132,9 +128,8 @@ def _unknown_keys(option: t.Mapping[str, t.Any], value: t.Any) -> t.Iterator[str
         for one in value:
             yield from _unknown_keys(option, one)
     elif isinstance(value, dict) and option.get("options"):
-        known = {name: one for key, one in option["options"].items() for name in (key, *one.get("aliases", ()))}
         for key, one in value.items():
-            yield from _unknown_keys(known[key], one) if key in known else (key,)
+            yield from _unknown_keys(option["options"][key], one) if key in option["options"] else (key,)
 
 
 def not_for_hosts(names: t.Iterable[str]) -> list[str]:

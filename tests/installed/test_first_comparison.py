@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The first comparison of the README, as it is written there, with a small file and a short runtime."""
+"""The first comparison of the guides, as it is written there, with a small file and a short runtime."""
 
 from __future__ import annotations
 
@@ -24,13 +24,12 @@ if not shutil.which("fio"):
     pytest.skip("fio is not installed on this machine", allow_module_level=True)
 
 _BIN = Path(sys.executable).parent
-_README = Path(__file__).resolve().parents[2] / "README.md"
+_PAGE = Path(__file__).resolve().parents[2] / "docs/first_comparison.md"
 
 
 def _lines():
-    """The block of the README below its heading."""
-    section = _README.read_text().partition("## A first comparison\n")[2].partition("\n## ")[0]
-    return re.findall(r"```console\n(.*?)```", section, flags=re.DOTALL)[0].splitlines()
+    """The block of the page."""
+    return re.findall(r"```console\n(.*?)```", _PAGE.read_text(), flags=re.DOTALL)[0].splitlines()
 
 
 def test_first_comparison_has_at_most_ten_lines():

@@ -69,12 +69,9 @@ WRITECACHE = Vocabulary(
     pairs=(("low_watermark", "high_watermark"),),
 )
 
-#: The former name of ``settings.block_size`` of a writecache, and the present one.
-FORMER_BLOCK_SIZE = (f"chunk_size of kind {KIND_WRITECACHE}", f"settings.{BLOCK_SIZE}")
-
 
 def read_options(kind: str, requested: t.Mapping[str, t.Any], fields: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
-    """``fields`` with the settings of a dm-cache or a dm-writecache, whose block size is among them also if it was written by its former name.
+    """``fields`` with the settings of a dm-cache or a dm-writecache.
 
     ``default`` becomes None, as does a flag that is off: both leave it out of the table.
 
@@ -84,15 +81,11 @@ def read_options(kind: str, requested: t.Mapping[str, t.Any], fields: t.Mapping[
     name, chunk_size = fields["name"], fields["chunk_size"]
     read = read_settings(WRITECACHE if kind == KIND_WRITECACHE else CACHE, requested, name)
     settings = {key: None if key == METADATA_ONLY and not value else value for key, value in read.items()}
-    if chunk_size is None:
-        return {**fields, "settings": settings}
-    if kind != KIND_WRITECACHE:
+    if chunk_size is not None:
+        if kind == KIND_WRITECACHE:
+            raise BadInput(f"{name}: chunk_size is not supported for kind {kind}; set settings.{BLOCK_SIZE} (512 or 4096).", item=name)
         require_chunk_size(chunk_size, name)
-        return {**fields, "settings": settings}
-    block = WRITECACHE.settings[BLOCK_SIZE]
-    if BLOCK_SIZE in settings or chunk_size not in block.choices:
-        raise BadInput(f"{name}: chunk_size is not supported for kind {kind}; set settings.{BLOCK_SIZE} (512 or 4096).", item=name)
-    return {**fields, "settings": {**settings, BLOCK_SIZE: chunk_size}, "chunk_size": None, "renamed": (*fields["renamed"], FORMER_BLOCK_SIZE)}
+    return {**fields, "settings": settings}
 
 
 def require_chunk_size(size: int, item: str | None) -> None:

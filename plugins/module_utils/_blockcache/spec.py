@@ -22,8 +22,6 @@ STATES = ("present", "flushed", "absent")
 #: What may be found with ``state: absent`` where it would be refused otherwise: that there is no such origin, or that a cache of another type has it.
 MISSING = "missing"
 EXPECTED = (MISSING, *TYPES)
-#: Options that were renamed and are accepted by their former name.
-RENAMED: t.Mapping[str, str] = {"allow_swallowed_flushes": "allow_ignored_flushes"}
 #: What every module of an SSD cache understands. Each adds ``kind``, ``mode`` and ``settings`` with its own choices.
 COMMON_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
     "name": {"type": "str", "required": True},
@@ -54,7 +52,6 @@ class CacheSpec:
     :param origin: what is cached, as the user wrote it.
     :param chunk_size: bytes of one block of the cache, or None for the usual one.
     :param expect: of :data:`EXPECTED`.
-    :param renamed: former and present name of what was written by its former name.
     """
 
     name: str
@@ -72,7 +69,6 @@ class CacheSpec:
     release_devices: bool = False
     allow_unmirrored_writeback: bool = False
     flush_timeout: int | None = None
-    renamed: tuple[tuple[str, str], ...] = ()
 
     @property
     def present(self) -> bool:
@@ -109,7 +105,6 @@ def read_common(item: t.Mapping[str, t.Any], *, plain_name: bool = True) -> dict
         "release_devices": bool(item.get("release_devices")),
         "allow_unmirrored_writeback": bool(item.get("allow_unmirrored_writeback")),
         "flush_timeout": limit,
-        "renamed": tuple((former, present) for former, present in RENAMED.items() if item.get(former) is not None),
     }
 
 
@@ -139,15 +134,6 @@ def require_whole_device(fields: t.Mapping[str, t.Any], label: str) -> None:
     name = fields["name"]
     if fields["size"] is not None or fields["share"] != 1.0:
         raise BadInput(f"{name}: size is not supported for {label}, which uses the whole cache device; remove it, or name a smaller partition.", item=name)
-
-
-def former_names(specs: t.Iterable[CacheSpec]) -> list[str]:
-    """A warning for each former name of an option that is in use."""
-    users: dict[tuple[str, str], list[str]] = {}
-    for cache in specs:
-        for names in cache.renamed:
-            users.setdefault(names, []).append(cache.name)
-    return [f"{', '.join(caches)}: {former} is now called {present}." for (former, present), caches in users.items()]
 
 
 def read_cache_devices(item: t.Mapping[str, t.Any], name: str, *, required: bool) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import dirty_share
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
@@ -164,7 +164,7 @@ def _boot(root: Path) -> str:
 def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
     """The readings in a file, or none with the reason; no file is no reason."""
     try:
-        text = read_file(_place_of(path, root))
+        text = read_file(root / path.lstrip("/"))
     except StorageError as error:
         return None, error.message
     if not text.strip():
@@ -173,13 +173,6 @@ def from_file(path: str, root: Path) -> tuple[Readings | None, str]:
         return from_dict(json_text.loads(text, json_text.FIO)), ""
     except (ValueError, NotUnderstood):
         return None, f"{path} holds no readings of an earlier run, so that nothing is compared with it: this run replaces it."
-
-
-def _place_of(path: str, root: Path) -> Path:
-    """The default file was in the former state folder of a host until version 0.5. It is only read there: the module changes nothing."""
-    place = root / path.lstrip("/")
-    name = place.name
-    return state_folder.present_place(name, root) if place == state_folder.place_of(name, root) else place
 
 
 def from_dict(value: t.Any) -> Readings:
@@ -200,7 +193,6 @@ def from_dict(value: t.Any) -> Readings:
             for name, one in value["caches"].items()
         }
         drives = {str(name): _counts(row) for name, row in value["drives"].items()}
-        # Readings of version 0.4 have neither.
         problems = tuple(str(key) for key in value.get("problems", ()))
         return Readings(float(value["time"]), str(value["boot"]), caches, drives, _counts(value.get("zfs", {})), problems)
     except (KeyError, TypeError, AttributeError) as error:

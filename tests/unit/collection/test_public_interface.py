@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Every public name of version 0.4 is there, or leads to what replaces it.
+"""Every public name is kept, or leads to what replaces it.
 
 The list is ``tests/unit/data/public_interface.txt``; ``python tests/unit/collection/test_public_interface.py`` prints the present one.
 """
@@ -43,12 +43,19 @@ def _names(prefix: str, entries: dict[str, t.Any] | None, below: str) -> t.Itera
             yield from _names(f"{prefix}.{one}", entry.get(below), below)
 
 
+def _is_step(documentation: dict[str, t.Any]) -> bool:
+    """Whether a plugin is for the roles and playbooks of this collection only, as its first line says."""
+    return documentation["short_description"].startswith("Step of ")
+
+
 def interface() -> set[str]:
     """Every name that a user may write or read, with where it stands."""
     found: set[str] = set()
     for path in (TOP / "plugins/modules").glob("*.py"):
         text = path.read_text()
         documentation = _block(text, "DOCUMENTATION")
+        if _is_step(documentation):
+            continue
         found.add(f"module {path.stem}")
         for part in (documentation, *_fragments(documentation)):
             found.update(_names(f"option {path.stem}", part.get("options"), "suboptions"))
@@ -58,7 +65,6 @@ def interface() -> set[str]:
         for point, entry in yaml.safe_load((path / "meta/argument_specs.yml").read_text())["argument_specs"].items():
             found.update(_names(f"variable {path.name}/{point}", entry.get("options"), "options"))
     found.update(f"playbook {path.stem}" for path in (TOP / "playbooks").glob("*.yml"))
-    found.update(f"filter {path.stem}" for path in (TOP / "plugins/filter").glob("*.yml"))
     found.update(f"callback {path.stem}" for path in (TOP / "plugins/callback").glob("*.py"))
     return found
 
@@ -74,6 +80,24 @@ def test_public_names_are_kept_or_redirected():
     now = interface()
     lost = [name for name in LIST.read_text().splitlines() if not name.startswith("#") and name not in now and not _redirected(name, now)]
     assert not lost, "\n".join(lost)
+
+
+def test_plugins_that_are_steps_of_a_role_are_used_by_it_and_not_promised():
+    steps = []
+    for path in (*(TOP / "plugins/modules").glob("*.py"), *(TOP / "plugins/filter").glob("*.yml")):
+        text = path.read_text()
+        documentation = _block(text, "DOCUMENTATION") if path.suffix == ".py" else yaml.safe_load(text)["DOCUMENTATION"]
+        if _is_step(documentation):
+            steps.append(path.stem)
+        else:
+            assert path.suffix == ".py", f"{path.stem}: filters are steps"
+    used = "".join(
+        path.read_text() for folder in ("roles", "playbooks", "plugins/action") for path in (TOP / folder).rglob("*") if path.suffix in (".yml", ".py")
+    )
+    assert [name for name in steps if not re.search(rf"\b{name}\b", used)] == []
+    promised = set(re.findall(r"`(\w+)`", (TOP / "README.md").read_text())) - {path.stem for path in (TOP / "playbooks").iterdir()}
+    assert promised.isdisjoint(steps)
+    assert len(list((TOP / "plugins/modules").glob("*.py"))) - len(steps) <= 27
 
 
 if __name__ == "__main__":

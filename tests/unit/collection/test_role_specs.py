@@ -81,7 +81,6 @@ def test_text_shared_by_several_modules_is_written_once_with_its_types(copy):
     assert "V(passthrough) serves all I/O from the origin and invalidates written blocks in the cache." in cache["mode"]["description"]
     assert any(text.startswith("V(passthrough) is for V(lvm_cache) and V(dm_cache) only.") for text in cache["mode"]["description"])
     assert cache["origin"]["description"][0].startswith("For V(lvm_cache). ")
-    assert cache["allow_swallowed_flushes"]["description"] == "Former name of O(block_cache_caches[].allow_ignored_flushes)."
 
 
 @pytest.mark.parametrize(

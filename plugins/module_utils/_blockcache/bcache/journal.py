@@ -48,20 +48,18 @@ def read_journal(root: Path = Path("/")) -> Journal:
 
     :raises CommandFailed: if a file is there and cannot be read.
     """
-    between = {uuid: Between(str(entry.get("set", "")), bool(entry.get("detaching"))) for uuid, entry in _read_sets(root).items()}
+    between = {uuid: Between(str(entry.get("set", "")), bool(entry.get("detaching"))) for uuid, entry in _read(state_folder.place_of(SETS_FILE, root)).items()}
     flushing = {uuid: {key: str(value) for key, value in entry.items()} for uuid, entry in _read(root / FLUSH_FILE).items()}
     return Journal(between, flushing)
 
 
 def note_between(backing: str, between: Between | None, root: Path = Path("/")) -> None:
     """Note it before it begins; None when it is over."""
-    _adopt_sets(root)
     _note(state_folder.place_of(SETS_FILE, root), backing, None if between is None else {"set": between.set, "detaching": between.detaching})
 
 
 def forget_set(cset: str, root: Path = Path("/")) -> None:
     """A set is gone, regardless of its purpose."""
-    _adopt_sets(root)
     place = state_folder.place_of(SETS_FILE, root)
     entries = _read(place)
     _write(place, {uuid: entry for uuid, entry in entries.items() if entry.get("set") != cset}, entries)
@@ -70,32 +68,6 @@ def forget_set(cset: str, root: Path = Path("/")) -> None:
 def note_flushing(backing: str, settings: t.Mapping[str, str] | None, root: Path = Path("/")) -> None:
     """Note what a flush is going to change; None when it is put back."""
     _note(root / FLUSH_FILE, backing, None if settings is None else dict(settings))
-
-
-def sets_conflict(root: Path = Path("/")) -> str:
-    """A sentence if a set is noted differently at the former place; nothing if the notes only have to be joined.
-
-    :raises CommandFailed: if a file cannot be read.
-    """
-    here, former = _read(state_folder.place_of(SETS_FILE, root)), _read(state_folder.former_place(SETS_FILE, root))
-    differs = any(uuid in here and here[uuid] != entry for uuid, entry in former.items())
-    return state_folder.conflict_of(SETS_FILE, root) if differs else ""
-
-
-def _read_sets(root: Path) -> dict[str, dict[str, t.Any]]:
-    return {**_read(state_folder.former_place(SETS_FILE, root)), **_read(state_folder.place_of(SETS_FILE, root))}
-
-
-def _adopt_sets(root: Path) -> None:
-    """Join the notes of the former place with those here, before any is changed."""
-    former, place = state_folder.former_place(SETS_FILE, root), state_folder.place_of(SETS_FILE, root)
-    if former.exists() and place.exists():
-        _write(place, _read_sets(root), _read(place))
-        if not sets_conflict(root):
-            # All of it is here now, so that it need not be set aside.
-            former.unlink()
-            return
-    state_folder.adopt(SETS_FILE, root)
 
 
 def _note(path: Path, key: str, entry: dict[str, t.Any] | None) -> None:

@@ -54,7 +54,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fas
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
@@ -94,12 +93,8 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
 
     def read(self) -> BcacheState:
         """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
-        for warning in former_names(self.spec):
-            self.warn(warning)
         if not self.spec:
             return BcacheState(HostDevices(Devices(())))
-        for warning in filter(None, [bcache_journal.sets_conflict(self.root)]):
-            self.warn(warning)
         devices = self._settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
         self.spec = with_backing_devices(self.spec, registered, devices)

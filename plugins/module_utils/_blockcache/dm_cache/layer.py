@@ -57,7 +57,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mir
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, require_room
@@ -102,8 +101,6 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
 
     def read(self) -> DmCacheState:
         """Three dmsetup and a scan of the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
-        for warning in former_names(self.spec):
-            self.warn(warning)
         if not self.spec:
             return DmCacheState(Kernel(), Devices(()), HostDevices(Devices(())), Tools("dmsetup"))
         devices = self._settled_devices()

@@ -51,7 +51,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flu
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
@@ -98,8 +97,6 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
         Only a cache device that no cache lies on costs a wipefs more, and is opened.
         """
-        for warning in former_names(self.spec):
-            self.warn(warning)
         if not self.spec:
             return EnhanceIOState({}, Devices(()), fast_device.HostDevices(Devices(())))
         leaving = expected_leaving(self.runner)

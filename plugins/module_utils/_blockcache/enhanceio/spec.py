@@ -43,7 +43,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
     **COMMON_OPTIONS,
     "mode": {"type": "str", "choices": list(MODES), "default": "writethrough"},
     "policy": {"type": "str", "choices": list(POLICIES)},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+    "allow_ignored_flushes": {"type": "bool", "default": False},
 }
 
 

@@ -50,7 +50,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flu
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
@@ -103,15 +102,11 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
 
     def read(self) -> FlashcacheState:
         """The block devices, two dmsetup for all caches, one systemctl, and one wipefs for each device that no cache lies on yet."""
-        for warning in former_names(self.spec):
-            self.warn(warning)
         if not self.spec:
             return FlashcacheState(HostDevices(Devices(())), {}, {}, {}, Places({}, self.kernel_module))
         # One that was written and not enabled is none where one should be, and one where none should be.
         units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.spec}
         remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.spec}
-        for warning in filter(None, (flashcache_remains.conflict_of(item.name, self.root) for item in self.spec)):
-            self.warn(warning)
         emptied = {item: left.device for item, left in remains.items()}
         paths = [path for item in self.spec for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
         devices, running, removing = self._read_settled(paths)

@@ -49,19 +49,7 @@ class Remains:
 
 def place_of(item: str, root: Path = Path("/")) -> Path:
     """The file with the note of one cache."""
-    return state_folder.present_place(_name(item), root)
-
-
-def _name(item: str) -> str:
-    return f"flashcache-{item}.emptying"
-
-
-def conflict_of(item: str, root: Path = Path("/")) -> str:
-    """A sentence if another note is at the former place of these files.
-
-    :raises CommandFailed: if one cannot be read.
-    """
-    return state_folder.conflict_of(_name(item), root)
+    return state_folder.place_of(f"flashcache-{item}.emptying", root)
 
 
 def read_remains(item: str, root: Path = Path("/")) -> Remains:
@@ -82,8 +70,7 @@ def note_remains(item: str, remains: Remains | None, root: Path = Path("/")) -> 
     :raises CommandFailed: if it cannot be written.
     """
     text = json.dumps({"device": remains.device, "digest": remains.digest}, indent=1) + "\n" if remains is not None and remains.device else ""
-    state_folder.adopt(_name(item), root)
-    replace_file(state_folder.place_of(_name(item), root), text, mode=0o600)
+    replace_file(place_of(item, root), text, mode=0o600)
 
 
 def digest_of(path: str, root: Path = Path("/")) -> str:

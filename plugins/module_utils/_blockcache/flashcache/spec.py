@@ -48,7 +48,7 @@ CACHE_OPTIONS: t.Mapping[str, t.Any] = {
     "metadata_block_size": {"type": "str"},
     "associativity": {"type": "int", "default": 512},
     "disk_associativity": {"type": "str"},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+    "allow_ignored_flushes": {"type": "bool", "default": False},
 }
 
 

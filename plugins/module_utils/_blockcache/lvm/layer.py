@@ -27,7 +27,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import WITHIN, Attach
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import caches_around
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import former_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
@@ -57,8 +56,6 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         Only a cache device that is no physical volume yet costs a wipefs more, and is opened; and a file system whose
         writecache should have a certain block size has it set explicitly.
         """
-        for warning in former_names(self.spec):
-            self.warn(warning)
         if not self.spec:
             return LvmState((), (), Devices(()))
         report_to_come = Background(self._report)

@@ -19,7 +19,7 @@ DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
     "write_cache": {"type": "str", "required": True, "choices": ["enabled", "disabled"]},
     "provider": {"type": "str", "default": "auto", "choices": ["auto", "ata", "scsi", "nvme", "virtio"]},
     "persistent": {"type": "bool", "default": True},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+    "allow_ignored_flushes": {"type": "bool", "default": False},
 }
 
 
@@ -36,5 +36,4 @@ class DriveSpec:
 
 def read_specs(drives: t.Sequence[t.Mapping[str, t.Any]]) -> list[DriveSpec]:
     """The parameter ``drives`` of a module."""
-    # A former name of an option stays in the parameters beside the one it stands for.
-    return [DriveSpec(**{name: drive[name] for name in DRIVE_OPTIONS}) for drive in drives]
+    return [DriveSpec(**drive) for drive in drives]

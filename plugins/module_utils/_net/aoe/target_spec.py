@@ -27,7 +27,7 @@ AOE_TARGET_OPTIONS: dict[str, t.Any] = {
     "macs": {"type": "list", "elements": "str", "default": []},
     "buffers": {"type": "int", "default": DEFAULT_BUFFERS},
     "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
-    "allow_ignored_flushes": {"type": "bool", "default": False, "aliases": ["allow_swallowed_flushes"]},
+    "allow_ignored_flushes": {"type": "bool", "default": False},
 }
 #: The highest of each means "all" on the wire (``AoE`` specification, "Shelf", "Slot").
 _SHELVES, _SLOTS = 65535, 255
@@ -98,9 +98,7 @@ def read_spec(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer:
 
 
 def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetSpec:
-    # A former name of an option stays in the parameters beside the one it stands for.
-    known = {name: entry.get(name) for name in AOE_TARGET_OPTIONS if name not in ("state", "macs")}
-    words = {name: value for name, value in known.items() if value is not None}
+    words = {name: value for name, value in entry.items() if name not in ("state", "macs") and value is not None}
     macs = tuple(mac.lower() for mac in entry.get("macs") or ())
     spec = AoeTargetSpec(**words, macs=macs, present=entry.get("state", "present") == "present")
     if not 0 <= spec.shelf < _SHELVES or not 0 <= spec.slot < _SLOTS:

@@ -35,8 +35,6 @@ if t.TYPE_CHECKING:
 
 _NAME = "storage_network"
 FOLDER = f"{state_folder.FOLDER}/{_NAME}"
-#: What is kept of the former folder; all else belongs to a change that has ended.
-_KEPT = ("last.json", "log")
 #: Seconds in which a process must have started.
 _START = 30.0
 #: Seconds past its deadline in which a rollback timer has restored everything.
@@ -52,17 +50,8 @@ class RollbackTimer:
     def __init__(self, runner: Runner, root: Path = Path("/")) -> None:
         self.runner = runner
         self.root = root
-        self._place = state_folder.place_of(_NAME, root)
-        self._former = state_folder.former_place(_NAME, root)
-
-    @property
-    def folder(self) -> Path:
-        """The former folder as long as a journal is there: the process that a former version has started reads it by its path."""
-        return self._former if (self._former / "journal.json").exists() else self._place
-
-    @property
-    def journal(self) -> Path:
-        return self.folder / "journal.json"
+        self.folder = state_folder.place_of(_NAME, root)
+        self.journal = self.folder / "journal.json"
 
     def armed(self) -> dict[str, t.Any]:
         """The journal of a change that is not confirmed yet; empty if there is none."""
@@ -70,8 +59,7 @@ class RollbackTimer:
 
     def last(self) -> dict[str, t.Any]:
         """What was put back last: ``token``, ``reason``, ``said``; empty if nothing ever was."""
-        found = [rollback_program.read_json(str(folder / "last.json")) for folder in (self._former, self._place)]
-        return max(found, key=lambda one: float(one.get("time", 0)))
+        return rollback_program.read_json(str(self.folder / "last.json"))
 
     def arm(self, token: str, live: t.Sequence[t.Mapping[str, t.Any]], seconds: float) -> None:
         """Start the process that puts back what is there now unless :meth:`confirm` comes in time.
@@ -81,7 +69,6 @@ class RollbackTimer:
         :param seconds: from now.
         :raises CommandFailed: if it cannot be started; nothing has been changed then.
         """
-        self._adopt()
         entries = [{**entry, "routes": self._routes(str(entry["name"])) if entry.get("up") else []} for entry in live]
         program = self.folder / "rollback_program.py"
         replace_file(program, inspect.getsource(rollback_program))
@@ -103,25 +90,6 @@ class RollbackTimer:
             with contextlib.suppress(OSError):
                 self.journal.unlink()
             raise
-
-    def _adopt(self) -> None:
-        """Move what a former version has left, unless a journal is there.
-
-        :raises CommandFailed: if it cannot be moved.
-        """
-        if not self._former.is_dir() or self.folder == self._former:
-            return
-        # A process that a former version has started may still be at its end.
-        with _locked(self._former) as mine:
-            if not mine or self.folder == self._former:
-                return
-            for name in sorted(os.listdir(self._former)):
-                if name not in _KEPT:
-                    with contextlib.suppress(IsADirectoryError):
-                        _remove(self._former / name)
-        for name in _KEPT:
-            state_folder.adopt(f"{_NAME}/{name}", self.root)
-        state_folder.remove_empty(self._former, self.root)
 
     def _write(self, journal: t.Mapping[str, t.Any]) -> None:
         replace_file(self.journal, json.dumps(journal, indent=1) + "\n", 0o600)
@@ -200,25 +168,23 @@ class RollbackTimer:
         :raises CommandFailed: if another run goes on for longer than its journal allows, or cannot be reverted.
         """
         while self.journal.exists():
-            # Where this journal is: once it is gone, it is the other folder.
-            folder = self.folder
-            journal = rollback_program.read_json(str(folder / "journal.json"))
+            journal = self.armed()
             if not journal:
                 if repair:
-                    _remove(folder / "journal.json")  # Not written by a run that changed anything: it is complete before a change is begun.
+                    _remove(self.journal)  # Not written by a run that changed anything: it is complete before a change is begun.
                 return []
             stale = journal.get("boot") != rollback_program.boot_id() or time.monotonic() > float(journal.get("deadline", 0)) + GRACE
             if stale or not self._watched(journal):
                 if not repair:
                     return [f"An earlier run ended without confirming that the host can be reached: {_before(journal)} is restored first."]
-                with _locked(folder) as mine:
+                with _locked(self.folder) as mine:
                     if mine and self.journal.exists() and self.armed().get("token") == journal.get("token"):
                         messages = self.put_back("a run ended without confirming that the host can be reached, and its rollback timer has ended")
-                        if (folder / "journal.json").exists():
+                        if self.journal.exists():
                             raise CommandFailed(f"An earlier run could not be reverted: {'; '.join(messages)}: run again.", item="rollback timer")
                         return messages
                     if not mine:
-                        raise CommandFailed(f"Another run on this host has held {folder} for too long: end it.", item="rollback timer")
+                        raise CommandFailed(f"Another run on this host has held {self.folder} for too long: end it.", item="rollback timer")
             time.sleep(0.2)
         return []
 

@@ -5,7 +5,7 @@
 
 # Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
-"""What one host measures, as the action benchmark_plan and the filter fio_plan return it. Pure."""
+"""What one host measures, as the action benchmark_plan returns it. Pure."""
 
 from __future__ import annotations
 

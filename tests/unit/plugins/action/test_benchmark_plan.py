@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The verb benchmark_plan: the timing of a measurement, by its key and by the former names of its variables."""
+"""The verb benchmark_plan: the timing of a measurement."""
 
 from __future__ import annotations
 
@@ -46,15 +46,6 @@ def test_gap_of_the_timing_is_that_of_the_plan(plan):
     assert plan(timing={"gap": 7})["seconds"] > plan(timing={"gap": 2})["seconds"]
 
 
-def test_former_variables_are_accepted_with_their_present_names(plan):
-    result = plan(timing={"gap": 3}, former_timing={"gap": 9, "patience": 60})
-    assert result["timing"] == {**DEFAULTS, "gap": 3.0, "patience": 60}
-    assert plan.warnings == [
-        "fio_benchmark_gap is now called fio_benchmark_timing.gap. The former name is accepted until version 2.0.0.",
-        "fio_benchmark_patience is now called fio_benchmark_timing.patience. The former name is accepted until version 2.0.0.",
-    ]
-
-
 @pytest.mark.parametrize(
     ("timing", "message"),
     [
@@ -74,6 +65,3 @@ def test_role_documents_the_same_keys_and_defaults():
     assert {key: (option["type"], option["default"]) for key, option in options["fio_benchmark_timing"]["options"].items()} == {
         key: (option["type"], option["default"]) for key, option in TIMING.items()
     }
-    assert {name for name, option in options.items() if "Former name" in str(option["description"])} == {f"fio_benchmark_{key}" for key in TIMING}
-    former = yaml.safe_load((ROLE / "vars/main.yml").read_text())["__fio_benchmark_former_timing"]
-    assert all(f"{{'{key}': fio_benchmark_{key}}} if fio_benchmark_{key} is defined" in former for key in TIMING)

@@ -188,14 +188,6 @@ def test_every_host_is_printed_and_returned_if_a_library_is_missing(tmp_path, mo
     assert result["failed"] is True
 
 
-def test_former_return_values_are_returned(folder, tmp_path):
-    result, _printed = run(report_action, path=str(folder), problems={"gone": "no route to it"})
-    assert result["together"] == result["aggregates"] and result["not_ok"] == result["failed_cells"] == ["gone: no route to it"]
-    assert {entry["planned"] for entry in result["aggregates"]} == {2}
-    result, _printed = run(report_action, check_mode=True, path=str(tmp_path / "missing"))
-    assert (result["together"], result["not_ok"]) == ([], [])
-
-
 def test_check_mode_writes_nothing(tmp_path):
     copy = write_campaign(tmp_path / "c", 1, cells=2, seconds=12)
     result, _printed = run(report_action, check_mode=True, path=str(copy), files=["html"])

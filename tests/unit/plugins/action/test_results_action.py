@@ -47,14 +47,6 @@ def test_tables_are_rebuilt(campaign, run):
     assert run(campaign, force=True)["written"] == ["host0000"]
 
 
-def test_former_option_names_are_accepted(campaign, run):
-    assert run(campaign)["written"] == ["host0000"]
-    assert run(campaign, do="check")["states"] == {"ok": 2}
-    assert run(campaign, everything=True)["written"] == ["host0000"]
-    named = [line for line in run.warnings if "is now called" in line]
-    assert named == ["results: do is now called operation.", "results: everything is now called force."]
-
-
 def test_check_fails_with_names_of_damaged_and_missing_cells(campaign, run):
     assert run(campaign, operation="check")["states"] == {"ok": 2}
     assert run.warnings[-1].endswith("every file is as it was measured: 2 ok.")

@@ -98,8 +98,8 @@ def test_slip_in_the_prefix_of_a_variable_is_found_and_names_of_the_user_are_not
 def test_variables_of_playbooks_are_known():
     texts = [path.read_text() for path in (TOP / "playbooks").glob("*.yml")]
     used = {name for text in texts for name in re.findall(r"\b([a-z]\w+) (?:\| default\(|is (?:not )?defined)", text)}
-    assert RoleVariables().unknown(used) == [] and {"storage_hosts", "report_baseline", "results_do"} <= used
-    assert {"storage_hosts", "report_baseline", "results_do"} <= OF_PLAYBOOKS <= used | {"sweep_campaign", "replace_cache_device_confirm"}
+    assert RoleVariables().unknown(used) == [] and {"storage_hosts", "report_baseline", "results_operation"} <= used
+    assert {"storage_hosts", "report_baseline", "results_operation"} <= OF_PLAYBOOKS <= used | {"sweep_campaign", "replace_cache_device_confirm"}
 
 
 def test_types_and_keys_are_verified_with_equal_hosts_together():

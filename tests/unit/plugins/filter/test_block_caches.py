@@ -86,12 +86,6 @@ def test_removed_lvm_cache_has_its_lvm_name():
     assert (leaving["type"], leaving["name"], leaving["origin"]) == ("lvm_cache", "fc", "vg0/images")
 
 
-def test_former_name_of_matched_is_accepted():
-    found = {**_found(), "asked": ["vg0/images"]}
-    del found["matched"]
-    assert len(caches_to_migrate([{**IMAGES, "migrate": True}], [found])) == 1
-
-
 def test_mirror_members_are_released():
     requested = {**IMAGES, "migrate": True, "mirror": True, "cache_devices": [A, B]}
     (leaving,) = caches_to_migrate([requested], [_found(cache_devices=["/dev/disk/by-id/md-uuid-1"])])

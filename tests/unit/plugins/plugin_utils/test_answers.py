@@ -63,7 +63,15 @@ def test_a_host_with_variables_of_the_collection_in_its_facts_is_refused() -> No
 
 
 def test_names_of_roles_and_playbooks_are_reserved_and_no_others() -> None:
-    own = ["__describe_path", "__cache_layers_is_last", "storage_protected_drives", "site_hosts", "fio_benchmark_any", "health_failure", "inventory_hostname"]
+    own = [
+        "__describe_path",
+        "__cache_layers_is_last",
+        "storage_protected_drives",
+        "storage_hosts",
+        "fio_benchmark_any",
+        "health_failure",
+        "inventory_hostname",
+    ]
     assert not_for_hosts([*own, "site_name", "ansible_facts", "__other", "health", "results"]) == sorted(own)
 
 

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.filter.block_caches import block_caches
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import spec as common
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import settings as bcache_settings
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import spec as bcache
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import spec as dm_cache
@@ -202,24 +201,13 @@ def test_dm_cache_settings_match_with_and_without_lvm(value):
         ({"settings": {"block_size": 512}}, {"block_size": 512}),
         ({"settings": {"block_size": "4k"}}, {"block_size": 4096}),
         ({"settings": {"block_size": 1024}}, "images: block_size is '1024' and must be 512 or 4096, or default."),
-        ({"chunk_size": "512"}, {"block_size": 512}),
+        ({"chunk_size": "512"}, NO_CHUNKS),
         ({"chunk_size": "64k"}, NO_CHUNKS),
         ({"chunk_size": "4k", "settings": {"block_size": 512}}, NO_CHUNKS),
     ],
 )
 def test_writecache_block_size_has_one_option_name(fields, answer):
     assert [_writecache(kind, **fields) for kind in (LVM, DM)] == [answer, answer]
-
-
-def test_deprecated_name_is_accepted_with_one_warning():
-    for kind in (LVM, DM):
-        item = {**ITEM, "kind": "writecache", "chunk_size": "4096"}
-        other = {**item, "name": "mail", "origin": "/dev/vg0/mail"}
-        specs = kind.read_items([item, other, {**other, "name": "logs", "origin": "/dev/vg0/logs", "chunk_size": None}])
-        assert common.former_names(specs) == ["images, mail: chunk_size of kind writecache is now called settings.block_size."]
-    for name in ("flashcache", "enhanceio"):
-        specs = [TYPES[name].read(allow_swallowed_flushes=True, allow_ignored_flushes=True)]
-        assert common.former_names(specs) == ["images: allow_swallowed_flushes is now called allow_ignored_flushes."]
 
 
 @pytest.mark.parametrize(

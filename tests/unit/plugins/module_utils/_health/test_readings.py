@@ -103,18 +103,6 @@ def test_missing_file_is_no_problem(tmp_path):
     assert from_file("/health.json", tmp_path) == (None, "")
 
 
-def test_readings_of_a_former_version_are_found_until_there_are_new_ones(tmp_path):
-    default = "/var/lib/cachefleet/health.json"
-    for number, folder in ((1.0, "cachefleet.storage"), (2.0, "cachefleet")):
-        path = tmp_path / f"var/lib/{folder}/health.json"
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({**readings(CACHE, number).to_dict()}))
-        found, problem = from_file(default, tmp_path)
-        assert (found.time, problem) == (number, "")
-    # Another file is read where it is.
-    assert from_file("/srv/health.json", tmp_path) == (None, "")
-
-
 def damaged(**changes):
     return json.dumps({"version": 1, "time": 1, "boot": "", "caches": {}, "drives": {}, **changes})
 

@@ -906,33 +906,6 @@ def test_ssd_missing_before_it_was_wiped_is_not_required(host):
     assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
 
 
-def test_record_of_a_former_version_is_completed_and_not_found_again(host):
-    host.run_layer(**BACK)
-    killed(host, "dmsetup remove", state="absent")
-    place = flashcache_remains.place_of("fc0", host.root)
-    former = host.root / "var/lib/cachefleet.storage" / place.name
-    former.parent.mkdir(parents=True)
-    place.rename(former)
-    assert flashcache_remains.read_remains("fc0", host.root).device == SSD
-    assert flashcache_remains.place_of("fc0", host.root) == former
-    host.run_layer(state="absent")
-    assert flashcache_remains.read_remains("fc0", host.root) == flashcache_remains.Remains()
-    assert not former.parent.exists() and not place.exists()
-    assert not host.run_layer(state="absent").changed
-
-
-def test_another_record_at_the_former_place_is_set_aside(tmp_path):
-    flashcache_remains.note_remains("fc0", flashcache_remains.Remains(SSD, "1"), tmp_path)
-    place = flashcache_remains.place_of("fc0", tmp_path)
-    former = tmp_path / "var/lib/cachefleet.storage" / place.name
-    former.parent.mkdir(parents=True)
-    former.write_text(f'{{"device": "{SSD2}", "digest": "2"}}')
-    assert f"it is kept as {place}.former" in flashcache_remains.conflict_of("fc0", tmp_path)
-    flashcache_remains.note_remains("fc0", None, tmp_path)
-    assert flashcache_remains.read_remains("fc0", tmp_path) == flashcache_remains.Remains()
-    assert SSD2 in place.with_name(f"{place.name}.former").read_text()
-
-
 def test_damaged_record_is_ignored(tmp_path):
     place = flashcache_remains.place_of("fc0", tmp_path)
     place.parent.mkdir(parents=True)

@@ -351,51 +351,6 @@ def test_remains_of_interrupted_run_are_rolled_back_before_the_next(host, stale)
     assert [(step.item, step.before, step.after) for step in report.steps] == [("eth1", 1500, 4000)]
 
 
-def _by_a_former_version(host):
-    """What is written so far is where a former version wrote it."""
-    former = host.root / "var/lib/cachefleet.storage/storage_network"
-    former.parent.mkdir(parents=True)
-    (host.root / FOLDER).rename(former)
-    return former
-
-
-@pytest.mark.parametrize("ends", ["confirmed", "put back by its process", "process killed"])
-def test_journal_of_a_former_version_is_found_and_not_moved_before_it_ends(host, ends):
-    host.transaction(VLAN).run("t1")
-    former = _by_a_former_version(host)
-    assert (host.switch.armed()["token"], host.switch.folder) == ("t1", former)
-    if ends == "confirmed":
-        host.transaction(VLAN).confirm("t1")
-        assert host.mtu("eth1") == 9000
-    else:
-        journal = {**host.switch.armed(), **({"deadline": time.monotonic() - 1} if ends == "put back by its process" else {"boot": "another"})}
-        (former / "journal.json").write_text(json.dumps(journal))
-        if ends == "put back by its process":
-            # It was started with the path of the former folder.
-            rollback_program.watch(str(former), "t1")
-        else:
-            assert "without confirming" in host.transaction(VLAN).predict().warnings[0]
-            assert host.switch.settle()
-        assert (host.mtu("eth1"), host.switch.last()["token"]) == (1500, "t1")
-    assert (host.switch.armed(), host.switch.folder) == ({}, host.root / FOLDER)
-    # The next change is noted at the present place, and what is kept of the former one is moved there.
-    host.transaction({"interface": "eth1.5", "mtu": 4000, "persistent": False}).run("t2")
-    assert (host.switch.armed()["token"], host.switch.folder) == ("t2", host.root / FOLDER)
-    assert not former.parent.exists()
-    if ends != "confirmed":
-        assert host.switch.last()["token"] == "t1" and (host.root / FOLDER / "log").read_text()
-
-
-def test_journals_at_both_places_are_both_rolled_back(host):
-    host.transaction(VLAN).run("t1")
-    (host.root / FOLDER / "journal.json").write_text(json.dumps({**host.switch.armed(), "boot": "another"}))
-    former = _by_a_former_version(host)
-    host.write(f"{FOLDER}/journal.json", (former / "journal.json").read_text().replace('"t1"', '"t0"'))
-    host.transaction({"interface": "eth1", "mtu": 4000, "persistent": False}).run("t2")
-    assert (host.mtu("eth1"), host.switch.armed()["token"]) == (4000, "t2")
-    assert not former.parent.exists()
-
-
 def test_rollback_timer_that_does_not_start_prevents_any_change(host, monkeypatch):
     def fails(switch, argv, token):
         raise CommandFailed("systemd-run failed")

@@ -3,29 +3,25 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The filter says what is wrong in a sentence, as a filter's error."""
+"""What one host measures, or one sentence that names what is wrong."""
 
 from __future__ import annotations
 
-import inspect
 import json
-import pathlib
 
 import pytest
-import yaml
-from ansible.errors import AnsibleFilterError
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.filter.fio_plan import FilterModule
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 
 SUITES = {"one": {"cells": [{"name": "a", "job": {"rw": "write", "bs": "1m", "runtime": 10}}, {"name": "b", "job": {"rw": "read", "runtime": 10}}]}}
 DISK = {"device": "/dev/x", "capacity": 10**12, "write_rate": 100_000_000, "endurance": 1}
-fio_plan = FilterModule().filters()["fio_plan"]
 
 
 def test_returned_plan():
-    result = fio_plan([DISK], "one", SUITES, runtime="5", repeats=2, gap="1", host="node1")
+    result = host_plan([DISK], "one", SUITES, runtime=5, repeats=2, gap=1.0, host="node1")
     steps, text = result.pop("steps"), result.pop("text")
     assert result == {
         "cells": [{"name": "a", "repeat": 1}, {"name": "b", "repeat": 1}, {"name": "b", "repeat": 2}, {"name": "a", "repeat": 2}],
@@ -44,40 +40,25 @@ def test_returned_plan():
 
 
 def test_part_of_a_suite():
-    assert fio_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
-
-
-@pytest.mark.parametrize(("message", "segments"), [("false", 0), ("true", 1), (False, 0), (1, 1)])
-def test_text_from_the_command_line_is_converted(message, segments):
-    assert fio_plan([DISK], "one", SUITES, runtime=5, synchronise=message)["segments"] == segments
+    assert host_plan([DISK], "one", SUITES, only=["b*"])["cells"] == [{"name": "b", "repeat": 1}]
 
 
 def test_excessive_wear_is_refused_and_reported_by_dry_run():
-    with pytest.raises(AnsibleFilterError, match="fio_benchmark_wear_budget"):
-        fio_plan([DISK], "one", SUITES, wear_budget=0.05)
-    text = fio_plan([DISK], "one", SUITES, wear_budget="0.05", dry_run=True)["text"]
+    with pytest.raises(StorageError, match="fio_benchmark_wear_budget"):
+        host_plan([DISK], "one", SUITES, wear_budget=0.05)
+    text = host_plan([DISK], "one", SUITES, wear_budget=0.05, dry_run=True)["text"]
     assert text.splitlines()[1].startswith("CELL")
     assert "A real run would be refused. /dev/x: this campaign would write" in text
     assert all(len(line) <= 120 for line in text.splitlines())
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (("/dev/x", "one", SUITES), "targets must be a list"),
-        (({"device": "/dev/x"}, "one", SUITES), "targets must be a list"),
-        (([DISK], "one", []), "suites must be a dictionary"),
-        (([DISK], "two", SUITES), "no suite named 'two'"),
-        (([DISK], "one", SUITES, "soon"), "must be whole numbers"),
-        (([DISK], "one", SUITES, 0, 0, True, "x"), "must be whole numbers"),
-        (([DISK], "one", SUITES, 0, 0, True, float("nan")), "from 0 on"),
-        (([DISK], "one", SUITES, 0, 0, "perhaps"), "synchronise and dry_run true or false"),
-        (([DISK], "one", SUITES, 0, 0, True, 2, 0, "b*"), "'only' must be a list"),
-    ],
+    ("suite", "options", "sentence"),
+    [("two", {}, "no suite named 'two'"), ("one", {"gap": float("nan")}, "from 0 on")],
 )
-def test_errors_are_one_sentence(arguments, sentence):
-    with pytest.raises(AnsibleFilterError, match=sentence):
-        fio_plan(*arguments)
+def test_errors_are_one_sentence(suite, options, sentence):
+    with pytest.raises(StorageError, match=sentence):
+        host_plan([DISK], suite, SUITES, **options)
 
 
 RICH = {
@@ -120,7 +101,7 @@ def changed(value, path, new):
 
 
 def test_unmodified_fuzzing_input_is_valid():
-    assert fio_plan(TARGETS, "rich", {"rich": RICH})["patterns"]
+    assert host_plan(TARGETS, "rich", {"rich": RICH})["patterns"]
 
 
 @settings(max_examples=200, deadline=None)
@@ -128,23 +109,16 @@ def test_unmodified_fuzzing_input_is_valid():
 def test_modified_input_fails_with_one_sentence(place, new):
     try:
         suite, targets = changed([RICH, TARGETS], place, new)
-        result = fio_plan(targets, "rich", {"rich": suite}, wear_budget=1, dry_run=True)
-    except AnsibleFilterError as error:
+        # The argument specification of the action accepts nothing else.
+        assume(isinstance(targets, list) and all(isinstance(one, dict) for one in targets))
+        result = host_plan(targets, "rich", {"rich": suite}, wear_budget=1, dry_run=True)
+    except StorageError as error:
         assert "Traceback" not in str(error)
     else:
         json.dumps(result, allow_nan=False)
         assert all(len(line) <= 120 for line in result["text"].splitlines())
 
 
-def test_documentation_has_the_same_options_and_defaults():
-    path = pathlib.Path(__file__).resolve().parents[4] / "plugins" / "filter" / "fio_plan.yml"
-    options = yaml.safe_load(path.read_text())["DOCUMENTATION"]["options"]
-    parameters = inspect.signature(fio_plan).parameters
-    assert list(options) == ["_input", *list(parameters)[1:]]
-    defaults = {name: parameter.default for name, parameter in parameters.items() if parameter.default is not inspect.Parameter.empty}
-    assert {name: option["default"] for name, option in options.items() if "default" in option} == {**defaults, "only": []}
-
-
 def test_hosts_of_a_group_run_together_in_every_suite():
     suites = {"one": {**SUITES["one"], "hosts": "apart"}}
-    assert [fio_plan([DISK], "one", suites, runtime=5, group=group)["segments"] > 0 for group in ("", None, "array1")] == [False, False, True]
+    assert [host_plan([DISK], "one", suites, runtime=5, group=group)["segments"] > 0 for group in ("", None, "array1")] == [False, False, True]

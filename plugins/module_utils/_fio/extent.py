@@ -296,7 +296,8 @@ def _sizes(section: Section) -> list[int]:
     low, high = min(bounds), max(bounds)
     # Over the whole range, the same in every run.
     spread = [low + (high - low) * place // max(count - 1, 1) for place in range(count)]
-    return [max(low, size // _BLOCK * _BLOCK) for size in spread]
+    aligned = [size // _BLOCK * _BLOCK for size in spread]
+    return [whole if whole >= low else size for whole, size in zip(aligned, spread)]
 
 
 def check_folder(job: Job, size: int | None, name: str) -> None:

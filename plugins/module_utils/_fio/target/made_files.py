@@ -110,7 +110,13 @@ class MadeFiles:
                     os.close(descriptor)
         except OSError as error:
             raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
-        self._keep(path, _Made(self.campaign, mark), durable=True)
+        try:
+            self._keep(path, _Made(self.campaign, mark), durable=True)
+        except CommandFailed:
+            # Without its record it would never be recognised.
+            with contextlib.suppress(OSError), folder_of(path, self.root) as (above, name):
+                os.rmdir(name, dir_fd=above)
+            raise
 
     def has_mark(self, path: str, descriptor: int) -> bool:
         """Whether an open file is the one that was made under this path: names can be exchanged, this cannot."""

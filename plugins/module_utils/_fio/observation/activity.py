@@ -115,7 +115,9 @@ def _seconds_of(log: Path, number: int) -> dict[int, float]:
     return found
 
 
-def moved(top: str | None, before: Stats, after: Stats, output: Output | None, job: Job | None = None, part: Job | None = None) -> tuple[int | None, int | None]:
+def moved(
+    top: str | None, before: Stats, after: Stats, output: Output | None, job: Job | None = None, part: Job | None = None
+) -> tuple[int | None, int | None]:
     """Bytes written and read: by the target's own counters, ramps included, else by what fio counted.
 
     :param job: of which ``part`` is what runs on this target, if others run elsewhere.

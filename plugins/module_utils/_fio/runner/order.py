@@ -30,6 +30,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rou
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, most_likely, read_search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+
 ORDER_FILE = "order.json"
 KINDS = ("cells", "search", "rounds")
 
@@ -276,11 +279,18 @@ def _with_size_in_bytes(target: t.Mapping[str, t.Any], name: str) -> dict[str, t
     return {**target, "size": None if size is None else parse_size(size, item=name)}
 
 
+def _is_inside(target: FioTarget, folder: FioTarget) -> bool:
+    return folder.kind == "directory" and target.path.startswith(f"{folder.path.rstrip('/')}/")
+
+
 def _check_targets(requested: t.Sequence[RequestedCell], where: str) -> None:
     """Cells that run at once must not write where another one runs."""
     parts = [part for one in requested for part in one.cell.parts]
     for number, one in enumerate(parts):
         for other in parts[number + 1 :]:
+            inside = _is_inside(one.target, other.target) or _is_inside(other.target, one.target)
+            if inside:
+                raise BadInput(f"{where}: {one.target.path} and {other.target.path} would be used at once, and one is in the other.", item=one.key.cell)
             if one.target.path != other.target.path:
                 continue
             if one.key == other.key:

@@ -142,7 +142,7 @@ def test_links_files_and_missing_parents_are_refused(host):
 def test_folder_that_others_can_use_is_refused(host):
     host.use(job_of())
     host.place.chmod(0o750)
-    with pytest.raises(Refused, match="other users can use this directory now|was changed since"):
+    with pytest.raises(Refused, match="other users can use this directory now"):
         host.examine()
 
 
@@ -172,7 +172,7 @@ def test_file_that_was_put_there_after_the_examination_is_refused(host):
     (host.root / "victim").write_text("data")
     os.unlink(host.place / "s0.0.1")
     os.symlink("../../victim", host.place / "s0.0.1")
-    with pytest.raises(Refused, match="it contains s0.0.1"):
+    with pytest.raises(Refused, match=r"it contains s0\.0\.1"):
         host.use(job_of(rw="randwrite"), facts)
     assert (host.root / "victim").read_text() == "data"
 
@@ -227,7 +227,7 @@ def test_file_system_without_marks_is_refused_and_nothing_stays(host, monkeypatc
     assert not host.place.exists()
     monkeypatch.undo()
     shutil.rmtree(host.root / "spool")
-    with pytest.raises(CommandFailed, match="made_files.json cannot be written on this host"):
+    with pytest.raises(CommandFailed, match=r"made_files\.json cannot be written on this host"):
         host.use(job_of(), TargetFacts(host.target, path="/srv/files", exists=False))
     assert not host.place.exists()
 

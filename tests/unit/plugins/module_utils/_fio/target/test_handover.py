@@ -44,7 +44,7 @@ def look(root, made, path="/data/f", size=MIB, writing=True, **values):
 def test_new_file_is_private_to_root_and_preallocated(tmp_path, made):
     with handed_over(look(tmp_path, made), WRITE, made, tmp_path) as given:
         assert given.facts.path == f"/proc/self/fd/{given.descriptors[0]}"
-        assert given.unit == unit_of(tmp_path / "data/f")
+        assert given.units == {unit_of(tmp_path / "data/f")}
         status = (tmp_path / "data/f").stat()
         assert (status.st_size, oct(status.st_mode & 0o777)) == (MIB, "0o600")
         assert "filename=/proc/self/fd/" in render(WRITE, given.facts)

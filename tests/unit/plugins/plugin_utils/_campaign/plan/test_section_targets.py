@@ -122,3 +122,51 @@ def test_sections_of_a_job_file_get_their_targets_beside_it(tmp_path):
             make_plan("mine", {"mine": {"cells": [{**cell, **wrong}]}}, [SOURCE, SINK])
     with pytest.raises(BadInput, match="in 'job' a section has its own 'target'"):
         plan_of([SOURCE, SINK], section_targets={"reader": "source"})
+
+
+SMALL = {"rw": "randwrite", "bs": "4k", "nrfiles": 100, "filesize": "16k", "numjobs": 2}
+FOLDER = {"directory": "/srv/files"}
+
+
+def test_files_in_a_directory_are_counted_and_limited():
+    plan = plan_of([FOLDER], SMALL)
+    assert plan.runs[0].as_step()["target"] == FOLDER
+    assert plan.runs[0].estimate.written == 2 * 100 * 16 * 1024
+    with pytest.raises(BadInput, match="the target has a size of 1048576 bytes"):
+        plan_of([{**FOLDER, "size": "1m"}], SMALL)
+    # The size of a suite is that of files and devices.
+    assert "size" not in make_plan("mine", {"mine": {"size": "1m", "cells": [{"name": "copy", "job": SMALL}]}}, [FOLDER]).runs[0].target.given
+
+
+@pytest.mark.parametrize(
+    ("targets", "suite", "words"),
+    [
+        ([{**FOLDER, "allow_data_loss": True}], {}, "'allow_data_loss' is not supported for a 'directory'"),
+        ([{**FOLDER, "file": "/srv/f"}], {}, "exactly one of 'device', 'file' and 'directory'"),
+        ([FOLDER], {"requires": "file"}, "give the target a 'file' instead of a 'directory'"),
+        ([FOLDER], {"requires": "device"}, "give the target a 'device' instead of a 'directory'"),
+        ([FOLDER], {"cells": [{"name": "a", "job": SMALL, "share": 50}]}, "the target /srv/files is a directory"),
+        ([FOLDER], {"cells": [{"name": "a", "job": {"rw": "read"}}]}, "does not set how large its files are: set filesize"),
+        ([FOLDER], {"cells": [{"name": "a", "job": {**SMALL, "nrfiles": 1000000}}]}, "at most 65536 files are made"),
+        ([{"file": "/srv/f", "size": "1m"}], {}, "nrfiles needs a target that is a 'directory': a file is one file for fio"),
+    ],
+)
+def test_wrong_directories_are_one_sentence(targets, suite, words):
+    with pytest.raises(BadInput, match=words):
+        make_plan("mine", {"mine": {"cells": [{"name": "copy", "job": SMALL}], **suite}}, targets)
+
+
+def test_several_files_of_a_job_file_count_in_a_directory_only(tmp_path):
+    path = tmp_path / "small.fio"
+    path.write_text("[global]\ndirectory=/mnt\nnrfiles=50\nopenfiles=5\nruntime=5\ntime_based\n[a]\nrw=read\nsize=1m\n[b]\nrw=write\nsize=2m\n")
+    suites = {"mine": {"cells": [{"name": "small", "job_file": str(path)}]}}
+    (inside,) = make_plan("mine", suites, [FOLDER]).runs
+    assert [section.value("nrfiles") for section in read_job(inside.job, "c").sections] == ["50", "50"]
+    assert not any("nrfiles" in note for note in inside.job["notes"])
+    (single,) = make_plan("mine", suites, [{"file": "/srv/f"}]).runs
+    assert [section.value("nrfiles") for section in read_job(single.job, "c").sections] == [None, None]
+    assert single.job["notes"][1] == "nrfiles, openfiles of the job file was left out: a target that is no directory is one file for fio."
+    assert single.target.given["size"] == 2 * 1024**2
+    suites["mine"]["cells"][0]["section_targets"] = {"b": "files"}
+    (both,) = make_plan("mine", suites, [{"file": "/srv/f", "name": "f"}, {**FOLDER, "name": "files"}]).runs
+    assert [section.value("nrfiles") for section in read_job(both.job, "c").sections] == [None, "50"]

@@ -136,7 +136,7 @@ def test_cells_at_once_may_share_what_they_only_read():
 def test_file_in_a_directory_that_is_used_at_once_is_rejected():
     small = {"name": "reader", "rw": "read", "target": "source", "nrfiles": 2, "filesize": "4k"}
     inside = copy(small, WRITER, target={"file": "/srv/files/s0.0.0", "size": 4096}, source={"directory": "/srv/files"})
-    with pytest.raises(BadInput, match="/srv/files/s0.0.0 and /srv/files would be used at once, and one is in the other"):
+    with pytest.raises(BadInput, match=r"/srv/files/s0\.0\.0 and /srv/files would be used at once, and one is in the other"):
         read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [inside]})
     beside = copy(small, WRITER, target={"file": "/srv/files2", "size": 4096}, source={"directory": "/srv/files"})
     read_order({"campaign": "c", "variant": "v", "host": "h", "steps": [beside]})

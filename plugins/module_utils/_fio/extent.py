@@ -137,6 +137,9 @@ def _length(section: Section, start: int, size: int | None, device_size: int | N
         # Up to the larger size, wherever it begins: the smaller one only shortens it.
         return max(0, max(parse_size(part) for part in re.split(r"[-:,]", filesize)) - start)
     own = section.value("size")
+    if is_file and own == "100%":
+        # All that the collection gives of the file.
+        own = None
     if own is not None and own.endswith("%"):
         return _of(section, "size", device_size)
     chosen = parse_size(own) if own is not None else size

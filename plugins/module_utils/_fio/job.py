@@ -105,8 +105,8 @@ class Section:
 
     @property
     def has_size(self) -> bool:
-        """Whether it sets how much of its target it uses: fio takes a size of 0 for all of it."""
-        return self.replay is None and (self.value("filesize") is not None or not re.match(r"0*\D*\Z", self.value("size") or "0"))
+        """Whether it sets how much of its target it uses: fio takes a size of 0 for all of it, as of 100 %."""
+        return self.replay is None and (self.value("filesize") is not None or not re.match(r"(?:0*\D*|100%)\Z", self.value("size") or "0"))
 
     @property
     def in_flight(self) -> int:
@@ -323,8 +323,8 @@ def _target_lines(job: Job, facts: TargetFacts) -> list[str]:
 
 
 def _is_common(job: Job) -> bool:
-    """Whether no section sets how much of its target it uses."""
-    return not any(section.has_size for section in job.sections)
+    """Whether no section sets how much of its target it uses, not even all of it: that would be all of a longer file."""
+    return not any(section.has_size or section.value("size") is not None for section in job.sections)
 
 
 def _size_line(facts: TargetFacts) -> list[str]:
@@ -352,9 +352,9 @@ def check_target(job: Job, kind: str, size: int | None, name: str) -> None:
                 raise BadInput(f"{name}: {option} would make a plain file longer than its target: remove it.", item=name, option=option)
         for option in ("size", "offset", "offset_increment"):
             # Of the file as it is, which may be longer than the part of it that is used.
-            if (section.value(option) or "").endswith("%"):
+            if (section.value(option) or "").endswith("%") and (option, section.value(option)) != ("size", "100%"):
                 raise BadInput(f"{name}: {option}={section.value(option)} of a plain file is not supported: give it in bytes.", item=name, option=option)
-        if section.value("size") is not None and not section.has_size:
+        if section.value("size") not in (None, "100%") and not section.has_size:
             raise BadInput(f"{name}: size=0 of a plain file is not supported: remove it, or give it in bytes.", item=name, option="size")
     if size is not None:
         _check_end(job, kind, size, name)

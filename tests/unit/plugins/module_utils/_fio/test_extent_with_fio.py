@@ -156,6 +156,21 @@ def test_laid_out_file_is_never_made_longer_by_sizes_of_the_job(tmp_path):
     assert accepted > JOBS // 20
 
 
+@pytest.mark.parametrize("place", ["global", "section"])
+def test_whole_file_is_what_its_target_gives_of_it(tmp_path, place):
+    path = tmp_path / "file"
+    path.touch()
+    os.truncate(path, 1024 * KIB)
+    whole = {"size": "100%"}
+    job = fio_job.read_job(
+        {"global": whole if place == "global" else {}, "jobs": [{"name": "a", "rw": "write", "bs": "64k", **({} if place == "global" else whole)}]}, "cell"
+    )
+    fio_job.check_target(job, "file", 256 * KIB, "cell")
+    assert fio_job.size_of_file(job) is None
+    reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=256 * KIB), path=str(path), size=1024 * KIB))
+    assert reached == 256 * KIB, text
+
+
 @pytest.mark.parametrize(
     ("options", "end"),
     [

@@ -154,8 +154,8 @@ def test_unknown_options_are_rejected(key):
 @pytest.mark.parametrize(
     "key",
     [
-        *("nr_files", "uid", "gid", "cgroup_weight", "verify_dump", "dp_scheme", "filetype", "replay_scale", "aux_path", "donorname"),
-        *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "openfiles", "name"),
+        *("uid", "gid", "cgroup_weight", "verify_dump", "dp_scheme", "filetype", "replay_scale", "aux_path", "donorname"),
+        *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "name"),
     ],
 )
 def test_options_selecting_files_users_or_hosts_are_rejected_by_every_name(key):

@@ -291,11 +291,24 @@ def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[lis
     if suite.together and targets:
         for cells in in_rounds(suite.cells):
             if cells[0].search or cells[0].rounds:
-                yield from ([(cell, target) for cell in cells] for target in targets)
+                yield from ([(cell, target) for cell in cells] for target in _own_targets_of_all(cells, targets))
             else:
                 yield [(cells[0], target) for target in _own_targets(cells[0], targets)]
     else:
-        yield from ([(cell, target) for cell in cells] for target in targets for cells in in_rounds(suite.cells) if target in _own_targets(cells[0], targets))
+        groups = [(cells, _own_targets_of_all(cells, targets)) for cells in in_rounds(suite.cells)]
+        yield from ([(cell, target) for cell in cells] for target in targets for cells, own in groups if target in own)
+
+
+def _own_targets_of_all(cells: t.Sequence[SuiteCell], targets: t.Sequence[CampaignTarget]) -> list[CampaignTarget]:
+    """Where cells of the same rounds are measured.
+
+    :raises BadInput: if that is not the same for all of them.
+    """
+    own = _own_targets(cells[0], targets)
+    for cell in cells[1:]:
+        if _own_targets(cell, targets) != own:
+            raise BadInput(f"{cell.name}: its sections name other targets than those of {cells[0].name}, with which it is measured in the same rounds.")
+    return own
 
 
 def _own_targets(cell: SuiteCell, targets: t.Sequence[CampaignTarget]) -> list[CampaignTarget]:
@@ -303,6 +316,8 @@ def _own_targets(cell: SuiteCell, targets: t.Sequence[CampaignTarget]) -> list[C
 
     :raises BadInput: if a section names a target that the host does not have, or none is left for the others.
     """
+    if "jobs" not in cell.job or not targets:
+        return list(targets)
     sections = cell.checked_job().sections
     named = {section.target: section.name for section in sections if section.target is not None}
     labels = [target.label for target in targets]

@@ -170,3 +170,22 @@ def test_several_files_of_a_job_file_count_in_a_directory_only(tmp_path):
     suites["mine"]["cells"][0]["section_targets"] = {"b": "files"}
     (both,) = make_plan("mine", suites, [{"file": "/srv/f", "name": "f"}, {**FOLDER, "name": "files"}]).runs
     assert [section.value("nrfiles") for section in read_job(both.job, "c").sections] == [None, "50"]
+
+
+def test_targets_at_once_keep_to_the_targets_of_their_sections():
+    reading = with_sections(READER, {**WRITER, "rw": "read"})
+    for targets, steps in (("together", [["copy.sink", "copy.third"]]), ("one_after_another", [["copy.sink"], ["copy.third"]])):
+        suite = {"targets": targets, "cells": [{"name": "copy", "job": reading}]}
+        assert [[run.name for run in step.runs] for step in make_plan("mine", {"mine": suite}, [SOURCE, SINK, THIRD]).steps] == steps
+    assert make_plan("mine", {"mine": {"cells": [{"name": "copy", "job": COPY}]}}, []).steps == ()
+
+
+@pytest.mark.parametrize("targets", ["together", "one_after_another"])
+def test_rounds_of_a_section_that_names_its_target_run_there_only(targets):
+    rounds = {"most": 6, "window": 5, "decided_by": "a"}
+    cells = [{"name": name, "job": with_sections({**READER, "name": name}), "rounds": rounds} for name in "ab"]
+    plan = make_plan("mine", {"mine": {"targets": targets, "cells": cells}}, [SOURCE, SINK])
+    assert [[run.name for run in step.runs] for step in plan.steps] == [["a.source", "b.source"]]
+    cells[1]["job"]["jobs"][0]["target"] = "sink"
+    with pytest.raises(BadInput, match="b: its sections name other targets than those of a"):
+        make_plan("mine", {"mine": {"targets": targets, "cells": cells}}, [SOURCE, SINK])

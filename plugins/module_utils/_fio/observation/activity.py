@@ -128,17 +128,22 @@ def moved(
             return grown[0], grown[1]
     if output is None:
         return None, None
-    entries = list(output.jobs)
-    if job is not None and part is not None and len(part.sections) < len(job.sections):
+    return _counted(output, "write", job, part), _counted(output, "read", job, part)
+
+
+def _counted(output: Output, direction: str, job: Job | None, part: Job | None) -> int | None:
+    """Bytes that fio counted in one direction; ``None`` if one entry has those of sections on several targets."""
+    entries = [one for one in output.jobs if direction in one.directions]
+    others = [] if job is None or part is None else [section for section in job.sections if section not in part.sections]
+    if job is not None and part is not None and others:
         names = schedule.reported_as(job.sections)
-        own, others = ({names[one.name] for one in job.sections if (one in part.sections) is here} for here in (True, False))
-        if own & others:
-            # One entry for sections on several targets.
-            return None, None
-        entries = [one for one in entries if one.name in own]
-    sums = [[one.directions[name].io_bytes for one in entries if name in one.directions] for name in ("write", "read")]
-    totals = [None if None in one else sum(t.cast(t.List[int], one)) for one in sums]
-    return totals[0], totals[1]
+        own = {names[section.name] for section in part.sections}
+        if not own & {names[section.name] for section in others}:
+            entries = [one for one in entries if one.name in own]
+        elif any(section.directions & {direction, "mixed"} for section in others):
+            return None if any(section.directions & {direction, "mixed"} for section in part.sections) else 0
+    sums = [one.directions[direction].io_bytes for one in entries]
+    return None if None in sums else sum(t.cast(t.List[int], sums))
 
 
 def added(values: t.Sequence[int | None]) -> int | None:

@@ -356,6 +356,8 @@ class Measuring:
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None, cell.job)
         moved = [activity.moved(place.device, before.stats, after.stats, output, cell.job, place.part.job) for place in one.places]
         meta["bytes_written"], meta["bytes_read"] = (activity.added(values) for values in zip(*moved))
+        if None in (meta["bytes_written"], meta["bytes_read"]):
+            meta["bytes_written"], meta["bytes_read"] = activity.moved(None, before.stats, after.stats, output)
         meta["targets"] = _describe_places(one, moved)
         meta["cpu"] = activity.cpu(output, after.busy)
         at_its_rate, not_reached = compare_rates(cell.job, meta["summary"] or {})

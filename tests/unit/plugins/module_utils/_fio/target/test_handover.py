@@ -52,6 +52,16 @@ def test_new_file_is_private_to_root_and_preallocated(tmp_path, made):
         os.fstat(given.descriptors[0])
 
 
+def test_file_that_is_laid_out_to_be_read_cannot_be_written_through_its_descriptor(tmp_path, made):
+    with handed_over(look(tmp_path, made, writing=False), READ, made, tmp_path) as given:
+        (descriptor,) = given.descriptors
+        assert len(os.pread(descriptor, MIB, 0)) == MIB
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.pwrite(descriptor, b"x", 0)
+    with handed_over(look(tmp_path, made), WRITE, made, tmp_path) as given:
+        os.pwrite(given.descriptors[0], b"x", 0)
+
+
 @pytest.mark.parametrize("how", ["link", "file", "hard link", "gone", "folder", "fifo", "link above"])
 def test_replaced_file_is_not_handed_over(tmp_path, made, how):
     victim = tmp_path / "victim"

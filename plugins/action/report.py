@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, overview
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import read_facts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import read_facts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import rare_garbage_collection

@@ -54,7 +54,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evi
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import WorkloadAnswer
 
 Results = t.Dict[str, t.Any]
 

@@ -12,7 +12,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.division import policies, ssd_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import policies, ssd_caches
 
 PARTS = ("policies", "ssd_cache", "removed_ssd_cache")
 

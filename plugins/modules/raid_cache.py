@@ -12,7 +12,7 @@ short_description: Set the cache policies of RAID controllers and verify that th
 version_added: 1.0.0
 description:
   - Sets the read, write and I/O policy of volumes, the policy for the caches of drives behind the controller, and the cache settings
-    of the controller itself, with one vocabulary for C(storcli), C(perccli), C(storcli2), C(perccli2), C(arcconf) and C(ssacli).
+    of the controller itself, with one vocabulary for the tools of all vendors.
   - The tools are proprietary and must be installed on the host. On a host that is already configured as described, each tool is read once,
     regardless of the number of volumes. Each change needs one command, followed by one more read that verifies the result.
   - A setting can be configured but not in effect. A controller with a failed battery still reports that write-back is configured, but uses
@@ -33,15 +33,15 @@ options:
           - The tool that manages the controller. V(auto) runs every installed tool and uses those that report a controller.
         type: str
         default: auto
-        choices: [auto, storcli, perccli, storcli2, perccli2, arcconf, ssacli]
+        choices: [auto, storcli2, perccli2, storcli, perccli, arcconf, ssacli]
       tool_path:
         description:
           - Path of the tool, if it is neither in E(PATH) nor in the vendor's installation directory. Needs O(controllers[].provider).
         type: path
       id:
         description:
-          - The number of the controller in its tool. C(storcli) and its relatives count from 0, C(arcconf) counts from 1, and C(ssacli)
-            uses the slot. V(all) means every controller that the provider reports, and each must support the requested settings.
+          - The number of the controller in its tool, which counts from 0, counts from 1 or uses the slot, see
+            M(cachefleet.storage.raid_cache_info). V(all) means every controller that the provider reports, and each must support the requested settings.
         type: str
         default: all
       serial:
@@ -169,8 +169,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes.layer
   - cachefleet.storage._options.protected_drives
 notes:
-  - One read needs three commands of C(storcli) and its relatives (four if a battery or capacitor is not healthy), one of C(ssacli), and one of
-    C(arcconf) plus one for each controller.
+  - One read needs one to four commands of a tool, with some tools for each controller, regardless of the number of volumes and drives.
 seealso:
   - module: cachefleet.storage.raid_cache_info
   - module: cachefleet.storage.raid_maxcache

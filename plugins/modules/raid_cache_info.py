@@ -20,7 +20,7 @@ options:
     description: The tool to use. V(auto) runs every installed tool.
     type: str
     default: auto
-    choices: [auto, storcli, perccli, storcli2, perccli2, arcconf, ssacli]
+    choices: [auto, storcli2, perccli2, storcli, perccli, arcconf, ssacli]
   tool_path:
     description: Path of the tool, if it is neither in E(PATH) nor in the vendor's installation directory. Needs O(provider).
     type: path

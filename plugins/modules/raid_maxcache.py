@@ -34,7 +34,7 @@ options:
           - The tool that manages the controller. Only V(arcconf) is supported, and V(auto) uses it. The others are refused with the reason.
         type: str
         default: auto
-        choices: [auto, arcconf, perccli, perccli2, ssacli, storcli, storcli2]
+        choices: [auto, storcli2, perccli2, storcli, perccli, arcconf, ssacli]
       tool_path:
         description:
           - Path of the tool, if it is neither in E(PATH) nor in the vendor's installation directory. Needs O(controllers[].provider).
@@ -301,7 +301,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.
 def main():
     controllers = {"type": "list", "elements": "dict", "required": True, "options": CONTROLLER}
     module = AnsibleModule(argument_spec={"controllers": controllers}, supports_check_mode=True)
-    run_layer(module, lambda: RaidMaxCacheLayer.with_tools(Runner(), parse_controllers(module.params["controllers"]), module.log))
+    run_layer(module, lambda: RaidMaxCacheLayer.with_tools(Runner(), parse_controllers(module.params["controllers"]), log=module.log))
 
 
 if __name__ == "__main__":

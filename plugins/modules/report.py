@@ -183,6 +183,8 @@ aggregates:
     - C(window) is the common period, with C(start) and C(end) in the time of the controller, its C(seconds), the C(skew) of the
       starts and its uncertainty C(skew_error), and the C(tail), all in seconds. C(iops_overall) is for the period from the
       first start to the last end. For the hosts in C(pro_rata) the average of the whole run was used.
+    - With C(in_turn) the hosts did not do their I/O in this direction at the same time, for example because their phases differ by more
+      than 5 %. Then C(iops) and C(bandwidth) are all I/Os and bytes by the time from the first of them to the last.
     - With more than 20 hosts C(hosts) and C(planned) are numbers of hosts, C(pro_rata) is a number of results, and C(window) is reduced to
       C(skew) and C(tail). The targets of individual hosts are then only in the report.
   type: list

@@ -3,22 +3,24 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""One family of errors: a sentence with what, where and what to do, and the evidence beside it."""
+"""One family of errors: a sentence with what, where and what to do, and its evidence, usually what a command did."""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 
+import re
+import shlex
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
-
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 #: Characters of a command's output that a failed task returns; of more, the beginning and the end.
 _OUTPUT = 20_000
+
+#: What the kernel answers a write to a full or read-only file system (strerror(3)), and LVM's own words for it.
+_UNWRITTEN = re.compile(r"^.*(?:no space left on device|read-only file ?system|disk quota exceeded|not enough space available).*$", re.I | re.M)
 
 #: Names of further values that a failed task of this collection may have: the controller accepts no others from a host.
 FURTHER = frozenset(
@@ -43,6 +45,34 @@ FURTHER = frozenset(
         "refusals",
     }
 )
+
+
+@frozen
+class Completed:
+    """What one command did. ``seconds`` is wall time."""
+
+    argv: tuple[str, ...]
+    rc: int
+    stdout: str
+    stderr: str
+    seconds: float = 0.0
+
+    @property
+    def command_line(self) -> str:
+        """The command as one could paste it into a shell."""
+        return " ".join(shlex.quote(word) for word in self.argv)
+
+    @property
+    def last_words(self) -> str:
+        """The last line that is no hint at help, errors first: usually the reason; with the line about a full or read-only file system."""
+        lines = [line.strip() for text in (self.stdout, self.stderr) for line in text.splitlines() if line.strip() and "--help" not in line]
+        last = lines[-1] if lines else "it printed nothing"
+        return f"{last} ({self.unwritten})" if self.unwritten and not _UNWRITTEN.search(last) else last
+
+    @property
+    def unwritten(self) -> str:
+        """The first line that reports a full or read-only file system; empty if there is none."""
+        return found.group().strip() if (found := _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")) else ""
 
 
 class StorageError(Exception):

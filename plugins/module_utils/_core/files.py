@@ -88,7 +88,8 @@ def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
     try:
         if text:
             make_folder(path.parent)
-            _replace(path, text, mode)
+            with replacing(path, mode) as stream:
+                stream.write(text)
         elif os.path.lexists(path):
             path.unlink()
             sync_folder(path.parent)
@@ -139,22 +140,38 @@ def make_folder(path: Path) -> None:
         sync_folder(folder.parent)
 
 
-def _replace(path: Path, text: str, mode: int) -> None:
+@contextlib.contextmanager
+def replacing(path: Path, mode: int | None = None, *, durable: bool = True) -> t.Iterator[t.TextIO]:
+    """A text file that takes the place of another one when the block ends: a reader gets the old or the new content, whole. Nothing is left otherwise.
+
+    :param mode: its permissions; by default what the umask leaves.
+    :param durable: whether it has to survive a power cut.
+    :raises OSError: if it cannot be written.
+    """
     # A hidden name with another ending: nothing that reads the folder (udev, systemd) may take a half-written file for one of its own.
     handle, temporary = tempfile.mkstemp(prefix=".cachefleet-", suffix=".tmp", dir=str(path.parent))
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
+            yield stream
             stream.flush()
-            os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
+            os.fchmod(stream.fileno(), 0o666 & ~_umask() if mode is None else mode)
+            if durable:
+                os.fsync(stream.fileno())
         os.replace(temporary, path)
     except BaseException:
         # Not on a file system that became read-only; why the file could not be written is what matters.
         with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
-    sync_folder(path.parent)
+    if durable:
+        sync_folder(path.parent)
+
+
+def _umask() -> int:
+    # It can only be read by setting it.
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return umask
 
 
 def require_room(root: Path) -> None:
@@ -184,5 +201,9 @@ def sync_folder(path: Path) -> None:
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(folder)
+    except OSError as error:
+        # Some network file systems have no such request (fsync(2)).
+        if error.errno != errno.EINVAL:
+            raise
     finally:
         os.close(folder)

@@ -39,9 +39,6 @@ _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 _SHAPES = bytes.maketrans(b"123456789E", b"000000000e")
 _EXTREME_SHAPES = (b"0" * (_DIGITS + 1), b"e000", b"e+000")
 
-#: -2**63 has as many digits.
-_LONG_SHAPE = b"0" * 19
-
 
 class Limits(t.NamedTuple):
     """What is accepted: bytes of text, levels of nesting, values of any kind, and arrays and objects among them."""
@@ -155,11 +152,6 @@ def hooks(text: str) -> dict[str, t.Any]:
     if _may_be_extreme(text):
         found.update(parse_int=_integer, parse_float=_finite)
     return found
-
-
-def has_long_integer(text: str) -> bool:
-    """Whether there may be an integer in it that has no room in 64 bits."""
-    return _LONG_SHAPE in text.encode("ascii", "replace").translate(_SHAPES)
 
 
 def _may_be_extreme(text: str) -> bool:

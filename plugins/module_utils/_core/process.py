@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import selectors
-import shlex
 import signal
 import subprocess
 import time
@@ -23,6 +21,7 @@ from ansible.module_utils.common.process import get_bin_path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
     CommandFailed,
+    Completed,
     TimedOut,
     ToolMissing,
     TooMuchOutput,
@@ -77,36 +76,6 @@ _CHUNK = 1 << 16
 _WRITE = 4096
 #: Commands that a runner records.
 _REMEMBERED = 64
-#: What the kernel answers a write to a full or read-only file system (strerror(3)), and LVM's own words for it.
-_UNWRITTEN = re.compile(r"^.*(?:no space left on device|read-only file ?system|disk quota exceeded|not enough space available).*$", re.I | re.M)
-
-
-@frozen
-class Completed:
-    """What one command did. ``seconds`` is wall time."""
-
-    argv: tuple[str, ...]
-    rc: int
-    stdout: str
-    stderr: str
-    seconds: float = 0.0
-
-    @property
-    def command_line(self) -> str:
-        """The command as one could paste it into a shell."""
-        return " ".join(shlex.quote(word) for word in self.argv)
-
-    @property
-    def last_words(self) -> str:
-        """The last line that is no hint at help, errors first: usually the reason; with the line about a full or read-only file system."""
-        lines = [line.strip() for text in (self.stdout, self.stderr) for line in text.splitlines() if line.strip() and "--help" not in line]
-        last = lines[-1] if lines else "it printed nothing"
-        return f"{last} ({self.unwritten})" if self.unwritten and not _UNWRITTEN.search(last) else last
-
-    @property
-    def unwritten(self) -> str:
-        """The first line that reports a full or read-only file system; empty if there is none."""
-        return found.group().strip() if (found := _UNWRITTEN.search(f"{self.stderr}\n{self.stdout}")) else ""
 
 
 class Runner:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import re
 import typing as t
+from types import MappingProxyType
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import DIRECTIONS
 
@@ -42,12 +43,14 @@ _RATES = ("iops", "bw_bytes")
 _LATENCIES = ("lat", "clat")
 
 
-def consistent(summary: t.Mapping[str, t.Any], elapsed: float | None = None) -> tuple[Figures, list[str]]:
+def consistent(summary: t.Mapping[str, t.Any], elapsed: float | None = None, depths: t.Mapping[str, int] = MappingProxyType({})) -> tuple[Figures, list[str]]:
     """A summary without the figures that others of it contradict, and why each is withheld, as sentences.
 
-    What is compared with the I/Os that may be under way is so only in summaries that have their number: those of older versions have not.
+    A summary of an old version does not have the number of I/Os that may be under way. Where that is not known either, what is compared with it is
+    not, which is noted.
 
     :param elapsed: seconds that the whole run took; without it the longest direction stands for them.
+    :param depths: the I/Os that may be under way by direction, for summaries without their number.
     """
     found: Figures = dict(summary)
     notes: list[str] = []
@@ -55,10 +58,16 @@ def consistent(summary: t.Mapping[str, t.Any], elapsed: float | None = None) -> 
     longest = max([elapsed or 0.0, *(value / 1000 for value in times if value is not None)])
     for name in DIRECTIONS:
         if isinstance(summary.get(name), dict):
-            found[name] = _direction(name, summary[name], _integer(summary[name].get("in_flight")), longest, notes)
+            found[name] = _direction(name, summary[name], _integer(summary[name].get("in_flight")) or depths.get(name), longest, notes)
     sync = summary.get("sync")
+    unchecked = [name for name in DIRECTIONS if isinstance(found.get(name), dict) and not (_integer(found[name].get("in_flight")) or depths.get(name))]
+    if unchecked:
+        notes.append(
+            f"Whether rates and latencies of {' and '.join(unchecked)} agree was not checked: "
+            "the result, of an old version, does not have the number of I/Os that may be under way at one time."
+        )
     if isinstance(sync, dict) and longest:
-        found["sync"] = _without(sync, _why_not("sync", sync, sync.get("n"), longest, _integer(sync.get("in_flight"))), notes)
+        found["sync"] = _without(sync, _why_not("sync", sync, sync.get("n"), longest, _integer(sync.get("in_flight")) or depths.get("sync")), notes)
     return found, notes
 
 
@@ -108,7 +117,8 @@ def _direction(name: str, given: t.Mapping[str, t.Any], in_flight: int | None, l
         return found
     for rate, count in zip(_RATES, ("total_ios", "io_bytes")):
         unit = 1 if rate == "iops" else 1024
-        if in_flight and not _is_rate_of(_number(given.get(rate)), _number(given.get(count)), seconds, unit):
+        # Summaries of old versions have the time of the longest thread, also where the threads did not run at the same time.
+        if _integer(given.get("in_flight")) and not _is_rate_of(_number(given.get(rate)), _number(given.get(count)), seconds, unit):
             found[rate] = None
             notes.append(f"{'IOPS' if rate == 'iops' else 'The bandwidth'} of {name} is withheld: it is not what was done by the time that it took.")
     return found

@@ -201,12 +201,15 @@ def _gcd(numbers: t.Iterable[int]) -> int:
 
 
 def block_sizes(section: Section) -> tuple[BlockSizes, ...]:
-    """Of reading, writing and trimming."""
+    """Of reading, writing and trimming. Of both together fio draws the sizes of ``bssplit``, within the limits of the one it read last."""
+    found_by = []
     for option, separator in (("bssplit", ":"), ("bsrange", r"[-:]")):
         text = section.value(option)
         if text is not None:
             groups = [[parse_size(part.split("/")[0]) for part in re.split(separator, group)] for group in text.split(",")]
-            return _for_all_directions([BlockSizes(min(group), max(group)) for group in groups])
+            found_by.append(_for_all_directions([BlockSizes(min(group), max(group)) for group in groups]))
+    if found_by:
+        return tuple(BlockSizes(min(one.low for one in of), max(one.high for one in of)) for of in zip(*found_by))
     found = [parse_size(part) if part else _BLOCK for part in (section.value("bs") or str(_BLOCK)).split(",")]
     return _for_all_directions([BlockSizes(one, one) for one in found])
 

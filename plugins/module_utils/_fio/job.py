@@ -81,12 +81,16 @@ class Section:
         directions = set(DIRECTIONS.get(mode, ()))
         if directions == {"read", "write"}:
             # A mix of 100 % leaves one direction without I/O.
-            if self.value("rwmixread") == "100" or self.value("rwmixwrite") == "0":
-                directions = {"read"}
-            if self.value("rwmixwrite") == "100" or self.value("rwmixread") == "0":
-                directions = {"write"}
+            directions = {0.0: {"write"}, 1.0: {"read"}}.get(self.read_share, directions)
         unified = self.value("unified_rw_reporting")
         return frozenset({"mixed"}) if unified in ("1", "mixed") else frozenset(directions)
+
+    @property
+    def read_share(self) -> float:
+        """The part of a mix that it reads; of ``rwmixread`` and ``rwmixwrite`` the last one counts."""
+        name, value = self._last("rwmixread", "rwmixwrite")
+        share = int(value or 50) / 100
+        return 1 - share if name == "rwmixwrite" else share
 
     @property
     def discards(self) -> bool:
@@ -100,8 +104,9 @@ class Section:
 
     @property
     def is_buffered(self) -> bool:
-        """Whether its I/O goes through the page cache."""
-        return self.value("direct") in (None, "0") and self.value("buffered") != "0"
+        """Whether its I/O goes through the page cache. ``direct`` and ``buffered`` are one switch for fio: the last one counts."""
+        name, value = self._last("direct", "buffered")
+        return name is None or (value == "0") == (name == "direct")
 
     @property
     def has_size(self) -> bool:
@@ -117,7 +122,7 @@ class Section:
     @property
     def asked_runtime(self) -> float | None:
         """Seconds that the measurement must last; ``None`` if it may end by itself earlier."""
-        if "time_based" not in self.options or self.options["time_based"] == "0" or self.value("number_ios"):
+        if not self.has_flag("time_based") or self.value("number_ios"):
             return None
         return self._seconds("runtime")
 
@@ -148,6 +153,10 @@ class Section:
     def has_flag(self, name: str) -> bool:
         """Whether an option without a value is switched on."""
         return name in self.options and self.options[name] != "0"
+
+    def _last(self, *names: str) -> tuple[str | None, str | None]:
+        """Of options that set the same thing the one that fio reads last: those of the global section come first."""
+        return next(((name, value) for name, value in reversed(list(self.options.items())) if name in names), (None, None))
 
     def _seconds(self, *names: str) -> float | None:
         return None if (value := self.value(*names)) is None else parse_time(end_of_range(value))
@@ -221,6 +230,12 @@ class Job:
         return any(section.is_buffered for section in self.sections)
 
     @property
+    def reads_back_between_writes(self) -> bool:
+        """Whether all that it reads is what it wrote a moment before (``verify_backlog``)."""
+        backlog = any(section.value("verify_backlog") not in (None, "0") for section in self.sections)
+        return backlog and not any("read" in section.directions for section in self.sections)
+
+    @property
     def threads(self) -> int:
         """How many processes or threads measure."""
         return sum(int(section.value("numjobs") or 1) for section in self.sections)
@@ -257,10 +272,11 @@ def read_job(job: t.Any, name: str) -> Job:
         raise BadInput(f"{name}: the job must be a dictionary of fio options, or one with the keys global and jobs.", item=name)
     replays: dict[str, Replay] = {}
     common, rows = _parts(job, name, replays)
+    switched_on = {canonical(key) for key in common if key in FLAGS}
     titles = [_title(row, name) for row in rows]
     sections: dict[str, dict[str, str | None]] = {}
     for title, row in zip(_unique(titles), rows):
-        sections[title] = _options({key: value for key, value in row.items() if key not in ("name", "target")}, name, title, replays)
+        sections[title] = _options({key: value for key, value in row.items() if key not in ("name", "target")}, name, title, replays, switched_on)
     places = [_target_name(row, name) for row in rows]
     checked = Job(
         sections=tuple(_section(title, _merged(common, own, name, title), replays, place) for (title, own), place in zip(sections.items(), places)),
@@ -481,10 +497,11 @@ def _is_percent(value: str | None) -> bool:
     return value is not None and value.endswith("%")
 
 
-def _options(options: t.Any, name: str, section: str, replays: dict[str, Replay]) -> dict[str, str | None]:
+def _options(options: t.Any, name: str, section: str, replays: dict[str, Replay], switched_on: t.Container[str] = ()) -> dict[str, str | None]:
     """Options as texts; ``None`` is a flag. A flag that is false is left out, and a log is replaced by its file name.
 
     :param replays: to which logs are added, by their file names.
+    :param switched_on: flags that the global section sets, by canonical name: one of them that is false is ``0``, as fio would keep it set.
     """
     if not isinstance(options, dict):
         raise BadInput(f"{name}: the section {section} must be a dictionary of fio options.", item=name)
@@ -502,7 +519,12 @@ def _options(options: t.Any, name: str, section: str, replays: dict[str, Replay]
         double = next((other for other in found if canonical(other) == canonical(key)), None)
         if double is not None:
             raise BadInput(f"{name}: {double} and {key} in the section {section} are the same option: keep one of them.", item=name, option=key)
-        if key == "exitall_on_error" or (key in FLAGS and (value is False or str(value) == "0")):
+        if key in FLAGS and (value is False or str(value) == "0"):
+            # exitall is one switch of all sections, which fio sets whatever its value is (str_exitall_cb in options.c).
+            if canonical(key) in switched_on and key not in ("exitall", "exitall_on_error"):
+                found[key] = "0"
+            continue
+        if key == "exitall_on_error":
             continue
         found[key] = _text(key, value, name)
     return found
@@ -521,6 +543,8 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
         raise BadInput(f"{name}: the option {key} is either true or false.", item=name, option=key)
     if isinstance(value, bool) and not is_number(canonical(key)):
         return "1" if value else "0"
+    if value is None:
+        raise BadInput(f"{name}: the option {key} has no value, which fio requires.", item=name, option=key)
     if isinstance(value, bool) or not isinstance(value, (str, int, float)) or value == "":
         raise BadInput(f"{name}: the option {key} needs a text or a number, not {abbreviated(value)}.", item=name, option=key)
     if isinstance(value, float) and not math.isfinite(value):
@@ -531,10 +555,11 @@ def _text(key: str, value: t.Any, name: str) -> str | None:
             f"{name}: the value of {key} must not contain line breaks, control characters, ';', '#' or '$': fio would not read it as it stands.",
             item=name,
             option=key,
+            value=text,
         )
     reason = objection(canonical(key), text)
     if reason is not None:
-        raise BadInput(f"{name}: {key}={abbreviated(text)[1:-1]} {reason}.", item=name, option=key)
+        raise BadInput(f"{name}: {key}={abbreviated(text)[1:-1]} {reason}.", item=name, option=key, value=text)
     return text
 
 
@@ -543,14 +568,22 @@ def _lines(options: t.Mapping[str, str | None]) -> tuple[str, ...]:
 
 
 def _check_sections(job: Job, name: str) -> None:
+    before: set[str] = set()
     for section in job.sections:
         engine = section.value("ioengine") or "psync"
         for option in section.options:
             if needs_engine(option, engine):
                 raise BadInput(f"{name}: the option {option} does not exist for ioengine={engine} in the job {section.name}.", item=name, option=option)
-        if section.value("bssplit") is not None and section.value("bsrange") is not None:
-            raise BadInput(f"{name}: bssplit and bsrange of the job {section.name} exclude each other: keep one of them.", item=name, option="bssplit")
         schedule.check_times(section, name)
+        waits = section.value("wait_for")
+        if waits is not None and waits not in before:
+            raise BadInput(
+                f"{name}: wait_for={waits} of the job {section.name} is not the name of a job before it, which fio requires.",
+                item=name,
+                option="wait_for",
+                value=waits,
+            )
+        before.add(section.name)
         replay.require_alone(section, engine, name)
     if job.threads > MAXIMUM_JOBS:
         raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")

@@ -62,10 +62,30 @@ ENGINES: t.Mapping[str, Engine] = {
     "sg": Engine("the disk behind the file name, with SCSI commands", past_the_block_layer=True, queues=True, options=_SG),
 }
 
-#: Engines for which a target exists that can be measured otherwise, and how.
-ENGINES_WITHOUT_DEVICE: t.Mapping[str, str] = {
+_REMOTE = "its data is on a server, not on a target of this host that the guard could examine"
+_NETWORK = "it measures a network, not storage"
+_FILES = "it measures how a file system creates, changes or removes files, and does no I/O on the target"
+_MEMORY = "it maps persistent memory that is not a block device of the host"
+_PAST = "it sends commands to a character device or a namespace, past the block layer, where the guard sees no holders, mounts and partitions"
+
+#: Engines of fio 3.33 to 3.42 that a job must not use, and why.
+ENGINES_WITHOUT_TARGET: t.Mapping[str, str] = {
     "rbd": "an image in a Ceph cluster is no device of this host, so nothing shows whether it contains data or is in use, and nothing keeps others out: "
     "map it (rbd map) and give its device as the target",
+    **dict.fromkeys(("rados", "gfapi", "gfapi_async", "http", "nfs", "libhdfs", "libiscsi", "nbd", "dfs", "ime_psync", "ime_psyncv", "ime_aio"), _REMOTE),
+    **dict.fromkeys(("net", "netsplice", "rdma"), _NETWORK),
+    **dict.fromkeys(("librpma_apm_client", "librpma_apm_server", "librpma_gpspm_client", "librpma_gpspm_server"), _NETWORK),
+    **dict.fromkeys(("filecreate", "filestat", "filedelete", "falloc", "ftruncate", "dircreate", "dirstat", "dirdelete"), _FILES),
+    "e4defrag": "it moves the blocks of files between each other, and does no I/O on the target",
+    **dict.fromkeys(("dev-dax", "libpmem", "pmemblk"), _MEMORY),
+    **dict.fromkeys(("io_uring_cmd", "xnvme", "libblkio", "libzbc"), _PAST),
+    "mtd": "raw flash memory is a character device, which is not a target",
+    "libcufile": "it moves data between the target and the memory of a GPU, with a library that the guard cannot check",
+    "cpuio": "it uses the CPU and does no I/O",
+    "exec": "it runs a command on the host",
+    "cpp_null": "it is an example of fio's source for engines in C++, and does no I/O: null is one that fio has",
+    "splice": "its I/O goes through a pipe, so that the pipe is measured too",
+    **dict.fromkeys(("windowsaio", "solarisaio"), "it does not exist on Linux"),
 }
 
 #: An alias is its option in everything that is checked. ``wait_for_previous`` was an option of its own in fio 2, as ``log_unix_epoch`` was until 3.36.
@@ -103,6 +123,18 @@ FLAGS = frozenset(
         *("bs_unaligned", "blocksize_unaligned", "exitall", "exitall_on_error", "fixedbufs", "group_reporting", "hipri", "new_group", "norandommap"),
         *("refill_buffers", "registerfiles", "sqthread_poll", "stonewall", "thread", "time_based", "userspace_reap", "verify_only", "wait_for_previous"),
         "zero_buffers",
+    }
+)
+
+#: Options that are 0 or 1 and must have a value (``FIO_OPT_BOOL``).
+BOOLEANS = frozenset(
+    {
+        *("serialize_overlap", "fill_device", "file_append", "bs_is_seq_rand", "randrepeat", "softrandommap", "allrandrepeat", "direct", "buffered"),
+        *("overwrite", "do_verify", "verify_fatal", "experimental_verify", "verify_state_save", "trim_verify_zero", "read_beyond_wp"),
+        *("ignore_zone_limits", "rate_ignore_thinktime", "latency_run", "invalidate", "create_serialize", "create_fsync", "create_on_open", "pre_read"),
+        *("end_fsync", "fsync_on_close", "block_error_percentiles", "stats", "scramble_buffers", "dedupe_global", "clat_percentiles"),
+        *("lat_percentiles", "slat_percentiles", "disk_util", "gtod_reduce", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement"),
+        *("error_dump", "sprandom", "recover_zbd_write_error", "verify_write_sequence", "verify_header_seed"),
     }
 )
 
@@ -162,6 +194,9 @@ LOGS = frozenset(
     }
 )
 
+#: Options of the profile tiobench (``profiles/tiobench.c``), which fio takes in every job file and which do nothing there.
+OF_PROFILES = frozenset({"threads", "block", "numruns", "dir"})
+
 _OWNED_BY_THE_GUARD = "the target defines the file that the job uses"
 _RUNS_COMMANDS = "it runs a command on the host"
 _WRITES_FILES = "it reads or writes files of its own choice"
@@ -192,6 +227,13 @@ REFUSED: t.Mapping[str, str] = {
     **dict.fromkeys(("skip_bad", "inplace", "gpu_dev_id", "gpu_dev_ids", "cuda_io", "stat_type", "md_per_io_size", "pi_act", "pi_chk"), _OTHER_HOST),
     **dict.fromkeys(("apptag", "apptag_mask", "write_mode", "verify_mode", "deac"), _OTHER_HOST),
     "target": "it belongs to one of the sections in jobs",
+    **dict.fromkeys(("serverip", "direct_write_to_pmem", "busy_wait_polling", "single_instance", "hdfs_use_direct", "cont", "object_class"), _OTHER_HOST),
+    **dict.fromkeys(("svcl", "no_completion_thread", "nodelay", "ttl", "window_size", "mss", "exit_on_io_done", "dummy"), _OTHER_HOST),
+    **dict.fromkeys(("xnvme_be", "xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"), _OTHER_HOST),
+    **dict.fromkeys(("https", "http_host", "http_user", "http_pass", "http_mode", "http_verbose", "http_swift_auth_token"), _OTHER_HOST),
+    **dict.fromkeys(("http_s3_key", "http_s3_keyid", "http_s3_region", "http_s3_storage_class"), _OTHER_HOST),
+    **dict.fromkeys(("http_s3_sse_customer_key", "http_s3_sse_customer_algorithm"), _OTHER_HOST),
+    **dict.fromkeys(sorted(OF_PROFILES), "it belongs to a profile of fio (tiobench) and has no effect in a job"),
     "ioscheduler": "it changes the block queue and does not change it back; the role block_queue does",
     "exitall_on_error": "it is always set",
 }

@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, ENGINES_WITHOUT_DEVICE
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import BOOLEANS, ENGINES, ENGINES_WITHOUT_TARGET
 
 #: fio has room for that many jobs (``REAL_MAX_JOBS``); with numjobs=0 it forks without end.
 MAXIMUM_JOBS = 4096
@@ -87,11 +87,8 @@ _BOUNDS: t.Mapping[str, tuple[int, int]] = {
     "iodepth_low": (0, MAXIMUM_DEPTH),
     "loops": (0, 2**31 - 1),
     "verify_async": (0, MAXIMUM_JOBS),
-    "percentage_random": (0, 100),
-    "bs_is_seq_rand": (0, 1),
-    "fill_device": (0, 1),
-    "file_append": (0, 1),
-    "sprandom": (0, 1),
+    **dict.fromkeys(("percentage_random", "rwmixread", "rwmixwrite"), (0, 100)),
+    **dict.fromkeys(BOOLEANS, (0, 1)),
 }
 #: Other numbers, sizes, times and lists of them (fio --cmdhelp): true would be 1 of whatever the option counts.
 _NUMBERS = frozenset(
@@ -127,8 +124,8 @@ def objection(option: str, value: str) -> str | None:
         return f"is refused: the value must not be longer than {MAXIMUM_LENGTH} bytes"
     if option == "description":
         return None
-    if option == "ioengine" and value in ENGINES_WITHOUT_DEVICE:
-        return f"is refused: {ENGINES_WITHOUT_DEVICE[value]}"
+    if option == "ioengine" and value in ENGINES_WITHOUT_TARGET:
+        return f"is refused: {ENGINES_WITHOUT_TARGET[value]}"
     if option in _WORDS:
         return None if _WORDS[option][0].match(value) else f"must be one of {_WORDS[option][1]}"
     allowed = _allowed_values(option, value)
@@ -158,4 +155,6 @@ def _allowed_values(option: str, value: str) -> str | None:
 
 def _is_within(value: str, low: int, high: int, *, parts: int) -> bool:
     numbers = value.split(",")
-    return len(numbers) <= parts and all(re.match(r"[0-9]{1,10}\Z", number) and low <= int(number) <= high for number in numbers)
+    # 00 is no other word for off: what is in effect is compared with 0.
+    digits = "[01]" if high == 1 else "[0-9]{1,10}"
+    return len(numbers) <= parts and all(re.match(rf"{digits}\Z", number) and low <= int(number) <= high for number in numbers)

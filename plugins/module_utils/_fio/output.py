@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.report_text import FasterParser, split
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.report_text import split
 
 DIRECTIONS = ("read", "write", "trim", "mixed")
 
@@ -166,13 +166,13 @@ class Output:
     client_mode: bool = False
 
 
-def parse(text: str, *, block_size: int | None = None, faster: FasterParser | None = None) -> Output:
+def parse(text: str, *, block_size: int | None = None) -> Output:
     """One output of fio in the formats json or json+, with whatever stands around it.
 
     :param block_size: bytes; serves versions before 2.1.14, which do not count their I/Os.
     :raises NotUnderstood: if a whole JSON object is not one of fio's. No object at all is no error: see ``objects``.
     """
-    objects, messages, truncated = split(text, faster)
+    objects, messages, truncated = split(text)
     try:
         return _read(objects, messages, truncated, block_size)
     except _STRANGE as error:
@@ -285,9 +285,9 @@ class _Reader:
             total_ios = io_bytes // self.block_size
         runtime = row.get("runtime")
         iops = row.get("iops")
-        # A rate that is not known is printed as 0.
-        iops = float(iops) * self.slowdown if iops and runtime else None
-        bw_bytes = bw_bytes if bw_bytes and runtime else None
+        # A rate that is not known is printed as 0, as is the time that it is of. A time that is no number says nothing about the rate.
+        iops = float(iops) * self.slowdown if iops and runtime != 0 else None
+        bw_bytes = bw_bytes if bw_bytes and runtime != 0 else None
         limit = _limit(elapsed, runtime)
         return Direction(
             total_ios=total_ios,

@@ -29,11 +29,8 @@ _MOST_LINES = 10_000
 _WORD = re.compile(r'"(?:[^"\\]|\\.)*"|[^\s"\[\]{},:]+')
 _VALUE = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?|true|false|null")
 
-#: A faster parser: the object of a text, or ``None`` where it is none or where Python's parser might find another value in it.
-FasterParser = t.Callable[[str], t.Optional[t.Dict[str, t.Any]]]
 
-
-def split(text: str, faster: FasterParser | None = None) -> tuple[list[dict[str, t.Any]], list[str], bool]:
+def split(text: str) -> tuple[list[dict[str, t.Any]], list[str], bool]:
     """The JSON objects of a text, the lines around them, and whether one is broken off.
 
     fio writes errors and notes before, after and instead of its JSON; an object begins with a brace at the beginning of a line.
@@ -57,11 +54,6 @@ def split(text: str, faster: FasterParser | None = None) -> tuple[list[dict[str,
         values += json_text.check(part, json_text.FIO)
         if values > json_text.FIO.values:
             raise NotUnderstood(f"the output of fio has more than {json_text.FIO.values:,} values")
-        known = faster(part) if faster is not None else None
-        if known is not None:
-            position = end
-            objects.append(known)
-            continue
         if decoder is None:
             # Without hooks the parser is several times faster.
             decoder = json.JSONDecoder(**json_text.hooks(text))

@@ -266,9 +266,10 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
     # The first job to end may have ended the others.
     ends_all = any(section.options.get("exitall", "0") != "0" for section in job.sections)
     alone = job.threads == 1 or not ends_all
-    ended = _ended_by_itself(job, output) if ends_all else None
+    whole = _ends_of_whole_jobs(job, output) if ends_all else {}
+    ends = [end for _begin, end in schedule.started_spans(job, output)]
     names = schedule.reported_as(job.sections)
-    for section in job.sections:
+    for section, end in zip(job.sections, ends):
         entries = [one for one in output.jobs if one.name == names[section.name]]
         if not entries:
             return Decision("failed", f"The job {section.name} is not in fio's report.")
@@ -282,7 +283,8 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
                 return Decision("failed", f"The job {section.name} did no {' and no '.join(missing)}.")
             attained = entry.steady_state.attained if entry.steady_state else None
             short = None if attained else _shortfall(section, entry)
-            if short and ended:
+            if short and whole:
+                ended = min(whole, key=lambda name: abs(whole[name] - end))
                 notes.append(f"{short} exitall ended it together with the job {ended}.")
             elif short and not (target and is_met(target, entry)):
                 return Decision("interrupted", f"{short} It did not meet its latency_target either." if target else short)
@@ -293,13 +295,14 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
     return Decision("not_steady", "fio's steady state was not reached in the time given.", reported) if unsteady else Decision("ok", notes=reported)
 
 
-def _ended_by_itself(job: Job, output: Output) -> str | None:
-    """The job whose end ended the others, with ``exitall``: one that did all that was requested of it; ``None`` if each was cut short."""
-    for section in job.sections:
+def _ends_of_whole_jobs(job: Job, output: Output) -> dict[str, float]:
+    """When the jobs ended that did all that was requested of them, in seconds from the start of the first: with ``exitall`` one of them ended the others."""
+    found = {}
+    for section, (_begin, end) in zip(job.sections, schedule.started_spans(job, output)):
         entries = [one for one in output.jobs if one.name == section.name]
         if any(_shortfall(section, entry) is None for entry in entries):
-            return section.name
-    return None
+            found[section.name] = end
+    return found
 
 
 def _unfinished_replay(section: Section, entries: t.Sequence[fio_output.Job]) -> str | None:
@@ -333,6 +336,11 @@ def _shortfall(section: Section, entry: fio_output.Job) -> str | None:
     if requested is None:
         return None
     longest = _longest(entry)
+    if all(one.runtime_ms is None for one in entry.directions.values()):
+        # How long the process was there, in whole seconds, is another number.
+        if entry.elapsed is None:
+            return f"The report does not show how long the job {section.name} ran."
+        longest = max(entry.elapsed - section.ramp, 0.0)
     return f"The job {section.name} ran {longest:g} of {requested:g} seconds." if longest < _ENOUGH * requested else None
 
 

@@ -30,7 +30,14 @@ Span = t.Tuple[float, float]
 #: Spans are of one time if their starts and ends are no further apart than this share of the longest.
 _AT_ONCE = 0.05
 
-_TIME = re.compile(r"^(\d+(?:\.\d+)?)\s*(us|usec|ms|msec|s|m|h|d)?$")
+_TIME = re.compile(r"^([0-9]+(?:\.[0-9]+)?)(us|usec|ms|msec|s|m|h|d)?$")
+_UNITS = {"s": "seconds", "us": "microseconds"}
+#: Every option that is a time, and the unit of a number without one (FIO_OPT_STR_VAL_TIME, is_time and is_seconds in options.c).
+_TIMES = {
+    **dict.fromkeys(("runtime", "ramp_time", "startdelay", "thinktime_iotime", "steadystate_duration", "steadystate_ramp_time"), "s"),
+    "steadystate_check_interval": "s",
+    **dict.fromkeys(("thinktime", "thinktime_spin", "max_latency", "latency_target", "latency_window"), "us"),
+}
 _SECONDS = {"us": 1e-6, "usec": 1e-6, "ms": 1e-3, "msec": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
@@ -43,7 +50,7 @@ def parse_time(text: str, unit: str = "s") -> float:
     match = _TIME.match(text.strip().lower())
     if not match:
         # Seen with fio 3.33: 2sec and 1min are accepted and end at once.
-        raise BadInput(f"'{text}' is not a time: use seconds, or a number with us, ms, s, m, h or d; fio takes any other unit for microseconds.")
+        raise BadInput(f"'{text}' is not a time: use {_UNITS[unit]}, or a number with us, ms, s, m, h or d; fio takes any other unit for microseconds.")
     return float(match.group(1)) * _SECONDS[match.group(2) or unit]
 
 
@@ -54,21 +61,21 @@ def end_of_range(value: str) -> str:
 
 def check_times(section: Section, name: str) -> None:
     """:raises BadInput: if one of the times of a section is none; ``name`` is that of the cell."""
-    for option in ("runtime", "ramp_time", "startdelay"):
+    for option, unit in _TIMES.items():
         value = section.value(option)
         if value is not None:
             try:
-                parse_time(end_of_range(value))
+                parse_time(end_of_range(value) if option == "startdelay" else value, unit)
+                if "." in value:
+                    # Seen with fio 3.33: of 1.5s it takes 1 s, and of 1.5ms 1 us.
+                    raise BadInput(f"'{value}' must be a whole number, with a smaller unit if needed: fio cuts it off at its point, and the unit with it.")
             except BadInput as error:
-                raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option) from None
+                raise BadInput(f"{name}: {option}: {error.message}", item=name, option=option, value=value) from None
 
 
 def pause(thinktime: str | None) -> float:
     """Seconds of one ``thinktime``, which is in µs without a unit."""
-    try:
-        return parse_time(thinktime or "0", "us")
-    except BadInput:
-        return 0.0
+    return parse_time(thinktime or "0", "us")
 
 
 def spans_of(sections: t.Sequence[Section], seconds: t.Callable[[Section], t.Optional[float]]) -> list[Span] | None:
@@ -103,11 +110,25 @@ def phases_of(sections: t.Sequence[Section]) -> list[list[Section]]:
     return phases
 
 
-def are_at_once(spans: t.Sequence[Span]) -> bool:
-    """Whether starts and ends are so close to each other that rates may be added."""
+def are_of_one_phase(job: Job | None, entries: t.Container[str]) -> bool:
+    """Whether no ``stonewall`` separates some entries of a report: fio numbers groups of ``new_group`` too, which run at the same time.
+
+    :param entries: their names.
+    """
+    if job is None:
+        return False
+    names = reported_as(job.sections)
+    return sum(any(names[section.name] in entries for section in phase) for phase in phases_of(job.sections)) == 1
+
+
+def are_at_once(spans: t.Sequence[Span], tolerance: float = 0.0) -> bool:
+    """Whether starts and ends are so close to each other that rates may be added.
+
+    :param tolerance: seconds by which they may be wrong.
+    """
     longest = max(end - begin for begin, end in spans)
     begins, ends = [begin for begin, _end in spans], [end for _begin, end in spans]
-    return max(max(begins) - min(begins), max(ends) - min(ends)) <= _AT_ONCE * longest
+    return max(max(begins) - min(begins), max(ends) - min(ends)) <= _AT_ONCE * longest + tolerance
 
 
 def covered(spans: t.Sequence[Span]) -> Span:

@@ -5,8 +5,8 @@
 
 """The figures of a cell: what all jobs of a report did together, in each direction and for syncs. Pure.
 
-Rates are added where their jobs ran at the same time. Jobs of one group that did not (one waits for another, or ends long before it) have
-the I/Os of all of them, divided by the time from the first start to the last end.
+Rates are added where their jobs ran at the same time. Jobs that did not (one waits for another, or ends long before it) have the I/Os of all
+of them, divided by the time from the first start to the last end, unless a ``stonewall`` separates them: then they have no rate together.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -29,13 +29,13 @@ def summarize(output: Output, job: RequestedJob | None = None) -> dict[str, t.An
     """The figures of a cell as plain data: ``{read: {iops, bw_bytes, total_ios, runtime_ms, began_ms, clat, lat}, …, sync: …}``.
 
     ``runtime_ms`` is from the first start to the last end, and ``began_ms`` is when that start was, both of this direction, the latter from
-    the first I/O of the cell. A stonewall separates groups: they have no rate together. A direction without I/O is ``None``.
+    the first I/O of the cell. ``at_once`` is whether the rates of its jobs were added. A direction without I/O is ``None``.
 
     :param job: what was requested, which shows what ran at the same time; without it all jobs of a group are taken to.
     """
     spans = {} if job is None else schedule.measured_spans(job, output)
     first = min((begin for some in spans.values() for begin, _end in some), default=0.0)
-    summary: dict[str, t.Any] = {name: _summarize_direction(output.jobs, name, spans.get(name), first) for name in DIRECTIONS}
+    summary: dict[str, t.Any] = {name: _summarize_direction(output.jobs, name, spans.get(name), first, job) for name in DIRECTIONS}
     syncs = [job.sync for job in output.jobs if job.sync is not None]
     summary["sync"] = _summarize_latency(syncs) if syncs else None
     for name, found in summary.items():
@@ -44,17 +44,22 @@ def summarize(output: Output, job: RequestedJob | None = None) -> dict[str, t.An
     return summary
 
 
-def _summarize_direction(jobs: t.Sequence[Job], name: str, spans: t.Sequence[schedule.Span] | None, first: float) -> dict[str, t.Any] | None:
+def _summarize_direction(
+    jobs: t.Sequence[Job], name: str, spans: t.Sequence[schedule.Span] | None, first: float, requested: RequestedJob | None
+) -> dict[str, t.Any] | None:
     active = [job for job in jobs if name in job.directions]
     if not active:
         return None
-    of_one_group = len({job.group for job in active}) == 1
+    of_one_phase = len({job.group for job in active}) == 1 or schedule.are_of_one_phase(requested, {job.name for job in active})
     parts = [job.directions[name] for job in active]
     spans = spans or [(0.0, (part.runtime_ms or 0) / 1000) for part in parts if part.runtime_ms] or [(0.0, 0.0)]
     begin, end = schedule.covered(spans)
-    together = of_one_group and schedule.are_at_once(spans)
+    together = of_one_phase and schedule.are_at_once(spans)
     total_ios, io_bytes = _added([part.total_ios for part in parts]), _added([part.io_bytes for part in parts])
-    in_turn = end - begin if of_one_group and not together and all(part.runtime_ms for part in parts) else None
+    # Of what is read back between the writes fio counts a part of the time only.
+    is_timed = name != "read" or requested is None or not requested.reads_back_between_writes
+    together = together and is_timed
+    in_turn = end - begin if is_timed and of_one_phase and not together and all(part.runtime_ms for part in parts) else None
     return {
         "iops": _added([part.iops for part in parts]) if together else _rate(total_ios, in_turn),
         "bw_bytes": _added([part.bw_bytes for part in parts]) if together else _rate(io_bytes, in_turn, whole=True),
@@ -62,8 +67,9 @@ def _summarize_direction(jobs: t.Sequence[Job], name: str, spans: t.Sequence[sch
         "io_bytes": io_bytes,
         "runtime_ms": round((end - begin) * 1000) or None,
         "began_ms": round((begin - first) * 1000),
-        "clat": _summarize_latency([part.clat for part in parts]) if of_one_group else None,
-        "lat": _summarize_latency([part.lat for part in parts]) if of_one_group else None,
+        "at_once": together,
+        "clat": _summarize_latency([part.clat for part in parts]) if of_one_phase else None,
+        "lat": _summarize_latency([part.lat for part in parts]) if of_one_phase else None,
     }
 
 

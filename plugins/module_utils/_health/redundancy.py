@@ -19,9 +19,9 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import on_host, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import HEALTHY, NONE, UNKNOWN, writes_back
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import TOOLS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS_OF_DRIVER
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -88,12 +88,11 @@ def read_controllers(devices: Devices, runner: Runner, find_tools: t.Callable[[R
     drivers = {device.driver for device in devices if device.transport == "raid" and device.kind == "disk" and device.size}
     if not drivers:
         return [], []
-    tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
+    tools = registry.tools_for(drivers, find_tools(runner))
     if not tools:
         reported = sorted(str(driver) for driver in drivers)
-        return [], [
-            f"The protection of the RAID controller ({driver}) is not known: install {TOOLS.get(driver, 'the tool of its vendor')}." for driver in reported
-        ]
+        install = {driver: TOOLS_OF_DRIVER.get(driver, "the tool of its vendor") for driver in reported}
+        return [], [f"The protection of the RAID controller ({driver}) is not known: install {tool}." for driver, tool in install.items()]
     host = registry.read_host(tools, tolerant=True)
     return [seen.controller for seen in host.controllers], list(host.problems)
 

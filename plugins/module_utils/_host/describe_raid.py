@@ -50,7 +50,7 @@ def _unseen(state: RaidState, devices: Devices) -> list[str]:
 def _describe_one(host: RaidHost, controller: Controller, every: bool) -> tuple[Entry | None, list[str]]:
     who = identity_of(controller)
     entry, notes = describe_controller(host, controller, every=every)
-    maxcache, more = describe_maxcache(host.runner, host.state, host.providers, controller, who)
+    maxcache, more = describe_maxcache(host, controller, who)
     if entry is not None and maxcache:
         entry = Entry(joined(entry.values, maxcache.values), (*entry.notes, *maxcache.notes))
     if entry is None or set(entry.values) <= {*who, "require_effective"}:

@@ -123,7 +123,7 @@ def _raid_stages(request: HostRequest, *, removed: bool) -> list[Stage]:
         from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
         from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
 
-        return RaidMaxCacheLayer.with_tools(host.runner, parse_controllers(ssd_caches), host.log)
+        return RaidMaxCacheLayer.with_tools(host.runner, parse_controllers(ssd_caches), log=host.log)
 
     ssd_caches = request.removed_ssd_caches if removed else request.ssd_caches
     stages = [Stage("raid_cache", "raid_cache", make_policies, touches_raid=True)] if request.policies and not removed else []

@@ -30,8 +30,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers im
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
-#: Drivers whose drives tools of RAID controllers report: storcli also knows plain adapters.
-_DRIVERS_OF_TOOLS = RAID_DRIVERS | {"mpt2sas", "mpt3sas"}
 #: How devices are attached that depend on the network of the host.
 _NETWORK_TRANSPORTS = ("aoe", "iscsi", "nbd", "nvme_fabrics", "rbd")
 #: Errors at planning that steps of other layers, which come before, can resolve: a device that appears, a risk that they remove.
@@ -235,8 +233,12 @@ def depends(devices: Devices, later: Stage, earlier: Stage) -> bool:
 
 def are_reported_by_tools(devices: Devices, stage: Stage) -> bool:
     """Whether tools of RAID controllers report settings of the devices of a layer."""
-    related = _related(devices, stage)
-    return None in related or any(device.name in related and (device.transport == "raid" or device.driver in _DRIVERS_OF_TOOLS) for device in devices)
+    # Hosts without a RAID controller do not import it.
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS_OF_DRIVER
+
+    # Tools also report the drives of plain adapters.
+    related, drivers = _related(devices, stage), RAID_DRIVERS | {*TOOLS_OF_DRIVER}
+    return None in related or any(device.name in related and (device.transport == "raid" or device.driver in drivers) for device in devices)
 
 
 def _related(devices: Devices, stage: Stage) -> set[str | None]:

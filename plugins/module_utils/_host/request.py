@@ -179,7 +179,7 @@ def _drives(entries: t.Sequence[Params]) -> list[Entry]:
 def _controllers(entries: t.Sequence[Params]) -> tuple[list[Entry], list[Entry], list[Entry]]:
     if not entries:
         return [], [], []
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.division import policies, ssd_caches
+    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import policies, ssd_caches
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import argument_spec
 
     parts = [checked("controllers", argument_spec(), {"controllers": policies(entries)})["controllers"]]

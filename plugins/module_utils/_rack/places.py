@@ -16,12 +16,12 @@ import json
 import os
 import pathlib
 import shutil
-import tempfile
 import time
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replacing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 
@@ -101,16 +101,9 @@ def remove_folder(path: pathlib.Path) -> None:
 
 def write_json(path: pathlib.Path, value: t.Any) -> None:
     """Write a JSON file so that a reader gets the old or the new contents, never half of one."""
-    descriptor, name = tempfile.mkstemp(dir=str(path.parent), prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w") as handle:
-            json.dump(value, handle, indent=2, sort_keys=True)
-            handle.write("\n")
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name)
-        raise
+    with replacing(path) as handle:
+        json.dump(value, handle, indent=2, sort_keys=True)
+        handle.write("\n")
 
 
 def read_json(path: pathlib.Path) -> t.Any:

@@ -62,9 +62,9 @@ class RaidHost:
         self.state = state
         self.providers = providers
 
-    def check(self, controllers: t.Sequence[Values]) -> Objection | None:
-        """Whether a run with these controllers would leave the host as it is."""
-        return objection_of(lambda: RaidCacheLayer(self.runner, parse_controllers(controllers), self.providers), self.state)
+    def check(self, controllers: t.Sequence[Values], layer: t.Any = RaidCacheLayer, parse: t.Callable[..., t.Any] = parse_controllers) -> Objection | None:
+        """Whether a run of a layer with these controllers would leave the host as it is."""
+        return objection_of(lambda: layer(self.runner, parse(controllers), self.providers), self.state)
 
 
 def describe_controller(host: RaidHost, controller: Controller, *, every: bool = False) -> tuple[Entry | None, list[str]]:

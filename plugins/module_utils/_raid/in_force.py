@@ -37,7 +37,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerSpec
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget
 
 
 @frozen
@@ -110,7 +109,7 @@ def predicted(host: RaidState, specs: t.Sequence[ControllerSpec]) -> list[NotInF
     return found
 
 
-def _differences(target: RaidTarget, attribute: str, value: t.Any) -> t.Iterator[NotInForce]:
+def _differences(target: plan.RaidTarget, attribute: str, value: t.Any) -> t.Iterator[NotInForce]:
     if isinstance(target.subject, Volume) and attribute != "drive_cache":
         found, cause, must = _of_policy(target.controller, target.subject, attribute, value)
     elif attribute.split(".")[0] == "drive_cache" and value in (ENABLED, DISABLED):
@@ -139,7 +138,7 @@ def _of_policy(controller: Controller, volume: Volume, attribute: str, value: t.
     return (None, "", False) if same else (effective, _cause(controller, volume, attribute), True)
 
 
-def _of_drives(target: RaidTarget, attribute: str, value: str) -> tuple[str | None, str, bool]:
+def _of_drives(target: plan.RaidTarget, attribute: str, value: str) -> tuple[str | None, str, bool]:
     """Drives that report something else than the policy for them."""
     others = [drive for drive in target.controller.drives if drive.write_cache not in (UNKNOWN, value)]
     drives = [drive for drive in others if _belongs(target, attribute, drive)]
@@ -155,7 +154,7 @@ def _some(drives: t.Sequence[Drive]) -> str:
     return "; ".join(drive.address for drive in drives[:6]) + ("; …" if len(drives) > 6 else "")
 
 
-def _belongs(target: RaidTarget, attribute: str, drive: Drive) -> bool:
+def _belongs(target: plan.RaidTarget, attribute: str, drive: Drive) -> bool:
     if isinstance(target.subject, Volume):
         return drive.address in target.subject.members
     kind = attribute.partition(".")[2]

@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import ADAPTER_DRIVERS
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Drive, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -33,16 +34,6 @@ if t.TYPE_CHECKING:
 #: A thing of a controller that can be a disk of the kernel.
 Exposed = t.Union[Volume, Drive]
 Match = t.Tuple[Controller, Exposed]
-
-#: The kernel drivers of the controllers of each tool, for controllers whose tool does not name the driver.
-DRIVERS_OF_TOOL: t.Mapping[str, tuple[str, ...]] = {
-    "storcli": ("megaraid_sas", "mpt3sas", "mpt2sas"),
-    "perccli": ("megaraid_sas", "mpt3sas", "mpt2sas"),
-    "storcli2": ("mpi3mr",),
-    "perccli2": ("mpi3mr",),
-    "arcconf": ("aacraid", "smartpqi"),
-    "ssacli": ("hpsa", "smartpqi", "cciss"),
-}
 
 #: The SCSI channels on which drivers show volumes; what they show on others are drives as they are. Sources: ``MEGASAS_MAX_PD_CHANNELS`` of
 #: megaraid_sas, ``RAID_CHANNEL`` of mpt3sas, ``HPSA_RAID_VOLUME_BUS`` of hpsa, ``PQI_RAID_VOLUME_BUS`` of smartpqi.
@@ -196,7 +187,7 @@ def _drives(place: DiskAddress, controller: Controller) -> bool:
         return True
     if controller.driver is not None:
         return controller.driver == place.driver
-    return place.driver in DRIVERS_OF_TOOL.get(controller.provider, (place.driver,))
+    return controller.provider not in TOOLS or place.driver in TOOLS[controller.provider].drivers
 
 
 def _label(controller: Controller, paths: t.AbstractSet[str]) -> list[Match]:

@@ -6,7 +6,8 @@
 """From the present state of RAID controllers to the steps towards the specification; pure.
 
 What is impossible is reported before anything is changed, with the controller's own reason, and a setting that the tool does not
-print is not touched, since nothing could prove it. What loses data is refused in ``danger.py``.
+print is not touched, since nothing could prove it. What keeps acknowledged writes where a power cut loses them is refused unless its
+item allows it.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -17,15 +18,22 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import danger
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declares
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import spec as raid_spec
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.commands import SendCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
+    CACHED,
+    DEFAULT,
     DIRECT,
     DISABLED,
+    ENABLED,
     NONE,
+    PER_DRIVE,
     READ_AHEAD,
     UNKNOWN,
+    WRITEBACK_ALWAYS,
     WRITES_BACK,
     WRITETHROUGH,
     Controller,
@@ -33,12 +41,157 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Policy,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Subject, configured
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.target import RaidTarget, SendCommand
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider, Settings, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import holding
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import ControllerSpec, ItemSpec
+
+
+@frozen
+class RaidTarget:
+    """One thing with settings, its specification, and the tool that reaches it.
+
+    :param spec: the whole entry of the list that it belongs to.
+    :param settings: what is specified for this thing.
+    """
+
+    seen: Seen
+    spec: ControllerSpec
+    subject: Subject
+    settings: Settings
+    allowed: bool
+    #: Whether it was selected by name, and not as one of all.
+    named: bool
+
+    @property
+    def controller(self) -> Controller:
+        return self.seen.controller
+
+    @property
+    def provider(self) -> RaidProvider:
+        return self.seen.source.provider
+
+    @property
+    def controller_settings(self) -> dict[str, t.Any]:
+        """What is specified for the controller itself in the same run, and whether that run switches caching on for a volume."""
+        caching = any(one.settings.get("write") in WRITES_BACK or one.settings.get("read") == READ_AHEAD for one in self.spec.volumes)
+        return {**self.spec.settings, "caching": caching}
+
+    @property
+    def brings_ratio(self) -> bool:
+        """Whether the controller has no cache ratio yet, and the first volume that is cached in this run brings it."""
+        return self.controller.cache_ratio is None and self.controller.cache.status == "not_configured" and self.controller_settings["caching"]
+
+    def follows(self, attribute: str, value: t.Any) -> dict[str, t.Any]:
+        """What else changes when an attribute is set to a value: a command can set more than one."""
+        also = self.provider.side_effects(self.controller, self.subject, attribute, value, self.controller_settings)
+        return {name: after for name, after in also.items() if not self.provider.agrees(self.controller, self.subject, name, after)}
+
+    @property
+    def label(self) -> str:
+        if isinstance(self.subject, Volume):
+            return f"volume {self.subject.name or self.subject.id} of {self.controller.label}"
+        if isinstance(self.subject, Drive):
+            return f"drive {self.subject.address} of {self.controller.label}"
+        return self.controller.label
+
+    @property
+    def item(self) -> str:
+        """The key in diffs: no two things of a host share it."""
+        kind = "" if isinstance(self.subject, Controller) else f" {type(self.subject).__name__.lower()} {_id(self.subject)}"
+        return f"{self.controller.provider} controller {self.controller.id}{kind}"
+
+
+def _id(subject: Volume | Drive) -> str:
+    return subject.id if isinstance(subject, Volume) else subject.address
+
+
+def check(target: RaidTarget) -> None:
+    """
+    :raises Refused: if a setting for this target, or what its command sets besides, is dangerous, and its own entry does not allow that.
+    """
+    found = _danger(target)
+    if found is not None and not target.allowed:
+        raise Refused(f"{target.label}: {found}. Set allow_unprotected: true on this entry only if its data may be lost.", item=target.item)
+
+
+def _danger(target: RaidTarget) -> str | None:
+    for attribute, value in target.settings.items():
+        found = _of_setting(target, attribute, value) or _of_command(target, attribute, value)
+        if found is not None:
+            return found
+    return None
+
+
+def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
+    """A setting that is dangerous whether or not it is in effect already: the permission belongs to the inventory."""
+    if attribute == "write" and value == WRITEBACK_ALWAYS:
+        return (
+            f"write: {WRITEBACK_ALWAYS} continues to acknowledge writes from the controller's memory when its protection has failed,"
+            " and a power failure loses them"
+        )
+    if attribute == "io" and value == CACHED:
+        return f"io: {CACHED} caches writes whatever the write policy is, and continues when the protection has failed"
+    if attribute == "no_battery_write_cache" and value == ENABLED:
+        return "no_battery_write_cache: enabled acknowledges writes from the controller's memory without any protection, and a power failure loses them"
+    if not _is_drive_cache(attribute) or _are_protected(target):
+        return None
+    label = attribute.replace(".", " ")
+    if value == ENABLED:
+        return (
+            f"{label}: enabled keeps writes in the memory of drives, the controller answers flushes itself, and a power failure loses them "
+            "unless the drives protect their own cache, which the controller does not report (storage_protected_drives declares it)"
+        )
+    if value == DEFAULT and configured(target.subject, attribute) != DEFAULT:
+        return f"{label}: default leaves the caches of drives, now {configured(target.subject, attribute)}, to the drives, and most have them on"
+    if value == PER_DRIVE and configured(target.subject, attribute) == DISABLED and not _all_drives_off(target):
+        return (
+            f"{label}: {PER_DRIVE} makes each drive use its own setting, which cannot be read while {DISABLED} applies to all; "
+            "with drives: [{address: all, write_cache: disabled}] beside it, none of them stays on"
+        )
+    return None
+
+
+def _are_protected(target: RaidTarget) -> bool:
+    """Whether all drives that the setting is for are declared to keep their cache."""
+    if not target.spec.protected_drives:
+        return False
+    subject = target.subject
+    if isinstance(subject, Drive):
+        drives: t.Sequence[t.Optional[Drive]] = [subject]
+    elif isinstance(subject, Volume):
+        drives = [] if subject.members_untold else holding(target.controller, subject)
+    else:
+        drives = target.controller.drives
+    declared = target.spec.protected_drives
+    return bool(drives) and all(drive is not None and declares(declared, (drive.serial, drive.wwn, drive.model)) for drive in drives)
+
+
+def _all_drives_off(target: RaidTarget) -> bool:
+    """Whether the same run switches the caches of all drives off one by one."""
+    return any(one.for_all and one.settings.get("write_cache") == DISABLED for one in target.spec.drives)
+
+
+def _of_command(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
+    """A change that is dangerous for what comes with it."""
+    if target.provider.agrees(target.controller, target.subject, attribute, value):
+        return None
+    if target.follows(attribute, value).get("write") == WRITEBACK_ALWAYS:
+        return (
+            f"{attribute}: {value} switches write-back on with it (one switch is for both), and with no_battery_write_cache enabled that is without "
+            "any protection"
+        )
+    unprotected = (target.spec.settings.get("no_battery_write_cache") or target.controller.no_battery_write_cache) == ENABLED
+    if isinstance(target.subject, Controller) and attribute == "cache_ratio" and value < 100 and unprotected:
+        return f"cache_ratio: {value} gives a share of the cache to writes, and with no_battery_write_cache enabled that is without any protection"
+    return None
+
+
+def _is_drive_cache(attribute: str) -> bool:
+    return attribute.split(".")[0] in ("drive_cache", "write_cache")
+
 
 LAYER = "raid_cache"
 
@@ -54,7 +207,7 @@ def plan(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[Step]
     """
     targets, notes = settable(host, specs)
     for target in targets:
-        danger.check(target)
+        check(target)
         _check_ratio_is_kept(target, targets)
     steps = [step for phase in range(4) for target in targets for step in _steps(target, phase)]
     return steps, notes
@@ -75,7 +228,7 @@ def _check_ratio_is_kept(target: RaidTarget, targets: t.Sequence[RaidTarget]) ->
         )
 
 
-def _will_cache(volume: Volume, settings: t.Mapping[str, t.Any]) -> bool:
+def _will_cache(volume: Volume, settings: Settings) -> bool:
     if "write" in settings or "read" in settings:
         return settings.get("write") in WRITES_BACK or settings.get("read") == READ_AHEAD
     # What is not reported may be cached.

@@ -15,14 +15,11 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS, Tool
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS, Tool, are_of_one_family
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
-
-#: Tools for the same controllers: a host that has two of them shows each controller twice.
-_TWINS = ({"storcli2", "perccli2"}, {"storcli", "perccli"}, {"arcconf", "ssacli"})
 
 
 @frozen
@@ -73,39 +70,15 @@ class RaidState:
         return [problem for source in self.sources for problem in source.problems]
 
 
-def provider_class(name: str) -> type[RaidProvider]:
-    """The code for a tool, which is imported only for hosts that need it.
-
-    :param name: one of ``TOOLS``.
-    """
-    # Imported by name: Ansible sends to a host only what it finds in import statements.
-    if name in ("storcli", "perccli"):
-        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
-
-        return storcli.StorCli if name == "storcli" else storcli.PercCli
-    if name in ("storcli2", "perccli2"):
-        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
-
-        return storcli2.StorCli2 if name == "storcli2" else storcli2.PercCli2
-    if name == "arcconf":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
-
-        return ArcConf
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import SsaCli
-
-    return SsaCli
-
-
 def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidProvider:
     """The provider of one tool.
 
     :raises ToolMissing: naming the folders that were searched.
     """
     tool = TOOLS[name]
-    if tool_path:
-        return provider_class(name)(runner, runner.find(tool_path))
-    for place in _places(runner, tool):
-        return provider_class(name)(runner, place)
+    place = runner.find(tool_path) if tool_path else next(iter(_places(runner, tool)), None)
+    if place is not None:
+        return tool.provider()(runner, place)
     raise ToolMissing(
         f"The tool {tool.commands[0]} is missing on this host: it is proprietary and comes from the vendor of the controller. "
         f"It was searched for in PATH and in {', '.join(tool.folders)}; set tool_path if it is elsewhere.",
@@ -115,7 +88,12 @@ def find_tool(runner: Runner, name: str, tool_path: str | None = None) -> RaidPr
 
 def find_tools(runner: Runner) -> list[RaidProvider]:
     """Every tool that is on this host."""
-    return [provider_class(tool.name)(runner, place) for tool in TOOLS.values() for place in _places(runner, tool)[:1]]
+    return [tool.provider()(runner, place) for tool in TOOLS.values() for place in _places(runner, tool)[:1]]
+
+
+def tools_for(drivers: t.Collection[str | None], providers: t.Iterable[RaidProvider]) -> list[RaidProvider]:
+    """The tools that can manage a controller with one of these kernel drivers; one whose drivers are not known may."""
+    return [one for one in providers if one.name not in TOOLS or any(driver in TOOLS[one.name].drivers for driver in drivers)]
 
 
 def _places(runner: Runner, tool: Tool) -> list[str]:
@@ -139,11 +117,8 @@ def read_host(providers: t.Iterable[RaidProvider], *, tolerant: bool = False) ->
 
 
 def _ask(provider: RaidProvider, tolerant: bool) -> Source:
-    history: t.Sequence[Completed] = getattr(getattr(provider, "runner", None), "history", ())
-    before = len(history)
     try:
-        reading = provider.read()
-        return Source(provider, reading, evidence=history[-1] if len(history) > before else None)
+        return Source(provider, provider.read(), evidence=provider.last)
     except StorageError as error:
         if not tolerant:
             raise
@@ -152,11 +127,10 @@ def _ask(provider: RaidProvider, tolerant: bool) -> Source:
 
 def is_twin(one: Controller, other: Controller) -> bool:
     """Whether two tools report one controller."""
-    if one.provider == other.provider or not any({one.provider, other.provider} <= twins for twins in _TWINS):
+    if not are_of_one_family(one.provider, other.provider):
         return False
     if one.serial and other.serial:
         return one.serial == other.serial
     if one.pci_address and other.pci_address:
         return one.pci_address == other.pci_address
-    # Rebranded tools number controllers alike; arcconf counts from 1 and ssacli by slot.
-    return one.id == other.id and one.provider.rstrip("2") in ("storcli", "perccli")
+    return one.id == other.id and TOOLS[one.provider].rebranded

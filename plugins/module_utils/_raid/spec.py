@@ -17,23 +17,31 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import CONTROLLER_ATTRIBUTES, DRIVE_ATTRIBUTES, VOLUME_ATTRIBUTES
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.tools import TOOLS
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import (
+    CONTROLLER_ATTRIBUTES,
+    DRIVE_ATTRIBUTES,
+    VOLUME_ATTRIBUTES,
+    Settings,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import is_twin
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
+
+#: Options of a module, or an entry of a list that has them.
+Options = t.Mapping[str, t.Any]
 
 ALL = "all"
 AUTO = "auto"
 
 #: Options that select a tool, a controller and a volume.
-TOOL_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
+TOOL_OPTIONS: t.Mapping[str, Options] = {
     "provider": {"type": "str", "default": AUTO, "choices": [AUTO, *sorted(TOOLS)]},
     "tool_path": {"type": "path"},
 }
-CONTROLLER_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}
-VOLUME_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {name: {"type": "str"} for name in ("id", "name", "wwn")}
+CONTROLLER_OPTIONS: t.Mapping[str, Options] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}
+VOLUME_OPTIONS: t.Mapping[str, Options] = {name: {"type": "str"} for name in ("id", "name", "wwn")}
 
 
 def _choice_of(attributes: t.Mapping[str, t.Sequence[str] | None]) -> dict[str, t.Any]:
@@ -72,7 +80,7 @@ class ItemSpec:
 
     by: str
     value: str
-    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     allow_unprotected: bool = False
 
     @property
@@ -95,7 +103,7 @@ class ControllerSpec:
     tool_path: str | None = None
     id: str = ALL
     serial: str | None = None
-    settings: t.Mapping[str, t.Any] = field(default_factory=dict)
+    settings: Settings = field(default_factory=dict)
     volumes: tuple[ItemSpec, ...] = ()
     drives: tuple[ItemSpec, ...] = ()
     allow_unprotected: bool = False
@@ -107,7 +115,7 @@ class ControllerSpec:
         return f"controller {self.serial or self.id} (provider {self.provider})"
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]], protected_drives: t.Sequence[str] = ()) -> list[ControllerSpec]:
+def parse_controllers(controllers: t.Sequence[Options], protected_drives: t.Sequence[str] = ()) -> list[ControllerSpec]:
     """The parameters of the module ``raid_cache``.
 
     :raises BadInput: for an entry that contradicts itself.
@@ -116,7 +124,7 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]], protected_
     return [replace(_parse_controller(entry), protected_drives=protected) for entry in controllers]
 
 
-def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
+def _parse_controller(entry: Options) -> ControllerSpec:
     drive_cache = entry.get("drive_cache") or {}
     settings: dict[str, t.Any] = {f"drive_cache.{name}": drive_cache[name] for name in DRIVE_CLASSES if drive_cache.get(name) is not None}
     settings.update({name: entry[name] for name in ("no_battery_write_cache", "cache_ratio") if entry.get(name) is not None})
@@ -124,24 +132,42 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> ControllerSpec:
     if ratio is not None and not 0 <= ratio <= 100:
         raise BadInput(f"cache_ratio must be between 0 and 100, not {ratio}.", item=str(entry.get("id")))
     if entry.get("provider", AUTO) == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: storcli, arcconf, … beside it.")
+        raise BadInput(tool_path_alone(entry["tool_path"]))
     return ControllerSpec(
-        provider=entry.get("provider") or AUTO,
-        tool_path=entry.get("tool_path"),
-        id=str(entry["id"]).strip() if entry.get("id") is not None else ALL,
-        serial=entry.get("serial"),
+        **parse_selection(entry),
         settings=settings,
-        volumes=tuple(_parse_item(one, ("id", "name", "wwn"), VOLUME_ATTRIBUTES, "volume") for one in entry.get("volumes") or ()),
-        drives=tuple(_parse_item(one, ("address",), DRIVE_ATTRIBUTES, "drive") for one in entry.get("drives") or ()),
-        allow_unprotected=bool(entry.get("allow_unprotected")),
+        volumes=tuple(parse_item(one, VOLUME_OPTIONS, VOLUME_ATTRIBUTES, "A volume", f": {_compact(one)}") for one in entry.get("volumes") or ()),
+        drives=tuple(parse_item(one, ("address",), DRIVE_ATTRIBUTES, "A drive", f": {_compact(one)}") for one in entry.get("drives") or ()),
         require_effective=entry.get("require_effective", True),
     )
 
 
-def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes: t.Iterable[str], kind: str) -> ItemSpec:
+def parse_selection(entry: Options) -> dict[str, t.Any]:
+    """Which controllers an entry is for, and its permission, as fields of its specification."""
+    return {
+        "provider": entry.get("provider") or AUTO,
+        "tool_path": entry.get("tool_path"),
+        "id": str(entry["id"]).strip() if entry.get("id") is not None else ALL,
+        "serial": entry.get("serial"),
+        "allow_unprotected": bool(entry.get("allow_unprotected")),
+    }
+
+
+def tool_path_alone(path: str, providers: str = "storcli, arcconf, …") -> str:
+    """Why the path of a tool is not enough, as a sentence."""
+    return f"tool_path {path} requires provider: set provider: {providers} beside it."
+
+
+def parse_item(entry: Options, keys: t.Iterable[str], attributes: t.Iterable[str], label: str, end: str, item: str | None = None) -> ItemSpec:
+    """One volume or drive with its settings.
+
+    :param keys: what names it.
+    :param label: the beginning of a message about it; ``end`` is the end, and ``item`` its item.
+    :raises BadInput: if it has several names, or none.
+    """
     given = [key for key in keys if entry.get(key) is not None]
     if len(given) != 1:
-        raise BadInput(f"A {kind} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}: {_compact(entry)}")
+        raise BadInput(f"{label} is named by exactly one of {', '.join(keys)}; this one has {' and '.join(given) or 'none'}{end}", item=item)
     return ItemSpec(
         by=given[0],
         value=str(entry[given[0]]).strip(),
@@ -150,7 +176,7 @@ def _parse_item(entry: t.Mapping[str, t.Any], keys: tuple[str, ...], attributes:
     )
 
 
-def _compact(entry: t.Mapping[str, t.Any]) -> str:
+def _compact(entry: Options) -> str:
     return ", ".join(f"{key}: {value}" for key, value in entry.items() if value not in (None, False))
 
 
@@ -183,8 +209,9 @@ def is_same(one: Seen, other: Seen) -> bool:
 
 def _no_controller_message(host: RaidState, matching: t.Sequence[Source], spec: ControllerSpec, reachable: t.Sequence[Seen]) -> str:
     if not host.sources:
+        *others, last = TOOLS
         return (
-            "There is no RAID tool on this host: install the one of the vendor (storcli, perccli, storcli2, perccli2, arcconf or ssacli), "
+            f"There is no RAID tool on this host: install the one of the vendor ({', '.join(others)} or {last}), "
             "name its place with provider and tool_path, or give this host no raid_cache_controllers."
         )
     tools = ", ".join(source.provider.tool for source in matching)

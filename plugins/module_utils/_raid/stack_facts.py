@@ -38,23 +38,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Volume,
     writes_back,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS, TOOLS_OF_DRIVER
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
 
-#: The tools for the controllers of each kernel driver and who makes them: what to install where nothing can be read.
-TOOLS: t.Mapping[str, str] = {
-    "megaraid_sas": "storcli (Broadcom) or perccli (Dell)",
-    "mpi3mr": "storcli2 (Broadcom) or perccli2 (Dell)",
-    "mpt3sas": "storcli (Broadcom)",
-    "mpt2sas": "storcli (Broadcom)",
-    "aacraid": "arcconf (Adaptec, Microchip)",
-    "smartpqi": "arcconf (Microchip) or ssacli (HPE)",
-    "hpsa": "ssacli (HPE)",
-    "cciss": "ssacli or hpacucli (HPE)",
-}
 #: SSD caches that survive the loss of one SSD.
 _REDUNDANT = frozenset({"1", "1E", "5", "5EE", "6", "10", "50", "60"})
 _PARITY = frozenset({"5", "5EE", "6", "50", "60"})
@@ -121,7 +111,7 @@ def read_behind(
     if not disks:
         return Behind()
     drivers = {disk.driver for disk in disks}
-    tools = [tool for tool in find_tools(runner) if any(driver in on_host.DRIVERS_OF_TOOL.get(tool.name, (driver,)) for driver in drivers)]
+    tools = registry.tools_for(drivers, find_tools(runner))
     host = registry.read_host(tools, tolerant=True)
     problems = {source.provider.name: " ".join(source.problems[:3]) for source in host.sources if source.problems}
     damaged = {id(seen.controller) for seen in host.controllers if seen.source.reading.lost_for(seen.controller.id) or not seen.source.reading.complete}
@@ -180,18 +170,18 @@ def _unmatched(disk: BlockDevice, near: t.Sequence[Controller], queried: _Querie
     """A disk that no tool reports, with what to do about it."""
     driver = disk.driver or "unknown driver"
     behind = f"is behind a RAID controller ({driver})"
-    fitting = [tool for tool, drivers in on_host.DRIVERS_OF_TOOL.items() if tool in queried.tools and driver in drivers]
+    fitting = [name for name, tool in TOOLS.items() if name in queried.tools and driver in tool.drivers]
     failed = [queried.problems[tool].rstrip(".") for tool in fitting if tool in queried.problems]
-    if driver not in TOOLS:
+    if driver not in TOOLS_OF_DRIVER:
         why = f"{behind} that none of the supported tools can read"
     elif near:
         why = f"{behind}, and none of the volumes of {' and '.join(controller.label for controller in near)} is surely this disk"
     elif failed:
         why = f"{behind}, and its caches could not be read: {failed[0]}"
     elif fitting:
-        why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS[driver]}"
+        why = f"{behind}, and {' and '.join(fitting)} shows no controller there; such controllers are read by {TOOLS_OF_DRIVER[driver]}"
     else:
-        why = f"{behind}, and the tool that reports its caches is not installed: {TOOLS[driver]}"
+        why = f"{behind}, and the tool that reports its caches is not installed: {TOOLS_OF_DRIVER[driver]}"
     return DiskFinding({"controller": near[0].model if len(near) == 1 else None, "driver": disk.driver}, None, why, device_loss_reason=why)
 
 

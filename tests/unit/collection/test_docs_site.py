@@ -55,7 +55,7 @@ def test_link_to_nowhere_is_an_error_that_names_it(script):
 
 def test_links_of_all_guides_lead_somewhere(script):
     pages = [TOP / "README.md", *(TOP / "docs").rglob("*.md")]
-    assert len(pages) > 30
+    assert len(pages) > 25
     for page in pages:
         script.with_links(page.read_text(), page)
 
@@ -66,6 +66,33 @@ def test_no_guide_links_to_what_the_built_collection_leaves_out():
         for link in re.findall(r"\]\(([^)#\s:]+)(?:#[^)\s]*)?\)", page.read_text()):
             first = os.path.relpath(page.parent / link, TOP).split("/", 1)[0]
             assert not any(fnmatch(first, pattern) for pattern in excluded), (page, link)
+
+
+def test_paths_in_the_text_of_guides_exist():
+    folders = "benchmarks|contrib|docs|inventories|molecule|playbooks|plugins|roles|scripts|tests"
+    for page in [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", *(TOP / "docs").rglob("*.md")]:
+        for path in re.findall(rf"(?:`|\$ |sudo |/work/)((?:{folders})/[\w./{{}},*-]+)", page.read_text()):
+            pattern = re.sub(r"\{([^}]*)\}", "*", path).rstrip(".,:")
+            assert any(TOP.glob(pattern)), f"{page.relative_to(TOP)}: there is no {path}"
+
+
+def test_files_of_the_code_that_the_architecture_names_exist():
+    named = re.findall(r"`((?:_\w+|modules|action|filter|plugin_utils)/[\w/]+\.py)`", (TOP / "docs/architecture.md").read_text())
+    assert named
+    for path in named:
+        assert any((TOP / "plugins" / folder / path).exists() for folder in ("", "module_utils", "plugin_utils")), f"there is no {path}"
+
+
+def test_commands_in_the_text_of_guides_exist():
+    targets = set(re.findall(r"^([a-z-]+):", (TOP / "Makefile").read_text(), flags=re.MULTILINE))
+    plugins = {path.stem for folder in ("plugins/modules", "plugins/callback", "playbooks") for path in (TOP / folder).iterdir()}
+    plugins |= {path.name for path in (TOP / "roles").iterdir()}
+    for page in [TOP / "README.md", TOP / "CONTRIBUTING.md", TOP / "SECURITY.md", *(TOP / "docs").rglob("*.md")]:
+        text = page.read_text()
+        for target in re.findall(r"(?:`|\$ )make ([a-z-]+)", text):
+            assert target in targets, f"{page.relative_to(TOP)}: there is no make {target}"
+        for name in re.findall(r"\bcachefleet\.storage\.([a-z_]+)\b(?!\.)", text):
+            assert name in plugins, f"{page.relative_to(TOP)}: there is no cachefleet.storage.{name}"
 
 
 def test_pictures_are_small(script):

@@ -97,6 +97,20 @@ def test_folders_and_files_are_within_size_limits(root):
     assert {path: count for path, count in lines.items() if count > MOST_LINES} == {}
 
 
+def _inside(folder):
+    """The imports of each file below a folder from others below it."""
+    files = {path.relative_to(TOP / "plugins").with_suffix(""): path for path in (TOP / "plugins" / folder).rglob("*.py")}
+    return {module: {other for other in _imported(path) if other in files and other != module} for module, path in files.items()}
+
+
+@pytest.mark.parametrize("folder", ["module_utils/_raid"])
+def test_no_file_reaches_itself_through_others_of_its_folder(folder):
+    reached = _inside(folder)
+    for _round in reached:
+        reached = {module: others.union(*(reached[other] for other in others)) for module, others in reached.items()}
+    assert [str(module) for module, others in reached.items() if module in others] == []
+
+
 def test_other_plugins_are_not_too_long_either():
     paths = [path for folder in ("action", "callback", "filter") for path in (TOP / "plugins" / folder).glob("*.py")]
     assert {path.name: count for path in paths if (count := len(path.read_text().splitlines())) > MOST_LINES} == {}

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 TOP = Path(__file__).resolve().parents[3]
+RAID_TOOLS = "plugins/module_utils/_raid/tools.py"
 
 
 @pytest.fixture
@@ -24,6 +25,9 @@ def copy(tmp_path):
         pytest.skip("the scripts of the repository are not part of a built collection")
     for folder in ("scripts", "plugins/modules", "plugins/doc_fragments", "roles"):
         shutil.copytree(TOP / folder, tmp_path / folder)
+    table = tmp_path / RAID_TOOLS
+    table.parent.mkdir(parents=True)
+    shutil.copy(TOP / RAID_TOOLS, table)
     return tmp_path
 
 
@@ -57,6 +61,16 @@ def test_changed_module_is_reported_and_then_written(copy):
     match = options(copy, "block_queue")["block_queue_devices"]["options"]["match"]["options"]
     assert match["size_max"]["description"] == "The maximum size, see O(block_queue_devices[].match.size_min)."
     assert options(copy, "block_cache")["block_cache_caches"]["options"]["associativity"]["default"] == 1024
+
+
+def test_another_raid_tool_is_written_into_the_documentation_of_modules_and_roles(copy):
+    replace(copy / RAID_TOOLS, '        Tool("storcli2", ', '        Tool("megacli", _storcli, ("megacli",), (), {}, "megaraid"),\n        Tool("storcli2", ')
+    modules = ["plugins/modules/raid_cache.py", "plugins/modules/raid_cache_info.py", "plugins/modules/raid_maxcache.py"]
+    assert run(copy, "--check").stdout.splitlines() == [f"{module} differs from the table of RAID tools: run scripts/role-specs" for module in modules]
+    assert run(copy).returncode == 0
+    assert all("choices: [auto, megacli, storcli2, perccli2, " in (copy / module).read_text() for module in modules)
+    controllers = options(copy, "raid_cache")["raid_cache_controllers"]["options"]
+    assert controllers["provider"]["choices"][:2] == ["auto", "megacli"]
 
 
 def test_every_role_has_the_example_of_its_readme(copy):

@@ -51,6 +51,8 @@ def _run(words: list[str], behaviour: dict) -> int:
     with open(words[-1]) as file:
         text = file.read()
     options = dict(re.findall(r"^(\w+)=(.*)$", text, re.MULTILINE))
+    runtime = options.get("runtime", "1")
+    runtime = float(runtime[:-2]) / 1000 if runtime.endswith("ms") else float(runtime)
     name = re.findall(r"^\[(.*)\]$", text, re.MULTILINE)[-1]
     told: list[int] = []
     signal.signal(signal.SIGTERM, signal.SIG_IGN if behaviour.get("deaf") else lambda signum, frame: told.append(signum))
@@ -61,7 +63,7 @@ def _run(words: list[str], behaviour: dict) -> int:
     for path in behaviour.get("opens", ()):
         os.open(path, os.O_WRONLY | os.O_CREAT)
     began = time.time()
-    seconds = float(behaviour.get("seconds", options.get("runtime", 1)))
+    seconds = float(behaviour.get("seconds", runtime))
     while time.time() - began < seconds and not told:
         time.sleep(0.01)
     rates = behaviour.get("rates") or [1000]
@@ -70,7 +72,7 @@ def _run(words: list[str], behaviour: dict) -> int:
     figures = {
         "rate": rates[min(number, len(rates)) - 1],
         "latency": int(behaviour.get("latency_per_depth", 100_000)) * depth,
-        "milliseconds": int(1000 * float(options.get("runtime", 1)) * took / seconds) if seconds else 0,
+        "milliseconds": int(1000 * runtime * took / seconds) if seconds else 0,
     }
     error = 5 if name in behaviour.get("fails", ()) else 0
     job = {"jobname": name, "groupid": 0, "error": error, "elapsed": 1 + int(took), "usr_cpu": 10.0, "sys_cpu": 20.0}

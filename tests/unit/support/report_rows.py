@@ -150,6 +150,7 @@ def sums(rows: Rows) -> list[Aggregate]:
                         synced=False,
                         common=Common(1e9, 1e9 + 60, 1e9 - 0.012, 1e9 + 60.4, 0.0, True),
                         iops_overall=None,
+                        in_turn=False,
                         pro_rata=(),
                         state=one.state,
                     )

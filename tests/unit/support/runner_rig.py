@@ -29,7 +29,7 @@ from . import fake_fio
 #: Long enough for the slowest machine; nothing waits for it unless something is wrong.
 _LIMIT = 300.0
 
-JOB = {"rw": "randwrite", "bs": "4k", "direct": 1, "time_based": True, "runtime": 0.1}
+JOB = {"rw": "randwrite", "bs": "4k", "direct": 1, "time_based": True, "runtime": "100ms"}
 
 
 class Stack:

@@ -14,8 +14,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import phases_of
+
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+
+_DOING = {"read": "read", "write": "write", "trim": "trim", "mixed": "read and write"}
 
 
 def cautions(job: Job, repeat: int) -> list[str]:
@@ -24,12 +28,25 @@ def cautions(job: Job, repeat: int) -> list[str]:
     :param repeat: the number of this one, from 1.
     """
     sections = [section for section in job.sections if section.replay is None and section.value("ioengine") != "null"]
-    return [
+    parted = [
+        f"The sections that {_DOING[direction]} are separated by a stonewall: they have no rate and no latency together."
+        for direction in _DOING
+        if sum(any(direction in section.directions for section in phase) for phase in phases_of(job.sections)) > 1
+    ]
+    return parted + [
         sentence
         for sentence, applies in (
             (
                 "Reads without direct=1 may be served by the page cache of the host: the rate is not that of the storage.",
                 lambda section: section.is_buffered and "read" in section.directions,
+            ),
+            (
+                "The reads of a section that only writes are those of verify: their rate is not that of a workload, and with verify_backlog none is known.",
+                _reads_to_verify,
+            ),
+            (
+                "A startdelay that is a range is drawn by fio, which does not report it: the end of the range is taken for it, so rates may be wrong.",
+                lambda section: "-" in (section.value("startdelay") or ""),
             ),
             (
                 "libaio without direct=1 does one I/O at a time: the depth is 1, whatever iodepth is.",
@@ -46,6 +63,11 @@ def cautions(job: Job, repeat: int) -> list[str]:
         )
         if any(applies(section) for section in sections)
     ]
+
+
+def _reads_to_verify(section: Section) -> bool:
+    verifies = section.value("verify") not in (None, "0", "none", "null") and section.value("do_verify") != "0"
+    return verifies and "write" in section.directions and "read" not in section.directions
 
 
 def _is_random(section: Section) -> bool:

@@ -45,7 +45,7 @@ _PLAIN = re.compile(r"^[A-Za-z0-9._+-]+$")
 
 def fits(job: Job) -> bool:
     """Whether a job can wait at a gate: every section that begins with the first. A delay would be over before the gate is opened."""
-    return all(_PLAIN.match(section.name) and "wait_for_previous" not in section.options and not section.delay for section in job.sections)
+    return all(_PLAIN.match(section.name) and not section.has_flag("wait_for_previous") and not section.delay for section in job.sections)
 
 
 class Gate:

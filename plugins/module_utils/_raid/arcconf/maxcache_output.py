@@ -23,6 +23,7 @@ Sources: the usage texts in arcconf builds of 2011, 2016 and 2023.
 
 from __future__ import annotations
 
+import itertools
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
@@ -39,11 +40,16 @@ WRITE_POLICIES: t.Mapping[str, t.Mapping[str, str]] = {
 RAID_LEVELS: t.Mapping[str, tuple[str, ...]] = {CONTAINER: ("simple_volume", "0", "1", "1E", "5"), SMART: ("0", "1", "5", "10")}
 #: RAID levels that survive the loss of one SSD: what write caching needs.
 REDUNDANT_LEVELS = frozenset({"1", "1E", "5", "6", "10"})
-FLUSH_AND_FETCH_RATES = range(1, 1001)
-BALANCE_WEIGHTS = range(1, 11)
-DIRTY_PAGE_THRESHOLDS = range(1, 101)
-#: KiB; only maxCache 4 has them.
-CACHE_LINE_SIZES = (64, 256)
+#: Values of the other settings, and how a message lists them.
+_VALUES: t.Mapping[str, tuple[t.Container[t.Any], str]] = {
+    "flush_and_fetch_rate": (range(1, 1001), "1 to 1000"),
+    "dirty_page_threshold": (range(1, 101), "1 to 100 percent"),
+    "read_write_balance": (frozenset(itertools.product(range(1, 11), repeat=2)), "two weights from 1 to 10"),
+    "cache_line_size": ((64, 256), "64 KiB or 256 KiB"),
+}
+#: The words of SETMAXCACHE for settings of the whole cache. The rate is the priority of flushing and fetching: 1 to 50 is low, 51 to 100
+#: medium, 101 to 1000 high, not a time; the threshold is the share of dirty pages at which flushing begins.
+_WORDS = {"flush_and_fetch_rate": "FLUSHANDFETCHRATE", "dirty_page_threshold": "DIRTYPAGETHRESHOLD", "read_write_balance": "RWBALANCE"}
 
 #: What each setting needs, and why the other generations do not have it.
 _SETTINGS: t.Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -79,36 +85,23 @@ def objection(controller: Controller, setting: str, value: t.Any = None) -> str 
     kinds, instead = _SETTINGS[setting]
     if kind not in kinds:
         return f"has no maxCache setting for {label}: with maxCache of this generation ({kind}) {instead}"
-    if value is not None and not _fits(kind, setting, value):
-        return f"cannot have maxCache {label} {_shown(value)}, only {_choices(kind, setting)}"
+    values = _values(kind, setting)
+    if value is not None and values is not None and value not in values[0]:
+        return f"cannot have maxCache {label} {','.join(_plain(value))}, only {values[1]}"
     return None
 
 
-def _fits(kind: str, setting: str, value: t.Any) -> bool:
+def _values(kind: str, setting: str) -> tuple[t.Container[t.Any], str] | None:
+    """The values of a setting; ``None`` if it has none."""
     if setting == "write_policy":
-        return value in WRITE_POLICIES[kind]
+        return WRITE_POLICIES[kind], ", ".join(sorted(WRITE_POLICIES[kind]))
     if setting == "create":
-        return value in RAID_LEVELS[kind]
-    if setting == "read_write_balance":
-        return len(value) == 2 and all(weight in BALANCE_WEIGHTS for weight in value)
-    if setting == "cache_line_size":
-        return value in CACHE_LINE_SIZES
-    numbers = {"flush_and_fetch_rate": FLUSH_AND_FETCH_RATES, "dirty_page_threshold": DIRTY_PAGE_THRESHOLDS}
-    return setting not in numbers or value in numbers[setting]
+        return RAID_LEVELS[kind], "RAID level " + ", ".join(RAID_LEVELS[kind])
+    return _VALUES.get(setting)
 
 
-def _choices(kind: str, setting: str) -> str:
-    if setting == "write_policy":
-        return ", ".join(sorted(WRITE_POLICIES[kind]))
-    if setting == "create":
-        return "RAID level " + ", ".join(RAID_LEVELS[kind])
-    if setting == "cache_line_size":
-        return " or ".join(f"{size} KiB" for size in CACHE_LINE_SIZES)
-    return {"read_write_balance": "two weights from 1 to 10", "flush_and_fetch_rate": "1 to 1000", "dirty_page_threshold": "1 to 100 percent"}[setting]
-
-
-def _shown(value: t.Any) -> str:
-    return ",".join(str(one) for one in value) if isinstance(value, (tuple, list)) else str(value)
+def _plain(value: t.Any) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, tuple) else [str(value)]
 
 
 def read_cache(controller: Controller, volumes: t.Sequence[str], enabled: bool) -> list[str]:
@@ -136,34 +129,16 @@ def write_policy(controller: Controller, volumes: t.Sequence[str], policy: str) 
     return _set(controller, "LOGICALDRIVE", *volumes, "MAXCACHEWRITEPOLICY", _policy(controller, policy))
 
 
-def flush_and_fetch_rate(controller: Controller, rate: int) -> list[str]:
-    """Set the priority of flushing and fetching: 1 to 50 is low, 51 to 100 medium, 101 to 1000 high. Not a time."""
-    _must(controller, "flush_and_fetch_rate", rate)
-    return _set(controller, "FLUSHANDFETCHRATE", str(rate))
+def whole(controller: Controller, setting: str, value: t.Any) -> list[str]:
+    """Set the rate, the threshold or the balance (two weights) of the whole cache."""
+    _must(controller, setting, value)
+    return _set(controller, _WORDS[setting], *_plain(value))
 
 
-def read_write_balance(controller: Controller, read: int, write: int) -> list[str]:
-    """Set the weights of reads and writes, 1 to 10 each."""
-    _must(controller, "read_write_balance", (read, write))
-    return _set(controller, "RWBALANCE", str(read), str(write))
-
-
-def dirty_page_threshold(controller: Controller, percent: int) -> list[str]:
-    """Set the share of dirty pages at which flushing begins."""
-    _must(controller, "dirty_page_threshold", percent)
-    return _set(controller, "DIRTYPAGETHRESHOLD", str(percent))
-
-
-def add_to_pool(controller: Controller, drives: t.Sequence[str]) -> list[str]:
-    """Assign SSDs (addresses, ``0,3``) to the pool of maxCache 1 or 2."""
+def pool(controller: Controller, drives: t.Sequence[str], *, add: bool) -> list[str]:
+    """Assign SSDs (addresses, ``0,3``) to the pool of maxCache 1 or 2, or take them out."""
     _must(controller, "pool")
-    return _set(controller, "ADDTOPOOL", *_addresses(drives))
-
-
-def remove_from_pool(controller: Controller, drives: t.Sequence[str]) -> list[str]:
-    """Take SSDs out of the pool of maxCache 1 or 2."""
-    _must(controller, "pool")
-    return _set(controller, "REMOVEFROMPOOL", *_addresses(drives))
+    return _set(controller, "ADDTOPOOL" if add else "REMOVEFROMPOOL", *_addresses(drives))
 
 
 def create(
@@ -176,7 +151,7 @@ def create(
     policy: str | None = None,
     cache_line_size: int | None = None,
 ) -> list[str]:
-    """Create the cache volume (maxCache 3.0 and 4; for maxCache 1 and 2 see :func:`add_to_pool`).
+    """Create the cache volume (maxCache 3.0 and 4; for maxCache 1 and 2 see :func:`pool`).
 
     :param drives: addresses of the SSDs, ``0,3``.
     :param raid_level: a word of :data:`RAID_LEVELS`.

@@ -40,7 +40,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Settings, Subject, configured
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
@@ -75,10 +75,10 @@ class ArcConf(RaidProvider):
 
     def _list(self) -> tuple[Reading, list[str]]:
         """What the tool lists, and the numbers to query."""
-        completed = self._run("LIST")
+        completed = self.run("LIST")
         if completed.rc == _INVALID_ARGUMENTS:
             # Builds before 2010 have no LIST.
-            completed = self._run("GETVERSION")
+            completed = self.run("GETVERSION")
         reading = parse(completed.stdout)
         if completed.rc != 0 and not _says_none(completed.stdout):
             message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
@@ -94,9 +94,9 @@ class ArcConf(RaidProvider):
 
     def _config(self, number: str) -> Reading:
         argv = ["GETCONFIG", number, "AL"]
-        completed = self._run(*argv, *([] if self._nologs is False else ["nologs"]))
+        completed = self.run(*argv, *([] if self._nologs is False else ["nologs"]))
         if completed.rc == _INVALID_ARGUMENTS and self._nologs is None:
-            completed = self._run(*argv)
+            completed = self.run(*argv)
             self._nologs = False
         elif self._nologs is None and completed.rc == 0:
             self._nologs = True
@@ -106,10 +106,7 @@ class ArcConf(RaidProvider):
             return dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
         return reading
 
-    def _run(self, *arguments: str) -> Completed:
-        return self.runner.run([self.tool, *arguments], ok=None, timeout=self.timeout)
-
-    def objection(self, controller: Controller, subject: Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+    def objection(self, controller: Controller, subject: Subject, settings: Settings, controller_settings: Settings) -> str | None:
         if isinstance(subject, Volume):
             return _volume_objection(self, controller, subject, settings, controller_settings)
         if isinstance(subject, Drive):
@@ -123,9 +120,7 @@ class ArcConf(RaidProvider):
             return found != UNKNOWN and (found in WRITES_BACK) == (value in WRITES_BACK)
         return found == value
 
-    def side_effects(
-        self, controller: Controller, subject: Subject, attribute: str, value: t.Any, controller_settings: t.Mapping[str, t.Any]
-    ) -> t.Mapping[str, t.Any]:
+    def side_effects(self, controller: Controller, subject: Subject, attribute: str, value: t.Any, controller_settings: Settings) -> Settings:
         """What the switch of SmartRAID for reading and writing sets besides."""
         if attribute not in ("read", "write") or not is_switched(controller, subject):
             return {}
@@ -186,9 +181,7 @@ def _cannot(attribute: str, value: t.Any, reason: str) -> str:
     return f"cannot have {attribute}: {value}, since {reason}"
 
 
-def _volume_objection(
-    provider: ArcConf, controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
-) -> str | None:
+def _volume_objection(provider: ArcConf, controller: Controller, volume: Volume, settings: Settings, controller_settings: Settings) -> str | None:
     if "io" in settings:
         return _cannot("io", settings["io"], "arcconf has no I/O policy")
     if "drive_cache" in settings:
@@ -215,7 +208,7 @@ def _volume_objection(
     return None
 
 
-def _switch_objection(controller: Controller, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _switch_objection(controller: Controller, settings: Settings, controller_settings: Settings) -> str | None:
     """What one switch for reading and writing cannot distinguish."""
     read, write = settings.get("read"), settings.get("write")
     if read is not None and write is not None and (read == READ_AHEAD) != (write in WRITES_BACK):
@@ -250,16 +243,14 @@ def _state_objection(controller: Controller, volume: Volume, message: t.Mapping[
     return None
 
 
-def _protection_objection(controller: Controller, controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _protection_objection(controller: Controller, controller_settings: Settings) -> str | None:
     without = controller_settings.get("no_battery_write_cache", controller.no_battery_write_cache)
     if controller.protection.protects is False and without == DISABLED:
         return f"the controller refuses it while 'battery status is not Ok and No Battery Write Cache is disabled' (it reports {controller.protection.raw!r})"
     return None
 
 
-def _drive_objection(
-    provider: ArcConf, controller: Controller, drive: Drive, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
-) -> str | None:
+def _drive_objection(provider: ArcConf, controller: Controller, drive: Drive, settings: Settings, controller_settings: Settings) -> str | None:
     if "write_cache" not in settings:
         return None
     value = settings["write_cache"]
@@ -285,7 +276,7 @@ def _drive_objection(
     return None
 
 
-def _controller_objection(provider: ArcConf, controller: Controller, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _controller_objection(provider: ArcConf, controller: Controller, settings: Settings, controller_settings: Settings) -> str | None:
     for attribute, value in settings.items():
         if attribute.startswith("drive_cache."):
             reason = _drive_policy_objection(controller, attribute, value)
@@ -309,7 +300,7 @@ def _drive_policy_objection(controller: Controller, attribute: str, value: str) 
     return None
 
 
-def _cache_objection(controller: Controller, attribute: str, controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _cache_objection(controller: Controller, attribute: str, controller_settings: Settings) -> str | None:
     if attribute == "no_battery_write_cache" and controller.no_battery_write_cache == UNKNOWN:
         if controller.traits.get("generation") == words.AACRAID:
             return "it decides per volume whether to write back without protection: set write: writeback or writeback_always there"

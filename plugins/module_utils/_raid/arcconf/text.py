@@ -17,12 +17,10 @@ import dataclasses
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import json as arcconf_json
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import words
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.config import PROVIDER, Config
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, Structure, problem, structure
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.values import state_word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.lines import Block, Line, Structure, problem, state_word, structure
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Reading, filled
 
 _CONFIG = ("controller", "array", "volume", "drive", "maxcache", "maxcache3")
 
@@ -33,9 +31,6 @@ def parse(text: str) -> Reading:
     Outputs without a controller (set answers, GETSTATUS, GETLOGS, usage texts) give an empty reading. A controller has the
     id ``unknown`` unless the output contains it (LIST and GETVERSION do, GETCONFIG does not).
     """
-    payload = arcconf_json.payload_of(text)
-    if payload is not None:
-        return arcconf_json.parse_payload(payload)
     found = structure(text)
     if not found.known:
         first = next(((number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()), None)
@@ -67,7 +62,7 @@ def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
         lost_of[number] = tuple(f"controller {number}: {text}" for text in config.lost)
         short = next((one for one in listed.controllers if one.id == number), Controller(PROVIDER, id=number))
         if config.controllers:
-            controllers.append(_enrich(config.controllers[0], short))
+            controllers.append(dataclasses.replace(filled(config.controllers[0], short), id=short.id))
         else:
             problems.append(f"controller {number}: GETCONFIG reports nothing about it")
             lost_of[number] = (*lost_of[number], problems[-1])
@@ -75,18 +70,6 @@ def join(listed: Reading, configs: t.Mapping[str, Reading]) -> Reading:
     complete = listed.complete and all(config.complete for config in configs.values())
     lost = (*listed.lost, *(clause for clauses in lost_of.values() for clause in clauses))
     return Reading(tuple(controllers), tuple(problems), complete, lost, lost_of)
-
-
-def _enrich(full: Controller, short: Controller) -> Controller:
-    """A controller of GETCONFIG with what only LIST reports about it."""
-    changes: dict[str, t.Any] = {"id": short.id}
-    for name in ("model", "serial", "firmware", "driver"):
-        if getattr(full, name) is None:
-            changes[name] = getattr(short, name)
-    for name in ("mode", "status"):
-        if getattr(full, name) == UNKNOWN:
-            changes[name] = getattr(short, name)
-    return dataclasses.replace(full, **changes)
 
 
 def _is_listing(found: Structure) -> bool:

@@ -315,3 +315,22 @@ def _plain(value: t.Any) -> t.Any:
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     return value
+
+
+def filled(one: t.Any, other: t.Any) -> t.Any:
+    """A record whose unknown fields are taken from another record of the same thing."""
+    changes = {}
+    for entry in dataclasses.fields(one):
+        mine, theirs = getattr(one, entry.name), getattr(other, entry.name)
+        if isinstance(mine, Policy) and isinstance(theirs, Policy):
+            if UNKNOWN in (mine.configured, mine.effective):
+                changes[entry.name] = Policy(
+                    mine.configured if mine.configured != UNKNOWN else theirs.configured, mine.effective if mine.effective != UNKNOWN else theirs.effective
+                )
+        elif _says_nothing(mine) and not _says_nothing(theirs):
+            changes[entry.name] = theirs
+    return dataclasses.replace(one, **changes) if changes else one
+
+
+def _says_nothing(value: t.Any) -> bool:
+    return value is None or value == UNKNOWN or value in ("", ())

@@ -25,6 +25,8 @@ if t.TYPE_CHECKING:
 
 #: What can have settings.
 Subject = t.Union[Controller, Volume, Drive]
+#: Attributes and the values that are requested for them.
+Settings = t.Mapping[str, t.Any]
 
 #: Attributes of each kind of subject and the values users may request. Controllers: ``drive_cache.<class>`` is one attribute.
 VOLUME_ATTRIBUTES: t.Mapping[str, tuple[str, ...]] = {
@@ -74,6 +76,8 @@ class RaidProvider(abc.ABC):
     def __init__(self, runner: Runner, tool: str) -> None:
         self.runner = runner
         self.tool = tool
+        #: The last command, as evidence of what was read.
+        self.last: Completed | None = None
 
     @abc.abstractmethod
     def read(self) -> Reading:
@@ -86,7 +90,7 @@ class RaidProvider(abc.ABC):
         """
 
     @abc.abstractmethod
-    def objection(self, controller: Controller, subject: Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+    def objection(self, controller: Controller, subject: Subject, settings: Settings, controller_settings: Settings) -> str | None:
         """Why these settings are not possible, with the controller's own reason, or ``None``; pure.
 
         A clause that can follow the name of the subject: ``cannot have io: cached, since storcli2 has no I/O policy``. Only what is
@@ -103,8 +107,8 @@ class RaidProvider(abc.ABC):
         subject: Subject,  # noqa: ARG002
         attribute: str,  # noqa: ARG002
         value: t.Any,  # noqa: ARG002
-        controller_settings: t.Mapping[str, t.Any],  # noqa: ARG002
-    ) -> t.Mapping[str, t.Any]:
+        controller_settings: Settings,  # noqa: ARG002
+    ) -> Settings:
         """Further attributes of the same subject that the command for this one sets, with their values; pure.
 
         A switch for reading and writing together writes back too when it is to read ahead.
@@ -123,12 +127,17 @@ class RaidProvider(abc.ABC):
     def judge(self, completed: Completed) -> Judgement:
         """What the tool's answer to a setting command means; pure. Exit statuses and messages of these tools mislead each in its own way."""
 
+    def run(self, *words: str, item: str | None = None) -> Completed:
+        """Run one command; its exit status decides nothing."""
+        self.last = self.runner.run([self.tool, *words], ok=None, timeout=self.timeout, item=item)
+        return self.last
+
     def send(self, words: t.Sequence[str], item: str) -> Completed:
         """Run one setting command.
 
         :raises CommandFailed: with the tool's own reason.
         """
-        completed = self.runner.run([self.tool, *words], ok=None, timeout=self.timeout, item=item)
+        completed = self.run(*words, item=item)
         judgement = self.judge(completed)
         if not judgement.ok:
             message = judgement.message or completed.last_words

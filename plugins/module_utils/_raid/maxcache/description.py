@@ -15,38 +15,31 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import (
     Candidate,
     Entry,
-    Objection,
     Permission,
     Values,
     exact_size,
-    objection_of,
     prove,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.maxcache_output import POOL, SMART
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, CacheVolume, Controller, MaxCache, Volume
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.description import RaidHost, volume_identities
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import TOOL, RaidMaxCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
-    from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import MAXCACHE_TOOL
 
 _UNPROTECTED = Permission("allow_unprotected", "It keeps the newest data on SSDs without redundancy.")
 
 
-def describe_maxcache(
-    runner: Runner, state: RaidState, providers: t.Sequence[RaidProvider], controller: Controller, who: Values
-) -> tuple[Entry | None, list[str]]:
+def describe_maxcache(host: RaidHost, controller: Controller, who: Values) -> tuple[Entry | None, list[str]]:
     """The options without those that name the controller; None for a controller without maxCache.
 
     :param who: what names the controller.
     """
     maxcache = controller.maxcache
-    if controller.provider != TOOL or maxcache is None or rules.no_maxcache(controller) is not None:
+    if controller.provider != MAXCACHE_TOOL or maxcache is None or rules.no_maxcache(controller) is not None:
         return None, []
-    check = functools.partial(_check, runner, state, providers)
+    check = functools.partial(host.check, layer=RaidMaxCacheLayer, parse=parse_controllers)
     volumes, notes = prove(_volumes(controller), lambda entries: check([{**who, "volumes": list(entries)}]))
     extras = {**_caches(controller, maxcache), **_settings(maxcache)}
     whole = {**who, **({"volumes": [dict(entry.values) for entry in volumes]} if volumes else {})}
@@ -54,10 +47,6 @@ def describe_maxcache(
     remarks = tuple(note for entry in (*volumes, *entries) for note in entry.notes)
     found = {key: value for entry in entries for key, value in entry.values.items() if key not in who}
     return (Entry(found, remarks) if found else None), [*notes, *left_out]
-
-
-def _check(runner: Runner, state: RaidState, providers: t.Sequence[RaidProvider], controllers: t.Sequence[Values]) -> Objection | None:
-    return objection_of(lambda: RaidMaxCacheLayer(runner, parse_controllers(controllers), providers), state)
 
 
 def _volumes(controller: Controller) -> list[Candidate]:
@@ -69,9 +58,8 @@ def _volumes(controller: Controller) -> list[Candidate]:
         extras = {path: value for path, value in modes.items() if value != UNKNOWN}
         # A volume that does not use the SSDs is as every other; with maxCache 4 it has no policy of its own then.
         if extras and (read is True or rules.needs_protection(write)):
-            known = {"wwn": volume.wwn, "name": volume.name, "id": volume.id}
-            forms = tuple({key: value} for key, value in known.items() if value)
-            found.append(Candidate(f"The maxCache of volume {volume.name or volume.id}", forms, (extras,), permissions=(_UNPROTECTED,)))
+            item = f"The maxCache of volume {volume.name or volume.id}"
+            found.append(Candidate(item, volume_identities(volume), (extras,), permissions=(_UNPROTECTED,)))
     return found
 
 

@@ -3,7 +3,11 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What users request for the SSD cache inside a controller: from module parameters to plain specifications."""
+"""What users request for the SSD cache inside a controller: from module parameters to plain specifications.
+
+A list of controllers with both is divided into policies, SSD caches that are removed, and the others: SSD caches are removed before
+policies are set and created after it, since many controllers cache a volume either in their own memory or on SSDs.
+"""
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
@@ -20,9 +24,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec impo
     CONTROLLER_OPTIONS,
     VOLUME_OPTIONS,
     ControllerSpec,
-    ItemSpec,
+    Options,
+    parse_item,
+    parse_selection,
     plain_address,
+    tool_path_alone,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import MAXCACHE_TOOL, TOOLS
 
 PRESENT, ABSENT = "present", "absent"
 #: A cache volume of one SSD.
@@ -30,14 +38,8 @@ SIMPLE = "simple"
 #: How writes of a volume may go to the SSDs; ``disabled``: not at all.
 WRITE_DISABLED = "disabled"
 
-#: Why a tool that users may expect is not supported here.
-WITHOUT_MAXCACHE: t.Mapping[str, str] = {
-    **dict.fromkeys(("storcli", "perccli"), "its controllers have no maxCache; their own SSD cache (CacheCade) is not managed here"),
-    **dict.fromkeys(("storcli2", "perccli2"), "its controllers have no SSD cache at all"),
-    "ssacli": "it has no word for maxCache, and the SSD cache of HPE Smart Array is not managed here; a Microchip card is managed with arcconf",
-}
 #: Options of a cache volume, a volume and a controller, as the module takes them.
-CACHE_VOLUME: t.Mapping[str, t.Any] = {
+CACHE_VOLUME: Options = {
     "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
     "drives": {"type": "list", "elements": "str", "default": []},
     "raid_level": {"type": "str", "choices": ["simple", "0", "1", "1E", "5", "10"]},
@@ -46,13 +48,13 @@ CACHE_VOLUME: t.Mapping[str, t.Any] = {
     "line_size": {"type": "int", "choices": [64, 256]},
     "write": {"type": "str", "choices": ["writethrough", "writeback"]},
 }
-VOLUME: t.Mapping[str, t.Any] = {
+VOLUME: Options = {
     **VOLUME_OPTIONS,
     "read": {"type": "bool"},
     "write": {"type": "str", "choices": ["disabled", "writethrough", "writeback", "instant_writeback"]},
     "allow_unprotected": {"type": "bool", "default": False},
 }
-CONTROLLER: t.Mapping[str, t.Any] = {
+CONTROLLER: Options = {
     **CONTROLLER_OPTIONS,
     "cache_volumes": {"type": "list", "elements": "dict", "default": [], "options": CACHE_VOLUME},
     "pool_drives": {"type": "list", "elements": "str", "default": []},
@@ -115,7 +117,7 @@ class MaxCacheSpec(ControllerSpec):
         return self.id != ALL or self.serial is not None
 
 
-def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[MaxCacheSpec]:
+def parse_controllers(controllers: t.Sequence[Options]) -> list[MaxCacheSpec]:
     """The parameter ``controllers`` of the module ``raid_maxcache``.
 
     :raises BadInput: for an entry that contradicts itself, or names a tool without maxCache.
@@ -123,13 +125,14 @@ def parse_controllers(controllers: t.Sequence[t.Mapping[str, t.Any]]) -> list[Ma
     return [_parse_controller(entry) for entry in controllers]
 
 
-def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
+def _parse_controller(entry: Options) -> MaxCacheSpec:
     provider = entry.get("provider") or AUTO
     label = f"controller {entry.get('serial') or entry.get('id') or ALL} (provider {provider})"
-    if provider in WITHOUT_MAXCACHE:
-        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {WITHOUT_MAXCACHE[provider]}. Set provider: arcconf.", item=label)
+    if provider not in (AUTO, MAXCACHE_TOOL):
+        reason = TOOLS[provider].without_maxcache
+        raise BadInput(f"{label}: {provider} cannot do anything about maxCache: {reason}. Set provider: {MAXCACHE_TOOL}.", item=label)
     if provider == AUTO and entry.get("tool_path"):
-        raise BadInput(f"tool_path {entry['tool_path']} requires provider: set provider: arcconf beside it.", item=label)
+        raise BadInput(tool_path_alone(entry["tool_path"], MAXCACHE_TOOL), item=label)
     timeout = entry.get("flush_timeout")
     if timeout is not None and timeout <= 0:
         raise BadInput(f"{label}: flush_timeout must be a positive number of seconds, not {timeout}; remove it for no limit.", item=label)
@@ -138,32 +141,16 @@ def _parse_controller(entry: t.Mapping[str, t.Any]) -> MaxCacheSpec:
     if balance:
         settings["read_write_balance"] = (balance["read"], balance["write"])
     return MaxCacheSpec(
-        provider=provider,
-        tool_path=entry.get("tool_path"),
-        id=str(entry["id"]) if entry.get("id") is not None else ALL,
-        serial=entry.get("serial"),
+        **parse_selection(entry),
         settings=settings,
-        volumes=tuple(_parse_volume(one, label) for one in entry.get("volumes") or ()),
-        allow_unprotected=bool(entry.get("allow_unprotected")),
+        volumes=tuple(parse_item(one, VOLUME_OPTIONS, ("read", "write"), f"{label}: a volume", ".", label) for one in entry.get("volumes") or ()),
         cache_volumes=tuple(_parse_cache_volume(one, label) for one in entry.get("cache_volumes") or ()),
         pool_drives=_addresses(entry.get("pool_drives") or (), f"{label}: pool_drives"),
         flush_timeout=timeout,
     )
 
 
-def _parse_volume(entry: t.Mapping[str, t.Any], label: str) -> ItemSpec:
-    given = [key for key in ("id", "name", "wwn") if entry.get(key) is not None]
-    if len(given) != 1:
-        raise BadInput(f"{label}: a volume is named by exactly one of id, name, wwn; this one has {' and '.join(given) or 'none'}.", item=label)
-    return ItemSpec(
-        by=given[0],
-        value=str(entry[given[0]]),
-        settings={name: entry[name] for name in ("read", "write") if entry.get(name) is not None},
-        allow_unprotected=bool(entry.get("allow_unprotected")),
-    )
-
-
-def _parse_cache_volume(entry: t.Mapping[str, t.Any], label: str) -> CacheVolumeSpec:
+def _parse_cache_volume(entry: Options, label: str) -> CacheVolumeSpec:
     where = f"{label}: cache volume" + (f" of {entry['data_volume']}" if entry.get("data_volume") else "")
     spec = CacheVolumeSpec(
         state=entry.get("state") or PRESENT,
@@ -201,3 +188,86 @@ def _addresses(drives: t.Sequence[str], where: str) -> tuple[str, ...]:
         if found.count(address) > 1:
             raise BadInput(f"{where}: drive {address} is there twice.", item=where)
     return found
+
+
+Entry = t.Dict[str, t.Any]
+
+_WHO = ("provider", "tool_path", "id", "serial")
+#: What names a volume. Its allow_unprotected is about power cuts and is no permission to lose data with an SSD: maxcache has its own.
+_WHICH = ("id", "name", "wwn")
+
+
+def policies(controllers: t.Sequence[Options]) -> list[Entry]:
+    """What ``raid_cache`` gets: every controller, without SSD caches."""
+    return [policies_of(one) for one in controllers]
+
+
+def ssd_caches(controllers: t.Sequence[Options], *, removed: bool) -> list[Entry]:
+    """What ``raid_maxcache`` gets.
+
+    :param removed: what is removed before policies are set, or what is created and set afterwards.
+    :raises BadInput: for a cache volume that is in both.
+    """
+    take = removed_of if removed else kept_of
+    entries = [entry for one in controllers for entry in [ssd_cache_of(one)] if entry]
+    return [entry for one in entries for entry in [take(one)] if entry]
+
+
+def policies_of(controller: Options) -> Entry:
+    """The entry for ``raid_cache``.
+
+    :raises BadInput: for volumes that are no list of dictionaries.
+    """
+    volumes = [{name: value for name, value in volume.items() if name != "maxcache"} for volume in _entries(controller, "volumes")]
+    return {**{name: value for name, value in controller.items() if name != "maxcache"}, **({"volumes": volumes} if volumes else {})}
+
+
+def ssd_cache_of(controller: Options) -> Entry | None:
+    """The entry for ``raid_maxcache``; ``None`` if the entry has no SSD cache.
+
+    :raises BadInput: for volumes that are no list of dictionaries, and for a ``maxcache`` that is no dictionary.
+    """
+    volumes = [
+        {**{name: volume[name] for name in _WHICH if name in volume}, **_maxcache_of(volume)}
+        for volume in _entries(controller, "volumes")
+        if volume.get("maxcache")
+    ]
+    own = _maxcache_of(controller)
+    if not volumes and not own:
+        return None
+    return {**{name: controller[name] for name in _WHO if controller.get(name) is not None}, **own, "volumes": volumes}
+
+
+def removed_of(entry: Options) -> Entry | None:
+    """Only what takes an SSD cache away: that has to come before controller caching can be switched on for its volumes."""
+    absent = [one for one in _entries(entry, "cache_volumes") if one.get("state") == "absent"]
+    if not absent:
+        return None
+    kept = {str(one.get("data_volume") or "") for one in entry["cache_volumes"] if one.get("state") != "absent"}
+    if kept & {str(one.get("data_volume") or "") for one in absent}:
+        # Split between two calls, this would be deleted and made anew in every run.
+        raise BadInput("cache_volumes has one cache volume twice, once with state: absent: list it once.")
+    # The pool that should have SSDs cannot be absent: the module reports that if it is given both.
+    return {**{name: entry[name] for name in (*_WHO, "flush_timeout", "pool_drives") if entry.get(name)}, "cache_volumes": absent}
+
+
+def kept_of(entry: Options) -> Entry | None:
+    """The rest: what should go was taken away before, and would be reported twice in check mode."""
+    kept_volumes = [one for one in _entries(entry, "cache_volumes") if one.get("state") != "absent"]
+    kept = {**{name: value for name, value in entry.items() if name != "cache_volumes"}, **({"cache_volumes": kept_volumes} if kept_volumes else {})}
+    return kept if kept["volumes"] or set(kept) - {*_WHO, "volumes", "flush_timeout", "allow_unprotected"} else None
+
+
+def _entries(entry: Options, name: str) -> t.Sequence[Options]:
+    """A list of what is divided; the modules check it only afterwards."""
+    entries = entry.get(name) or []
+    if not isinstance(entries, (list, tuple)) or not all(isinstance(one, t.Mapping) for one in entries):
+        raise BadInput(f"controllers: {name} must be a list of dictionaries, not {entries!r}.", item=name)
+    return entries
+
+
+def _maxcache_of(entry: Options) -> Entry:
+    found = entry.get("maxcache") or {}
+    if not isinstance(found, t.Mapping):
+        raise BadInput(f"controllers: maxcache must be a dictionary, not {found!r}.", item="maxcache")
+    return dict(found)

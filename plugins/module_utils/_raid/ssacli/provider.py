@@ -28,7 +28,6 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import provider
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     DEFAULT,
     DISABLED,
@@ -44,6 +43,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Settings, Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse
 
@@ -60,14 +60,14 @@ CACHING_WORDS: t.Mapping[str, str] = {READ_AHEAD: "enable", NONE: "disable", WRI
 _QUESTIONS = ("continue?", "(y/n)", "are you sure")
 
 
-class SsaCli(provider.RaidProvider):
+class SsaCli(RaidProvider):
     """The command language of ssacli, which hpssacli and hpacucli share as far as caches are concerned."""
 
     name = "ssacli"
 
     def read(self) -> Reading:
         """Every controller, by ``ctrl all show config detail``."""
-        completed = self.runner.run([self.tool, "ctrl", "all", "show", "config", "detail"], ok=None, timeout=self.timeout)
+        completed = self.run("ctrl", "all", "show", "config", "detail")
         text = completed.stdout if completed.stdout.strip() else completed.stderr
         reading = ssacli_text.parse_configuration(text)
         if reading.controllers or ssacli_text.says_no_controller(text):
@@ -79,9 +79,7 @@ class SsaCli(provider.RaidProvider):
             raise CommandFailed(f"{completed.command_line} failed: {message or completed.last_words}", completed=completed)
         return reading
 
-    def objection(
-        self, controller: Controller, subject: provider.Subject, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]
-    ) -> str | None:
+    def objection(self, controller: Controller, subject: Subject, settings: Settings, controller_settings: Settings) -> str | None:
         """Why these settings are not possible, or ``None``."""
         if isinstance(subject, Controller):
             return next(filter(None, (_controller_objection(controller, name, value, controller_settings) for name, value in settings.items())), None)
@@ -89,9 +87,9 @@ class SsaCli(provider.RaidProvider):
             return _volume_objection(controller, subject, settings, controller_settings)
         return f"cannot have {', '.join(settings)}, since this controller has one policy per class of drives: set its drive_cache" if settings else None
 
-    def agrees(self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any) -> bool:
+    def agrees(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> bool:
         """As configured; the two write-back words are one setting of the volume, distinguished by ``no_battery_write_cache``."""
-        current = provider.configured(subject, attribute)
+        current = configured(subject, attribute)
         if attribute == "write":
             if value == WRITETHROUGH and controller.cache_ratio == 100:
                 return current != UNKNOWN
@@ -100,9 +98,7 @@ class SsaCli(provider.RaidProvider):
             return controller.drive_cache.get(_class_of_volumes(controller), UNKNOWN) == value
         return current == value
 
-    def side_effects(
-        self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any, controller_settings: t.Mapping[str, t.Any]
-    ) -> t.Mapping[str, t.Any]:
+    def side_effects(self, controller: Controller, subject: Subject, attribute: str, value: t.Any, controller_settings: Settings) -> Settings:
         """What the one switch of a volume for reading and writing sets besides."""
         if not isinstance(subject, Volume) or attribute not in ("read", "write"):
             return {}
@@ -117,7 +113,7 @@ class SsaCli(provider.RaidProvider):
         no_battery = controller_settings.get("no_battery_write_cache") or controller.no_battery_write_cache
         return {"write": WRITEBACK_ALWAYS if no_battery == ENABLED else WRITEBACK}
 
-    def command(self, controller: Controller, subject: provider.Subject, attribute: str, value: t.Any) -> list[str]:
+    def command(self, controller: Controller, subject: Subject, attribute: str, value: t.Any) -> list[str]:
         """``ctrl slot=N modify …`` or ``ctrl slot=N ld N modify …``."""
         words = ["ctrl", f"slot={controller.id}"]
         if isinstance(subject, Volume) and attribute in ("read", "write"):
@@ -132,17 +128,17 @@ class SsaCli(provider.RaidProvider):
         policy = f"dwc={DRIVE_POLICY_WORDS[value]}"
         return [*words, policy, "forced"] if kind == "all" else [*words, policy, f"usage={kind}", "forced"]
 
-    def judge(self, completed: Completed) -> provider.Judgement:
+    def judge(self, completed: Completed) -> Judgement:
         """Silence is success, ``Error:`` is not, whatever the exit status; a warning alone does no harm."""
         text = f"{completed.stdout}\n\n{completed.stderr}"
         message = " ".join(ssacli_text.errors(text))
         if message:
-            return provider.Judgement("already" in message.lower(), message)
+            return Judgement("already" in message.lower(), message)
         if any(question in text.lower() for question in _QUESTIONS):
-            return provider.Judgement(False, f"it prompted for confirmation: {' '.join(text.split())}")
+            return Judgement(False, f"it prompted for confirmation: {' '.join(text.split())}")
         if completed.rc != 0:
-            return provider.Judgement(False, completed.last_words)
-        return provider.Judgement(True)
+            return Judgement(False, completed.last_words)
+        return Judgement(True)
 
 
 def _class_of_volumes(controller: Controller) -> str:
@@ -150,7 +146,7 @@ def _class_of_volumes(controller: Controller) -> str:
     return "all" if "all" in controller.drive_cache else "configured"
 
 
-def _controller_objection(controller: Controller, attribute: str, value: t.Any, controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _controller_objection(controller: Controller, attribute: str, value: t.Any, controller_settings: Settings) -> str | None:
     setting = f"cannot have {attribute}: {value}"
     if attribute == "cache_ratio":
         if not 0 <= int(value) <= 100:
@@ -188,7 +184,7 @@ def _no_cache(controller: Controller) -> str:
     }.get(controller.cache.status, "")
 
 
-def _volume_objection(controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _volume_objection(controller: Controller, volume: Volume, settings: Settings, controller_settings: Settings) -> str | None:
     if "io" in settings:
         return f"cannot have io: {settings['io']}, since Smart Array controllers have no I/O policy"
     if settings.get("read", NONE) not in CACHING_WORDS:
@@ -206,13 +202,13 @@ def _volume_objection(controller: Controller, volume: Volume, settings: t.Mappin
     return _caching_objection(controller, volume, settings, controller_settings)
 
 
-def _through_by_ratio(controller: Controller, volume: Volume, controller_settings: t.Mapping[str, t.Any]) -> bool:
+def _through_by_ratio(controller: Controller, volume: Volume, controller_settings: Settings) -> bool:
     """Whether a cached volume writes through only as long as the ratio is what it is now."""
     leaves = controller.cache_ratio == 100 and controller_settings.get("cache_ratio") not in (None, 100)
     return leaves and volume.read.configured == READ_AHEAD
 
 
-def _caching_objection(controller: Controller, volume: Volume, settings: t.Mapping[str, t.Any], controller_settings: t.Mapping[str, t.Any]) -> str | None:
+def _caching_objection(controller: Controller, volume: Volume, settings: Settings, controller_settings: Settings) -> str | None:
     """Why a volume cannot be cached as requested; at least one of ``read`` and ``write`` uses the cache."""
     read, write = settings.get("read"), settings.get("write")
     setting = f"cannot have write: {write}" if write in WRITES_BACK else f"cannot have read: {read}"

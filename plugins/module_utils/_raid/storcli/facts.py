@@ -27,7 +27,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     UNKNOWN,
     WRITEBACK,
     WRITETHROUGH,
-    CacheModule,
     CacheVolume,
     Controller,
     Drive,
@@ -36,11 +35,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
     VolumeMaxCache,
+    filled,
     policy,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import filled, members_of_rows, with_members
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import (
+    Generation,
+    Reader,
+    interpreted,
+    major_version,
+    members_of_rows,
+    with_members,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     ADAPTER_FLAGS,
     BBU_BITS,
@@ -93,19 +99,13 @@ def interpret(output: Output, provider: str) -> Reading:
     return interpreted(Reader(output, provider), _Generation7)
 
 
-class _Generation7:
+class _Generation7(Generation):
     """One answer of storcli or perccli 7.x."""
 
     def __init__(self, reader: Reader, answer: Reply) -> None:
-        self.reader = reader
-        self.answer = answer
-        self.data = answer.data
-        self.hardware = section(self.data.get("HwCfg"))
-        self.basics = section(self.data.get("Basics"))
-        self.version = section(self.data.get("Version"))
-        self.state = section(self.data.get("Status"))
+        super().__init__(reader, answer)
         self.adapter = section(self.data.get("Supported Adapter Operations"))
-        self.driver = first(self.version.get("Driver Name"), self.data.get("Driver Name"))
+        self.driver = self.told(self.version, "Driver Name")
 
     def controllers(self) -> t.Iterator[Controller]:
         if "System Overview" in self.data or "IT System Overview" in self.data:
@@ -149,19 +149,18 @@ class _Generation7:
         data_volumes = tuple(volume for volume, row in volumes if not _is_cache_volume(row))
         drives = self._drives([volume.array for volume in caches if volume.array is not None])
         package = first(self.version.get("Firmware Package Build"), self.data.get("FW Package Build"))
-        status = first(self.state.get("Controller Status"), self.data.get("Controller Status"))
         memory = self.reader.size(self.hardware.get("On Board Memory Size"), decimal=False)
         return Controller(
             provider=self.reader.provider,
             id=self._id(),
             model=first(self.basics.get("Model"), self.data.get("Product Name"), self.data.get("Model")) or None,
-            serial=first(self.basics.get("Serial Number"), self.data.get("Serial Number")) or None,
+            serial=self.told(self.basics, "Serial Number") or None,
             firmware=(package if package.strip("0.") else first(self.version.get("Firmware Version"), self.data.get("FW Version"), package)) or None,
             driver=self.driver or None,
-            pci_address=pci_address(first(self.basics.get("PCI Address"), self.data.get("PCI Address"))),
-            mode=self.reader.known(PERSONALITIES, "Current Personality", first(self.state.get("Current Personality"), self.data.get("Current Personality"))),
-            status=CONTROLLER_STATES.get(squeezed(status), status.lower()) or UNKNOWN,
-            cache=CacheModule(status="absent" if memory == 0 else UNKNOWN, memory=memory),
+            pci_address=pci_address(self.told(self.basics, "PCI Address")),
+            mode=self.reader.known(PERSONALITIES, "Current Personality", self.told(self.state, "Current Personality")),
+            status=self.status(),
+            cache=self.cache(memory),
             protection=self._protection(),
             drive_cache=self._jbod_drive_cache(),
             volumes=data_volumes,
@@ -174,7 +173,6 @@ class _Generation7:
 
     def _volumes(self) -> list[tuple[Volume, Data]]:
         found: dict[str, tuple[Volume, Data]] = {}
-        policies, members = self.reader.topology(self.data, "Arr")
         summary, drives = self._listed(VOLUME_LIST), self._listed(DRIVE_LIST)
         self.reader.count(self.data, "Virtual Drives", summary)
         self.reader.count(self.data, "Physical Drives", drives)
@@ -191,17 +189,12 @@ class _Generation7:
             volume = self.reader.volume(row)
             if volume is not None:
                 found[volume.id] = (self._volume(volume, row), row)
-        groups = [volume.array for volume, _row in found.values()]
-        for name, (volume, row) in found.items():
-            group = volume.array or ""
-            if volume.drive_cache == UNKNOWN and groups.count(volume.array) == 1:
-                volume = dataclasses.replace(volume, drive_cache=policies.get(group, UNKNOWN))
-            if group in members:
-                volume = with_members(volume, *members[group])
+        placed = []
+        for volume in self.with_topology([volume for volume, _row in found.values()], "Arr"):
             # A row that is lost in one list may be in the other.
-            volume = with_members(volume, [address for row in drives if group and word(row.get("DG")) == group for address in _used(row)], 0)
-            found[name] = (volume, row)
-        return list(found.values())
+            used = [address for row in drives if volume.array and word(row.get("DG")) == volume.array for address in _used(row)]
+            placed.append((with_members(volume, used, 0), found[volume.id][1]))
+        return placed
 
     def _listed(self, names: t.Pattern[str]) -> list[Data]:
         """The rows of a list that has several names."""

@@ -41,10 +41,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Subject, configured
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import Judgement, RaidProvider, Settings, Subject, configured
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.facts import interpret, parse
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Output, read_output, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import join
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import ADAPTER_FLAGS, NOTHING_THERE, OTHER_PLACE, UNSUPPORTED, VOLUME_FLAGS
 
 if t.TYPE_CHECKING:
@@ -60,7 +60,7 @@ DRIVE_CACHE_WORDS = {ENABLED: "On", DISABLED: "Off", DEFAULT: "Default"}
 JBOD_WORDS = {ENABLED: "on", DISABLED: "off", DEFAULT: "default"}
 
 #: Each attribute of a volume: the property of ``set`` and its words.
-Settings = t.Mapping[str, t.Tuple[str, t.Mapping[str, str]]]
+SettingWords = t.Mapping[str, t.Tuple[str, t.Mapping[str, str]]]
 
 #: ``nolog`` keeps the tool from leaving a storcli.log where it runs; ``J`` has to be the last word.
 LAST_WORDS = ("nolog", "J")
@@ -76,7 +76,7 @@ class StorCli(RaidProvider):
     #: Cached I/O puts writes into the cache whatever the write policy, so it goes first.
     order = ("drive_cache.jbod", "io", "read", "write", "drive_cache")
 
-    settings: t.ClassVar[Settings] = {
+    settings: t.ClassVar[SettingWords] = {
         "io": ("iopolicy", IO_WORDS),
         "read": ("rdcache", READ_WORDS),
         "write": ("wrcache", WRITE_WORDS),
@@ -168,7 +168,7 @@ class StorCli(RaidProvider):
 
         :raises CommandFailed: if there is none.
         """
-        completed = self.runner.run([self.tool, *words, *LAST_WORDS], ok=None, timeout=self.timeout)
+        completed = self.run(*words, *LAST_WORDS)
         if not completed.stdout.strip() and completed.rc != 0:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", completed=completed)
         return read_output(completed.stdout)
@@ -179,8 +179,8 @@ class StorCli(RaidProvider):
         self,
         controller: Controller,
         subject: Subject,
-        settings: t.Mapping[str, t.Any],
-        controller_settings: t.Mapping[str, t.Any],  # noqa: ARG002
+        settings: Settings,
+        controller_settings: Settings,  # noqa: ARG002
     ) -> str | None:
         for attribute, value in settings.items():
             if value is None or self.agrees(controller, subject, attribute, value):

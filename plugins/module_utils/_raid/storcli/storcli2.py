@@ -26,7 +26,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     WRITEBACK,
     WRITEBACK_ALWAYS,
     WRITETHROUGH,
-    CacheModule,
     Controller,
     Drive,
     Policy,
@@ -34,10 +33,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     Reading,
     Volume,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join, members_of_rows, with_members
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, Reply, folded, read_output, rows, section, word
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, Settings, StorCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import Reader, interpreted, major_version
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import Data, Output, folded, read_output, rows, section, word
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.provider import DRIVE_CACHE_WORDS, READ_WORDS, WRITE_WORDS, SettingWords, StorCli
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import (
+    Generation,
+    Reader,
+    interpreted,
+    join,
+    major_version,
+    members_of_rows,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.words import (
     CONTROLLER_STATES,
     DRIVE_LIST,
@@ -86,17 +91,8 @@ def interpret(output: Output, provider: str) -> Reading:
     return interpreted(Reader(output, provider), _Generation8)
 
 
-class _Generation8:
+class _Generation8(Generation):
     """One answer of storcli2 or perccli2."""
-
-    def __init__(self, reader: Reader, answer: Reply) -> None:
-        self.reader = reader
-        self.answer = answer
-        self.data = answer.data
-        self.basics = section(self.data.get("Basics"))
-        self.hardware = section(self.data.get("HwCfg"))
-        self.state = section(self.data.get("Status"))
-        self.version = section(self.data.get("Version"))
 
     def controllers(self) -> t.Iterator[Controller]:
         if "System Overview" in self.data:
@@ -122,37 +118,28 @@ class _Generation8:
 
     def _controller(self) -> Controller:
         host = section(self.data.get("HostInterface"))
-        status = first(self.state.get("Controller Status"), self.data.get("Controller Status"))
-        personality = first(self.state.get("Controller Personality"), self.data.get("Controller Personality"))
         memory = whole(self.hardware.get("DDR Memory Size(MiB)"))
         return Controller(
             provider=self.reader.provider,
             id=word(self.answer.status.get("Controller")) or UNKNOWN,
-            model=first(self.basics.get("Product Name"), self.data.get("Product Name")) or None,
-            serial=first(self.basics.get("Serial Number"), self.data.get("Serial Number")) or None,
-            firmware=self._firmware(),
-            driver=first(self.version.get("Driver Name"), self.data.get("Driver Name")) or None,
-            pci_address=pci_address(first(host.get("PCI Address"), self.data.get("PCI Address"))),
-            mode=self.reader.known(PERSONALITIES, "Controller Personality", personality),
-            status=CONTROLLER_STATES.get(squeezed(status), status.lower()) or UNKNOWN,
-            cache=CacheModule(status="absent" if memory == 0 else UNKNOWN, memory=None if memory is None else memory * 1024**2),
+            model=self.told(self.basics, "Product Name") or None,
+            serial=self.told(self.basics, "Serial Number") or None,
+            firmware=self.told(self.version, "Package Version", "Firmware Version") or None,
+            driver=self.told(self.version, "Driver Name") or None,
+            pci_address=pci_address(self.told(host, "PCI Address")),
+            mode=self.reader.known(PERSONALITIES, "Controller Personality", self.told(self.state, "Controller Personality")),
+            status=self.status(),
+            cache=self.cache(None if memory is None else memory * 1024**2),
             protection=self._protection(),
             volumes=self._volumes(),
             drives=self._drives(),
             traits=self._traits(),
         )
 
-    def _firmware(self) -> str | None:
-        """The package, or the firmware alone; both are in a section of ``show all`` and at the top of ``show``."""
-        return next(
-            (found for label in ("Package Version", "Firmware Version") for found in [first(self.version.get(label), self.data.get(label))] if found), None
-        )
-
     # Volumes
 
     def _volumes(self) -> tuple[Volume, ...]:
         found: dict[str, Volume] = {}
-        policies, members = self.reader.topology(self.data, "Span")
         # The plain text of ``vall show all`` and ``sall show all`` has the layout of storcli, their JSON has lists of objects.
         texts = [(found["volume"], row) for key, value in self.data.items() for found in [VOLUME_KEY.match(key)] if found for row in rows(value)]
         summary = [row for key in self.data if VOLUME_LIST.match(key) for row in rows(self.data[key])]
@@ -170,13 +157,7 @@ class _Generation8:
         for entry in rows(self.data.get("Virtual Drives")):
             described = section(entry.get("VD Info"))
             self._add(found, described or entry, section(entry.get("VD Properties")), rows(entry.get("PDs")))
-        groups = [volume.array for volume in found.values()]
-        for name, volume in found.items():
-            alone = groups.count(volume.array) == 1
-            if volume.drive_cache == UNKNOWN and alone:
-                volume = dataclasses.replace(volume, drive_cache=policies.get(volume.array or "", UNKNOWN))
-            found[name] = with_members(volume, *members.get(volume.array or "", ((), 0)))
-        return tuple(found.values())
+        return tuple(self.with_topology([*found.values()], "Span"))
 
     def _add(self, found: dict[str, Volume], row: Data, properties: Data, drives: t.Sequence[Data]) -> None:
         volume = self.reader.volume(row)
@@ -276,7 +257,7 @@ class StorCli2(StorCli):
     name = "storcli2"
     order = ("read", "write", "drive_cache")
 
-    settings: t.ClassVar[Settings] = {
+    settings: t.ClassVar[SettingWords] = {
         "read": ("rdcache", READ_WORDS),
         "write": ("wrcache", WRITE_WORDS),
         "drive_cache": ("pdcache", DRIVE_CACHE_WORDS),

@@ -21,6 +21,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replacing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
@@ -84,24 +85,8 @@ def write_text(path: Path, text: str) -> None:
 
     :raises OSError: if it cannot be written; nothing is left of it then.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name[:100]}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    with replacing(path) as file:
+        file.write(text)
 
 
 def read_json(path: Path | str, limits: json_text.Limits = json_text.SMALL) -> dict[str, t.Any]:

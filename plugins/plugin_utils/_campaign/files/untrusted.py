@@ -19,7 +19,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DEVICE_STATS_FILE, OUTPUT_FILE, STACK_FILE, ResultsError
 
 #: Lines of the logs of one cell together: those of 19 days with three logs, or of one day with 19 threads.
@@ -135,7 +134,7 @@ def content_problems(folder: Path, names: t.Iterable[str], *, measured: bool) ->
 
 def _require_json(path: Path) -> None:
     try:
-        faster_json.loads(read_limited(path, json_text.SMALL.size))
+        json_text.loads(read_limited(path, json_text.SMALL.size))
     except StorageError as error:
         raise ResultsError(f"{path.name} could not be parsed: {error.message}") from None
 
@@ -152,7 +151,7 @@ def fio_result(folder: Path) -> fio_output.Output:
     """
     text = unpacked(f"{folder}/{OUTPUT_FILE}")
     try:
-        return fio_output.parse(text, faster=faster_json.same_value)
+        return fio_output.parse(text)
     except StorageError as error:
         raise ResultsError(f"{OUTPUT_FILE} could not be parsed: {plain(error.message, 200)}") from None
     except MemoryError:
@@ -165,7 +164,7 @@ def parse_json(content: str | bytes, limits: json_text.Limits = json_text.SMALL)
     :raises ResultsError: if it is none or exceeds a limit; the sentence has no subject.
     """
     try:
-        value = faster_json.loads(content, limits)
+        value = json_text.loads(content, limits)
     except StorageError as error:
         raise ResultsError(error.message) from None
     if not isinstance(value, dict):

@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Result, WorkloadAnswer
 
 #: Workloads in one picture.
 _MOST = 12

@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import distributions_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.progress import with_design
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import identity_of, ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables

@@ -149,10 +149,7 @@ def _write_share(section: Section) -> float:
         return 1.0
     if mode not in _WRITES_PART:
         return 0.0
-    reads, writes = section.value("rwmixread"), section.value("rwmixwrite")
-    if writes is not None:
-        return _percent(writes)
-    return 0.5 if reads is None else 1 - _percent(reads)
+    return 1 - section.read_share
 
 
 def _mode(section: Section) -> str:

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import FLAGS, canonical
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import FLAGS, LOGS, OF_PROFILES, canonical
 
 _LARGEST = 256 * 1024
 #: Refusals that are listed; of more only the number is.
@@ -37,8 +37,11 @@ _OF_FILES = frozenset(
         *("unlink", "unlink_each_loop", "allow_file_create", "allow_mounted_write", "create_serialize", "create_on_open", "create_fsync"),
     }
 )
-#: What only adds files to a run.
-_LEFT_OUT = {"verify_dump": "blocks that were not read back as written are not kept"}
+#: What only adds files to a run, or has no effect.
+_LEFT_OUT = {
+    "verify_dump": "blocks that were not read back as written are not kept",
+    **dict.fromkeys(OF_PROFILES, "it belongs to a profile of fio (tiobench) and has no effect in a job"),
+}
 _REFUSED = re.compile(r"\A.*?: the option (\S+) is refused in a job: ")
 
 
@@ -84,7 +87,8 @@ def job_of(text: str, where: str) -> dict[str, t.Any]:
         raise BadInput(f"{where}: it has no section with a job: write [name] before the options of each.")
     # Mostly there is one global section before all others.
     shared = common[0].options if len({id(one) for _section, one in sections}) == 1 and common and sections[0][1] is common[-1] else None
-    job = {"global": dict(shared or {}), "jobs": [{**({} if shared is not None else one.options), **own.options, "name": own.name} for own, one in sections]}
+    rows = [{**(_others(one, own) if shared is None else {}), **own.options, "name": own.name} for own, one in sections]
+    job = {"global": dict(shared or {}), "jobs": rows}
     refused = _refusals(job, [*common, *(section for section, _common in sections)], where)
     if refused:
         more = f"; and {len(refused) - _LISTED} more" if len(refused) > _LISTED else ""
@@ -127,8 +131,14 @@ def _set(section: _Section, words: str, number: int, where: str) -> None:
     for other in [one for one in section.options if canonical(one) == canonical(key)]:
         # The last one counts.
         del section.options[other]
-    section.options[key] = _unquoted(value) if equals else True if canonical(key) in FLAGS or key in FLAGS else "1"
+    section.options[key] = _unquoted(value) if equals else True if canonical(key) in FLAGS or key in FLAGS or canonical(key) in LOGS else None
     section.lines[key] = number
+
+
+def _others(common: _Section, own: _Section) -> dict[str, t.Any]:
+    """The options of a global section that a section does not set itself, however it spells them."""
+    spelled = {canonical(key) for key in own.options}
+    return {key: value for key, value in common.options.items() if canonical(key) not in spelled}
 
 
 def _unquoted(value: str) -> str:
@@ -183,8 +193,8 @@ def _refusals(job: dict[str, t.Any], sections: t.Sequence[_Section], where: str)
         try:
             read_job(rest, where)
         except BadInput as error:
-            option = error.facts.get("option")
-            lines = sorted({section.lines[key] for section in sections for key in section.lines if option and canonical(key) == canonical(str(option))})
+            option, value = (error.facts.get(fact) for fact in ("option", "value"))
+            lines = sorted({section.lines[key] for section in sections for key in _held(section.options, option, value)})
             text = _REFUSED.sub(r"\1 is refused: ", error.message).replace(f"{where}: ", "").rstrip(".")
             if engine_is_refused and "does not exist for ioengine" in text:
                 text = ""
@@ -192,10 +202,18 @@ def _refusals(job: dict[str, t.Any], sections: t.Sequence[_Section], where: str)
             if text:
                 found.append(f"line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))}: {text}" if lines else text)
             parts = [rest["global"], *rest["jobs"]]
-            held = [(part, key) for part in parts for key in part if option and canonical(key) == canonical(str(option)) and key != "name"]
+            held = [(part, key) for part in parts for key in _held(part, option, value)]
             if not held:
                 return found
             for part, key in held:
                 del part[key]
         else:
             return found
+
+
+def _held(options: t.Mapping[str, t.Any], option: t.Any, value: t.Any) -> list[str]:
+    """How some options spell one of them, where they have a value of it that is refused; with ``None`` each value is."""
+    if not option:
+        return []
+    alike = [key for key in options if key != "name" and canonical(key) == canonical(str(option))]
+    return [key for key in alike if value is None or str(options[key]).strip() == value]

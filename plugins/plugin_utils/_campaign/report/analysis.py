@@ -26,10 +26,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.costs import Cost, Wear
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import brief_notes_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
@@ -148,6 +147,7 @@ class Analysis:
     order_note: str
     chance_note: str
     rate_note: str
+    figure_notes: tuple[str, ...]
     bands: tuple[Band, ...]
     series: tuple[NamedSeries, ...]
     series_looked_at: int
@@ -171,7 +171,7 @@ class Analysis:
     @property
     def caveats(self) -> tuple[str, ...]:
         """What the answer must be read with, in the terminal as in the report."""
-        return tuple(filter(None, (self.order_note, self.cpu_note, self.rate_note, self.chance_note)))
+        return tuple(filter(None, (self.order_note, self.cpu_note, self.rate_note, *self.figure_notes, self.chance_note)))
 
 
 def analyse(
@@ -237,6 +237,7 @@ def analyse(
         order_note=caveats.order_sentence(points, answer),
         chance_note=caveats.chance_sentence(answer),
         rate_note=caveats.rate_sentence(answer),
+        figure_notes=tuple(caveats.note_sentences(rows.measurements, answer)),
         bands=tuple(bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),

@@ -17,104 +17,23 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded, Question, questions_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS, HostClass, host_classes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, HostClass, host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import (
     KEEPS,
     LOSES,
     Safety,
     SafetyOfHosts,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Result, WorkloadAnswer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing, pair, values_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair, values_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import pooled_noise
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
-
-
-@dataclass(frozen=True)
-class Result:
-    """One variant in one workload.
-
-    :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
-    :param extremes: the least and the greatest of all repeats, in the same unit.
-    :param repeats: fewest of a host.
-    :param noise: standard deviation by mean of the repeats, of several hosts the median; ``None`` where nothing was repeated.
-    :param pairing: with the baseline; ``None`` for the baseline itself.
-    :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
-    :param is_allowed: whether it keeps whatever the baseline keeps.
-    :param without_result: of the measurements that were planned, how many have no result.
-    """
-
-    variant: str
-    hosts: tuple[str, ...]
-    value: float | None
-    repeats: int
-    noise: float | None
-    pairing: Pairing | None
-    safety: Safety
-    acknowledged: str
-    is_allowed: bool
-    without_result: int = 0
-    extremes: tuple[float, float] | None = None
-
-    @property
-    def comparison(self) -> Comparison | None:
-        """``None`` for the baseline, and where ``reason`` is why there is none."""
-        return None if self.pairing is None else self.pairing.comparison
-
-    @property
-    def reason(self) -> str:
-        return "" if self.pairing is None else self.pairing.reason
-
-    @property
-    def same_hosts(self) -> bool:
-        """Whether it was compared on hosts that measured both."""
-        return self.pairing is None or self.pairing.same_hosts
-
-    @property
-    def verdict(self) -> str:
-        return "baseline" if self.pairing is None else self.pairing.verdict
-
-    @property
-    def is_noisy(self) -> bool:
-        return self.noise is not None and self.noise > NOISE_GATE
-
-    @property
-    def ratio(self) -> float | None:
-        """Of the baseline."""
-        return None if self.pairing is None else self.pairing.ratio
-
-
-@dataclass(frozen=True)
-class WorkloadAnswer:
-    """The answer for one workload on one class of hosts.
-
-    :param first: a measurement of it, for its job.
-    :param results: the baseline first, if it was measured, then the others in their order.
-    :param recommended: the variant that is shown to be better; ``None`` where none is.
-    :param rival: another one that is shown to be better, and not to be slower than the recommended one.
-    """
-
-    host_class: HostClass
-    question: Question
-    first: Measurement
-    baseline: str
-    results: tuple[Result, ...]
-    recommended: str | None
-    rival: str | None
-
-    def result(self, variant: str) -> Result | None:
-        return next((one for one in self.results if one.variant == variant), None)
-
-    @property
-    def has_risky_gain(self) -> bool:
-        """Whether a variant is shown to be better that can lose what the baseline keeps."""
-        return any(one.verdict == "better" and not one.is_allowed for one in self.results)
 
 
 @dataclass(frozen=True)

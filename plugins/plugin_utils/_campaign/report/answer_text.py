@@ -16,8 +16,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS, NOISE_GATE
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Result, WorkloadAnswer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 
 #: What an engineer acts on first.

@@ -14,6 +14,7 @@ too, however small the p-value is.
 from __future__ import annotations
 
 import math
+import re
 import typing as t
 from dataclasses import dataclass
 
@@ -24,12 +25,22 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 #: Seconds since 1970 at which the first and the last repeat of a cell began, by host, variant, cell and direction.
 _Times = t.Dict[t.Tuple[str, str, str, str], t.Tuple[float, float]]
 
 #: Fewer comparisons need no word about chance, nor does one that is less likely than this.
+#: How the runner ends a note on the CPU (``_fio/observation/activity.py``).
+CPU_NOTE = "the device may be faster than this."
+
+#: Notes of deciding cells that stand with the answer; all of them are in the report. They are alike if only their numbers differ.
+_MOST_NOTES = 5
+_NUMBER = re.compile(r"[0-9][0-9.,]*")
+#: What says nothing about figures: which parts of a job are not sent.
+_OF_THE_JOB_FILE = re.compile(r"\bwas left out: |^Sections were renamed")
+
 _MANY, _LIKELY = 8, 0.1
 #: With so many times more than chance would show, it is not chance.
 _FEW = 5
@@ -100,6 +111,21 @@ def rate_sentence(answer: Answer) -> str:
     count = counted(len(set().union(*cells.values())), "deciding cell")
     meaning = "As many IOPS there only mean that all variants reached it; what differs is the latency."
     return f"The job limits its own rate in {count}: {where}. {meaning if len(answer.variants) > 1 else 'The storage may be faster there.'}"
+
+
+def note_sentences(measurements: t.Iterable[Measurement], answer: Answer) -> list[str]:
+    """The notes of deciding cells on their figures, each once with its cells: what was not reached, withheld or served by a cache."""
+    deciding = {(one.question.cell, one.question.direction) for one in answer.workloads}
+    found: dict[str, tuple[str, set[str]]] = {}
+    for one in measurements:
+        if not one.notes or (one.cell, one.direction) not in deciding:
+            continue
+        for note in one.notes:
+            if not (one.cpu_bound and note.endswith(CPU_NOTE)) and not _OF_THE_JOB_FILE.search(note):
+                found.setdefault(_NUMBER.sub("#", note), (note, set()))[1].add(one.cell)
+    lines = [f"{listed(sorted(cells), 3)}: {note}" for note, cells in found.values()]
+    rest = len(lines) - _MOST_NOTES
+    return lines[:_MOST_NOTES] + ([f"{counted(rest, 'more note')} on the figures of deciding cells: see the report."] if rest > 0 else [])
 
 
 def chance_sentence(answer: Answer) -> str:

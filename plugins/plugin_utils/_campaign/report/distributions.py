@@ -18,8 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import Histogram, percentile_values, samples_needed
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import HostClass
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import HostClass, Rows
 
 #: What is drawn, as far as there are I/Os enough.
 PERCENTS = (1.0, 5.0, 10.0, 25.0, 50.0, 75.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.8, 99.9, 99.95, 99.98, 99.99, 99.995, 99.999)

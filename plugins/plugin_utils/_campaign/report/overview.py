@@ -20,11 +20,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key i
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import USUAL_FACTS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, read_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Rows, read_rows
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note, with_fewer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, claim_of, ratios_of
@@ -180,15 +179,22 @@ def _notes(aggregates: t.Sequence[Aggregate], read: Rows) -> list[str]:
 
 def brief_notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     """The notes on the sums of a fleet: how many are concerned, for names of hosts would fill the page."""
-    running = [one for one in aggregates if one.iops is not None]
+    running = [one for one in aggregates if one.common.overlaps]
     notes = [window_note(running)] if running else []
+    for reason, some in (
+        ("Not done at the same time, so that the rate is all I/Os by the time from the first to the last", [one for one in running if one.in_turn]),
+        ("Left out, for other repeats add more results", with_fewer(running)),
+        ("Not added up, for a host has no rate there", [one for one in running if one.iops is None]),
+    ):
+        if some:
+            notes.append(f"{reason}: {listed(sorted({f'{one.cell} {one.direction}' for one in some}), 4)}.")
     estimated = max((len(one.pro_rata) for one in running), default=0)
     if estimated:
         notes.append(f"Without a series by the second, the average of the whole run was taken for up to {counted(estimated, 'result')} of a sum.")
     partial = sorted({f"{one.cell} ({one.added} of {one.targets or one.planned})" for one in running if one.is_partial})
     if partial:
         notes.append(f"Not every host or target is in the sum of: {listed(partial, 4)}.")
-    apart = sorted({f"{one.cell}/{one.repeat}" for one in aggregates if one.iops is None})
+    apart = sorted({f"{one.cell}/{one.repeat}" for one in aggregates if not one.common.overlaps})
     if apart:
         notes.append(f"Not added up, for the hosts did not measure at the same time: {listed(apart, 4)}.")
     return notes

@@ -13,6 +13,7 @@ import typing as t
 from collections import Counter
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.caveats import CPU_NOTE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import label_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import documented_drives
@@ -26,9 +27,6 @@ if t.TYPE_CHECKING:
 
 #: The facts of a host that are its own and no reason for a speed.
 _IDENTITY = frozenset({"serial", "path", "identity", "name", "wwn", "below", "schedulers", "read_at", "dirty", "reason", "size", "uuid"})
-
-#: How the runner ends a note on the CPU (``_fio/observation/activity.py``).
-_CPU_NOTE = "the device may be faster than this."
 
 _WORST_FIRST = ("data", "missing", "comparison", "series", "host", "cpu", "note")
 
@@ -255,7 +253,7 @@ def _notes(rows: Rows) -> t.Iterator[Problem]:
     for one in rows.measurements:
         for note in one.notes or ():
             # The cells that the CPU limits are a problem of their own, and have their figures in a section.
-            if one.cpu_bound and note.endswith(_CPU_NOTE):
+            if one.cpu_bound and note.endswith(CPU_NOTE):
                 continue
             shared.setdefault(note, set()).add(one.host)
         if one.synchronised is False and len(rows.hosts) > 1:

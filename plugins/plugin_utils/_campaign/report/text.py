@@ -19,7 +19,8 @@ def figure(value: float | None) -> str:
     """A rate with as many digits as mean something, thousands apart: ``12,300``, ``9.83``."""
     if value is None:
         return NOTHING
-    if value >= 1000:
+    # From 999.5 on three digits are 1,000.
+    if value >= 999.5:
         digits = len(str(int(value))) - 3
         return f"{round(value, -digits):,.0f}"
     return f"{value:.0f}" if value >= 100 else f"{value:.3g}"

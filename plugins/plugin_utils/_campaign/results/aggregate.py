@@ -16,6 +16,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row, known, median, median_of_all, spread_of, state_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import (
@@ -27,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
     directions_of,
     sets_of,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common, common
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation
 
 
@@ -41,11 +42,13 @@ class Aggregate:
     :param hosts: those that have numbers; ``planned``: how many should.
     :param targets: how many targets these have together, where one of them measured several at once; else 0.
     :param added: how many results are in the sum.
-    :param iops: the sum over the common window, per second; ``None`` where they did not run together.
+    :param iops: the sum over the common window, per second; ``None`` where they did not run together, and where ``in_turn`` all I/Os by the time
+        from the first of them to the last.
     :param bandwidth: likewise, bytes per second.
     :param latency: ns by name of the percentile, of the I/Os of all hosts over their whole runs.
     :param common: the window and what is beside it.
     :param iops_overall: all I/Os, divided by the time from the first start to the last end.
+    :param in_turn: whether they ran together but did not do their I/O in this direction at the same time, so that their rates are not added.
     :param pro_rata: the host of each result without series, whose average was taken for its rate in the window.
     """
 
@@ -65,6 +68,7 @@ class Aggregate:
     synced: bool
     common: Common
     iops_overall: float | None
+    in_turn: bool
     pro_rata: tuple[str, ...]
     state: str
 
@@ -110,6 +114,9 @@ def _aggregates(of: RunSet, figures: SetFigures) -> t.Iterator[Aggregate]:
     for direction in directions_of(of.runs):
         active = {place: run for place, run in enumerate(of.runs) if direction in run.rows}
         iops, bandwidth, pro_rata = _rates(active, direction, figures) if of.window.overlaps else (None, None, ())
+        in_turn = of.window.overlaps and not _may_be_added(list(active.values()), direction, pro_rata)
+        if in_turn:
+            iops, bandwidth, pro_rata = *_rates_in_turn(list(active.values()), direction), ()
         synced = any(run.is_synced(direction) for run in active.values())
         seconds = of.window.last_end - of.window.first_start
         total = _added([run.rows[direction].total_ios for run in active.values()])
@@ -130,9 +137,27 @@ def _aggregates(of: RunSet, figures: SetFigures) -> t.Iterator[Aggregate]:
             synced=synced,
             common=of.window,
             iops_overall=None if total is None or seconds <= 0 else total / seconds,
+            in_turn=in_turn,
             pro_rata=pro_rata,
             state=of.state,
         )
+
+
+def _may_be_added(runs: t.Sequence[Run], direction: str, pro_rata: t.Sequence[str]) -> bool:
+    """Whether all did their I/O in this direction in the same seconds. Series show the rates in the seconds that whole measurements have in common;
+    of a phase of a measurement, and without a series, there is only the rate of all of its own time."""
+    spans = [run.span_of(direction) for run in runs]
+    is_whole = all(schedule.are_at_once([(run.span.start, run.span.end), (span.start, span.end)]) for run, span in zip(runs, spans, strict=True))
+    return (is_whole and not pro_rata) or schedule.are_at_once([(span.start, span.end) for span in spans], tolerance=common(spans).skew_error)
+
+
+def _rates_in_turn(runs: t.Sequence[Run], direction: str) -> tuple[float | None, float | None]:
+    """All I/Os, and all bytes, by the time from the first of them to the last."""
+    first, last = schedule.covered([(span.start, span.end) for span in (run.span_of(direction) for run in runs)])
+    rows = [run.rows[direction] for run in runs]
+    ios = _added([None if row.iops is None else row.total_ios for row in rows])
+    sizes = _added([None if row.bw_bytes is None or row.runtime_ms is None else row.bw_bytes * row.runtime_ms / 1000 for row in rows])
+    return tuple(None if count is None else count / (last - first) for count in (ios, sizes))  # type: ignore[return-value]
 
 
 def _rates(active: t.Mapping[int, Run], direction: str, figures: SetFigures) -> tuple[float | None, float | None, tuple[str, ...]]:
@@ -168,13 +193,14 @@ def _percentiles(figures: SetFigures, direction: str, runs: int) -> dict[str, fl
 
 
 def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
-    """One row for each cell, direction and set of hosts, over its repeats, beside the rows of single hosts."""
-    points: dict[tuple[str, ...], list[Aggregate]] = {}
-    for one in aggregates:
-        points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
+    """One row for each cell, direction and set of hosts, over its repeats, beside the rows of single hosts.
+
+    A repeat in which fewer results could be added is none of the same sum: where some have more, it has no figures.
+    """
     rows = []
-    for (_group, _host, variant, cell, direction), runs in points.items():
-        iops = known(one.iops for one in runs)
+    for (_group, _host, variant, cell, direction), runs in _points(aggregates).items():
+        whole = _whole(runs)
+        iops = known(one.iops for one in whole)
         rows.append(
             Row(
                 host=max(runs, key=lambda one: (one.planned, one.targets)).label,
@@ -182,9 +208,9 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
                 cell=cell,
                 direction=direction,
                 iops=median(iops),
-                bandwidth=median(one.bandwidth for one in runs),
-                latency={rank.name: median_of_all([one.latency[rank.name] for one in runs]) for rank in SHOWN},
-                synced=any(one.synced for one in runs),
+                bandwidth=median(one.bandwidth for one in whole),
+                latency={rank.name: median_of_all([one.latency[rank.name] for one in whole]) for rank in SHOWN},
+                synced=any(one.synced for one in whole),
                 spread=spread_of(iops),
                 runs=len(iops),
                 planned=len(runs),
@@ -197,6 +223,25 @@ def rows_of(aggregates: t.Iterable[Aggregate]) -> list[Row]:
     return rows
 
 
+def _points(aggregates: t.Iterable[Aggregate]) -> dict[tuple[str, ...], list[Aggregate]]:
+    """The repeats of each sum."""
+    points: dict[tuple[str, ...], list[Aggregate]] = {}
+    for one in aggregates:
+        points.setdefault((one.group, one.host, one.variant, one.cell, one.direction), []).append(one)
+    return points
+
+
+def with_fewer(aggregates: t.Iterable[Aggregate]) -> list[Aggregate]:
+    """Sums that add fewer results than other repeats of the same."""
+    return [one for runs in _points(aggregates).values() for one in runs if one.added < max(other.added for other in runs)]
+
+
+def _whole(runs: t.Sequence[Aggregate]) -> list[Aggregate]:
+    """The repeats with the most results in their sum."""
+    most = max(one.added for one in runs)
+    return [one for one in runs if one.added == most]
+
+
 def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     """The notes on the sums: how far apart hosts were, and which could not be added."""
     running = [one for one in aggregates if one.common.overlaps]
@@ -207,9 +252,18 @@ def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     estimated = sorted({host for one in running for host in one.pro_rata})
     if estimated:
         notes.append(f"Without a series by the second, the average of the whole run was taken for: {_abbreviate(estimated)}.")
+    in_turn = sorted({f"{one.label} {one.cell} {one.direction}" for one in running if one.in_turn})
+    if in_turn:
+        notes.append(f"Not done at the same time, so that the rate is all I/Os by the time from the first to the last: {_abbreviate(in_turn)}.")
     partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
+    fewer = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in with_fewer(running)})
+    if fewer:
+        notes.append(f"Left out, for other repeats add more results: {_abbreviate(fewer)}.")
     if partial:
         notes.append(f"Not every host or target is in the sum of: {_abbreviate(partial)}.")
+    unrated = sorted({f"{one.label} {one.cell} {one.direction}" for one in running if one.iops is None})
+    if unrated:
+        notes.append(f"Not added up, for a host has no rate there: {_abbreviate(unrated)}.")
     apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in aggregates if not one.common.overlaps})
     if apart:
         notes.append(f"Not added up, for they were not measured at the same time: {_abbreviate(apart)}.")

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import CONTRADICTS, consistent, flags_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import (
@@ -50,7 +51,9 @@ _DEFAULTS = {"rw": "read", "bs": "4k", "ioengine": "psync", "iodepth": "1", "num
 _LOG, _HASH = "read_iolog", 12
 #: An option that is not the same in all sections.
 _VARIOUS = "various"
-_OTHER_NAMES = {"readwrite": "rw", "blocksize": "bs"}
+_OTHER_NAMES = {"readwrite": "rw", "blocksize": "bs", "blocksize_range": "bsrange"}
+#: Of options that set the same thing fio takes the last one.
+_SAME_SWITCH, _SAME_MIX = ("direct", "buffered"), ("rwmixread", "rwmixwrite")
 _MIXES = re.compile(r"(?:rand)?rw|readwrite")
 
 #: By direction the kind of latency and its bins.
@@ -72,7 +75,7 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     summary, _notes = _consistent(record)
     for direction in fio_output.DIRECTIONS:
         active = [job for job in output.jobs if direction in job.directions]
-        if not active or len({job.group for job in active}) > 1:
+        if not active or _are_parted(active, mapping(summary.get(direction))):
             continue
         for kind in ("lat", "clat"):
             parts = [getattr(job.directions[direction], kind).bins for job in active]
@@ -85,13 +88,34 @@ def histograms_of(record: CellRecord, output: fio_output.Output | None) -> Histo
     return {direction: (kind, bins) for direction, (kind, bins) in found.items() if _has_room(bins)}
 
 
+def _are_parted(jobs: t.Sequence[fio_output.Job], figures: t.Mapping[str, t.Any]) -> bool:
+    """Whether a stonewall parts some jobs: then their summary has no latency. fio numbers groups of ``new_group`` too, which run at the same time."""
+    return len({job.group for job in jobs}) > 1 and not any(isinstance(figures.get(kind), dict) for kind in ("lat", "clat"))
+
+
 def _is_withheld(latency: t.Mapping[str, t.Any]) -> bool:
     return CONTRADICTS in flags_of(latency)
 
 
 def _consistent(record: CellRecord) -> tuple[_Values, list[str]]:
     """The summary of a measurement without what contradicts itself, and why that is withheld: older versions did not check it."""
-    return consistent(mapping(record.meta.get("summary")), number(record.meta.get("elapsed")))
+    summary = mapping(record.meta.get("summary"))
+    old = [name for name, found in summary.items() if isinstance(found, dict) and found.get("in_flight") is None]
+    depths = {name: depth for name in old if (depth := _in_flight("write" if name == "sync" else name, record)) is not None}
+    return consistent(summary, number(record.meta.get("elapsed")), depths)
+
+
+def _in_flight(direction: str, record: CellRecord) -> int | None:
+    """I/Os that may be under way at one time by the job that was sent; ``None`` where it is not known, or has a number that is none."""
+    sections = [{**_DEFAULTS, **{_OTHER_NAMES.get(name, name): value for name, value in one.items()}} for one in record.sections or [record.job] if one]
+    active = [one for one in sections if direction in DIRECTIONS.get(one["rw"].split(":")[0], ())] or sections
+    found = []
+    for one in active:
+        engine, depth, jobs = ENGINES.get(one["ioengine"]), _integer(one["iodepth"]), _integer(one["numjobs"])
+        if engine is None or not depth or not jobs:
+            return None
+        found.append(jobs * (depth if engine.queues else 1))
+    return sum(found) or None
 
 
 def _has_room(bins: Bins) -> bool:
@@ -185,7 +209,7 @@ def _job_of(record: CellRecord, direction: str) -> t.Mapping[str, str]:
         return record.job
     effective = [{**_DEFAULTS, **{_OTHER_NAMES.get(name, name): value for name, value in section.items()}} for section in record.sections]
     own = [section for section in effective if direction in DIRECTIONS.get(section["rw"].split(":")[0], ())] or effective
-    names = set().union(*own)
+    names = dict.fromkeys(name for section in own for name in section)
     return {name: own[0].get(name, _VARIOUS) if len({section.get(name) for section in own}) == 1 else _VARIOUS for name in names}
 
 
@@ -197,16 +221,18 @@ def _requested(job: t.Mapping[str, str]) -> _Values:
     if _LOG in job:
         # Its directions and sizes are in the log, whose hash is in its name: another log is another workload.
         options = {**options, "rw": f"replay {job[_LOG][:_HASH]}", "bs": "recorded"}
+    # Sizes of a split or a range are what fio does, whatever bs says.
+    options["bs"] = options.get("bssplit") or options.get("bsrange") or options["bs"]
     mixed = _MIXES.match(options["rw"])
     return {
         "rw": _same(options["rw"]),
         "bs": _same(options["bs"]),
         "bs_bytes": _bytes(options["bs"]),
         "ioengine": text(options["ioengine"]),
-        "rwmixread": _mix(options) if mixed else None,
+        "rwmixread": _mix(job) if mixed else None,
         "rate_limit": " ".join(f"{name}={text(options[name])}" for name in _RATE_LIMITS if options.get(name, "0") != "0") or None,
         # An option without a value is switched on.
-        "direct": None if options["direct"] == _VARIOUS else options["direct"] not in ("0", "false"),
+        "direct": _is_direct(job),
         **{name: _integer(options[name]) for name in ("iodepth", "numjobs", "fdatasync", "fsync")},
     }
 
@@ -215,11 +241,21 @@ def _same(value: str) -> str | None:
     return None if value == _VARIOUS else text(value)
 
 
-def _mix(options: t.Mapping[str, str]) -> int | None:
-    if "rwmixwrite" in options and "rwmixread" not in options:
-        written = _integer(options["rwmixwrite"])
-        return None if written is None else max(100 - written, 0)
-    return _integer(options.get("rwmixread", "50"))
+def _last(job: t.Mapping[str, str], names: t.Sequence[str]) -> str:
+    return next((name for name in reversed(list(job)) if name in names), names[0])
+
+
+def _mix(job: t.Mapping[str, str]) -> int | None:
+    name = _last(job, _SAME_MIX)
+    share = _integer(job.get(name, "50"))
+    return share if share is None or name == "rwmixread" else max(100 - share, 0)
+
+
+def _is_direct(job: t.Mapping[str, str]) -> bool | None:
+    if _VARIOUS in (job.get("direct"), job.get("buffered")):
+        return None
+    name = _last(job, _SAME_SWITCH)
+    return (job.get(name, "0") not in ("0", "false")) == (name == "direct")
 
 
 def _integer(raw: str) -> int | None:
@@ -246,6 +282,7 @@ def _numbers(record: CellRecord, histograms: t.Callable[[], Histograms]) -> dict
                 "iops": number(raw.get("iops")),
                 "bw_bytes": number(raw.get("bw_bytes")),
                 "total_ios": optional_integer(raw.get("total_ios")),
+                "began_ms": optional_integer(raw.get("began_ms")),
                 "runtime_ms": optional_integer(raw.get("runtime_ms")),
                 **_latency_of(direction, raw, histograms),
             }

@@ -57,7 +57,8 @@ class Measurement:
     iops: float | None = _column("DOUBLE", "I/Os per second; of `sync`, syncs per second")
     bw_bytes: float | None = _column("DOUBLE", "bytes per second")
     total_ios: int | None = _column("BIGINT", "I/Os")
-    runtime_ms: int | None = _column("BIGINT", "ms of the longest thread, without the ramp", detail=True)
+    began_ms: int | None = _column("BIGINT", "ms from `io_start` to the first I/O of this direction; NULL in results of old versions")
+    runtime_ms: int | None = _column("BIGINT", "ms from the first I/O of this direction to the last one, without the ramp")
     latency_kind: str | None = _column(
         "VARCHAR", "`lat` (what the application waits), `clat` (from submission to completion) or `sync`: which the next columns are", detail=True
     )

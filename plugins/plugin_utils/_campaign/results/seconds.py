@@ -15,13 +15,13 @@ phases of the measurement, nothing stood still. What does not add up to the tota
 
 from __future__ import annotations
 
+import collections
 import math
 import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import agrees, series_note
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import logs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
 
@@ -98,10 +98,25 @@ def series_of(
     found = {what: [read_log(next(texts)) for _name in some] for what, some in chosen.items()}
     every, notes = seconds_of(found, start, end, directions), []
     for direction in list(every):
-        if not _agrees(every[direction], _of_direction(found, direction, directions), directions[direction]):
+        logs_of_it = _of_direction(found, direction, directions)
+        if not _agrees(every[direction], logs_of_it, directions[direction]):
             del every[direction]
             notes.append(series_note(direction))
+            continue
+        every[direction].update(_whole_seconds(every[direction], logs_of_it, start))
     return every, notes
+
+
+def _whole_seconds(series: Series, logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], start: float | None) -> Series:
+    """The rates without the seconds of which the log of a thread has no row although it may have done I/O: its last one, if that was not whole.
+
+    The others' rates alone would be a fall.
+    """
+    found: Series = {}
+    for what, name in (("iops", "iops"), ("bw", "bw_bytes")):
+        unknown = _not_logged(logs.get(what, ()), _zero([time for rows in logs.get(what, ()) for time, _value in rows], start))
+        found[name] = [None if second in unknown else value for second, value in zip(series["second"], series[name], strict=True)]
+    return found if any(value is not None for value in found["iops"]) else {}
 
 
 def _log_names(names: t.Iterable[str], what: str) -> list[str]:
@@ -141,9 +156,6 @@ def _parts(content: str) -> t.Iterator[str]:
 def _whole_log(content: str) -> list[list[float]] | None:
     """Times, values and directions of all rows at once, if each of them is as it should be: many times faster than one by one."""
     width = content.partition("\n")[0].count(",") + 1
-    known = faster_json.numbers(content.removesuffix("\n").replace("\n", ",")) if 3 <= width <= _MOST_COLUMNS else None
-    if known is not None and len(known) == width * content.count("\n"):
-        return [known[place::width] for place in range(3)]
     words = content.replace(",", " ").split() if 3 <= width <= _MOST_COLUMNS else []
     if not words or len(words) != width * content.count("\n"):
         return None
@@ -217,8 +229,7 @@ def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], s
     times = [time for some in logs.values() for rows in some for time, _value in rows]
     if not times:
         return {}
-    absolute = times[0] > _EPOCH_MS
-    zero = start * 1000 if start is not None and absolute else min(times) - _STEP_MS if absolute else 0.0
+    zero = _zero(times, start)
     iops = _added(logs.get("iops", ()), zero)
     bandwidth = _added(logs.get("bw", ()), zero)
     latency = _weighted(logs.get("lat", ()), logs.get("iops", ()), zero)
@@ -243,6 +254,13 @@ def _series(logs: t.Mapping[str, t.Sequence[t.Sequence[tuple[float, float]]]], s
     }
 
 
+def _zero(times: t.Sequence[float], start: float | None) -> float:
+    """The time in a log at which a measurement began."""
+    if not times or times[0] <= _EPOCH_MS:
+        return 0.0
+    return start * 1000 if start is not None else min(times) - _STEP_MS
+
+
 def _every_second(values: Seconds, seconds: t.Iterable[int], not_logged: t.Container[int], unit: int) -> list[float | None]:
     """A value for each second, nothing where there is no log."""
     if not values:
@@ -251,9 +269,19 @@ def _every_second(values: Seconds, seconds: t.Iterable[int], not_logged: t.Conta
 
 
 def _not_logged(logs: t.Sequence[t.Sequence[tuple[float, float]]], zero: float) -> set[int]:
-    """Seconds after the last row of a thread: if others follow it, these are none in which nothing was done."""
-    ends = [max(_seconds(rows, zero)) for rows in logs if rows]
-    return {end + 1 for end in ends if end < max(ends)}
+    """Seconds after the last row of a thread: if others follow it, these are none in which nothing was done. Nor is what lies between two threads that
+    follow each other, as the ramp of the second."""
+    spans = [(min(seconds), max(seconds)) for seconds in (_seconds(rows, zero) for rows in logs if rows)]
+    found = {end + 1 for _begin, end in spans if end < max(end for _begin, end in spans)}
+    # Of threads that share a log, some may have no row of the last second.
+    counts = [collections.Counter(_seconds(rows, zero)) for rows in logs if rows]
+    found.update(end for count in counts if (end := max(count)) and count[end] < max(count.values()))
+    last = None
+    for begin, end in sorted(spans):
+        if last is not None and begin > last + 1:
+            found.update(range(last + 1, begin))
+        last = end if last is None else max(last, end)
+    return found
 
 
 def _phase(total: Total, length: float, rows: t.Iterable[int]) -> tuple[float, float]:

@@ -12,6 +12,7 @@ What a loader needs of them besides, from files or from tables, is in :class:`Se
 
 from __future__ import annotations
 
+import dataclasses
 import typing as t
 from dataclasses import dataclass, field
 
@@ -65,6 +66,14 @@ class Run:
     @property
     def host(self) -> str:
         return self.key[0]
+
+    def span_of(self, direction: str) -> Span:
+        """When it did I/O in a direction: in a job with phases that is a part of the measurement. Old results do not have it."""
+        row = self.rows[direction]
+        if row.began_ms is None or not row.runtime_ms:
+            return self.span
+        start = min(self.span.start + row.began_ms / 1000, self.span.end)
+        return dataclasses.replace(self.span, start=start, end=min(start + row.runtime_ms / 1000, self.span.end))
 
     def is_synced(self, direction: str) -> bool:
         """Whether an application waits for the sync that makes a write durable, not for the write."""

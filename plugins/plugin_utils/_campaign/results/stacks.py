@@ -14,7 +14,6 @@ import hashlib
 import json
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, optional_text
 
 SIDES = ("before", "after")
@@ -28,7 +27,7 @@ def stack_name(side: t.Any) -> str | None:
     raw = mapping(side)
     if not raw:
         return None
-    return _name_of(faster_json.dumps({name: value for name, value in raw.items() if name not in NOT_OF_THE_STACK}))
+    return _name_of(json.dumps({name: value for name, value in raw.items() if name not in NOT_OF_THE_STACK}))
 
 
 @functools.lru_cache(maxsize=64)

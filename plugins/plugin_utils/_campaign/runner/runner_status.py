@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
-import tempfile
 import typing as t
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replacing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import LARGEST_STATUS
@@ -200,15 +199,9 @@ def keep(campaign: Path, watched: Watched) -> None:
     with contextlib.suppress(OSError, StorageError):
         name = component(watched.host, "host")
         folder.mkdir(exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(prefix=".", dir=folder)
-        try:
-            # Not forced to the disk: it is not needed after a crash.
-            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-                json.dump(value, file)
-            os.replace(draft, folder / f"{name}.json")
-        except BaseException:
-            os.unlink(draft)
-            raise
+        # It is not needed after a crash.
+        with replacing(folder / f"{name}.json", durable=False) as file:
+            json.dump(value, file)
 
 
 def forget(campaign: Path, host: str) -> None:

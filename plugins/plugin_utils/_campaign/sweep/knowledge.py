@@ -31,7 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.table
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, Result, WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Result, WorkloadAnswer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
 
 SCHEMA = 1

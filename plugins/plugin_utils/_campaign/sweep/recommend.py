@@ -29,7 +29,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import dump
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer, WorkloadAnswer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import WorkloadAnswer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState
 
 _WIDTH = 150

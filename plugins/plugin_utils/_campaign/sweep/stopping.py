@@ -27,8 +27,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Result, WorkloadAnswer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.workload import Result, WorkloadAnswer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.looks import Look
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import HostState

@@ -15,10 +15,10 @@ dictionary DuckDB writes as it is. Of texts it would compute one from each row o
 from __future__ import annotations
 
 import json
+import math
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import Table, literal
 
 if t.TYPE_CHECKING:
@@ -91,7 +91,12 @@ class Batch:
 
     def _execute(self, statement: str) -> None:
         # What is not a number in an array becomes null here, and NULL in the table.
-        self.database.execute(statement, [faster_json.dumps(self._rows)])
+        self.database.execute(statement, [json.dumps(self._rows, default=_elements)])
+
+
+def _elements(array: t.Any) -> list[t.Any]:
+    """What JSON has of an array of numpy; what is not a number in it becomes ``null``."""
+    return [None if isinstance(one, float) and math.isnan(one) else one for one in array.tolist()]
 
 
 def _select(table: Table, enumerations: t.Mapping[str, str]) -> str:

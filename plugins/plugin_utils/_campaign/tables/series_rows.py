@@ -14,7 +14,6 @@ import itertools
 import math
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import faster_json
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import DEVICE_INTERVALS
@@ -63,16 +62,12 @@ def _by_device(rows: t.Sequence[str], width: int, places: t.Sequence[int]) -> t.
     """Some columns of each device, one below the other; what is not finite, negative or no number is not-a-number."""
     times, names, others = zip(*(row.split(",", 2) for row in rows))
     words = ",".join(map("%s,%s".__mod__, zip(times, others)))
-    found = np.array(faster_json.numbers(words) or _numbers(words), dtype=float)
+    found = np.array([_number(word) for word in words.split(",")])
     found[~((found >= 0) & (found < np.inf))] = np.nan
     # Without the column of names.
     columns = found.reshape(len(rows), width - 1).T[[max(place - 1, 0) for place in places]]
     for device in dict.fromkeys(names):
         yield device, np.ascontiguousarray(columns[:, [name == device for name in names]])
-
-
-def _numbers(words: str) -> list[float]:
-    return [_number(word) for word in words.split(",")]
 
 
 def _number(word: str) -> float:

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.filter.raid_settings import raid_settings
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import layer as maxcache
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import caches as maxcache
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import spec as maxcache_spec
 from ansible_collections.cachefleet.storage.plugins.modules import raid_maxcache
 from ansible_collections.cachefleet.storage.tests.simulators import __main__ as simulators

@@ -91,7 +91,10 @@ def test_syncs_that_do_not_fit_are_withheld():
 
 def test_summary_of_an_old_version_is_not_compared_with_a_depth_that_it_does_not_have():
     found, notes = checked(in_flight=None, iops=1.0, lat=latency(1e9), clat=latency(0.9e9))
-    assert (found["iops"], notes) == (1.0, [])
+    assert found["iops"] == 1.0 and len(notes) == 1
+    assert notes[0].startswith("Whether rates and latencies of read agree was not checked: the result, of an old version, does not have the number of I/Os")
+    known, notes = consistent({"read": {**found, "in_flight": None, "lat": latency(1e9), "clat": None}}, 1.0, {"read": 8})
+    assert (known["read"]["lat"]["mean_ns"], len(notes)) == (None, 1) and "with at most 8 at a time" in notes[0]
 
 
 @pytest.mark.parametrize("odd", [[], "x", -1, float("nan"), 10**400, True, {"mean_ns": []}])
@@ -139,6 +142,8 @@ def directions(draw):
     total, milliseconds = draw(COUNTS), draw(st.integers(0, 100_000))
     honest = draw(st.booleans()) and 0 < total < 2**40 and milliseconds > 0
     row = {"total_ios": total, "io_bytes": total * 4096 if honest else draw(COUNTS), "io_kbytes": 1, "runtime": milliseconds}
+    # A time that is damaged says nothing about the rates.
+    row["runtime"] = draw(st.sampled_from([milliseconds, milliseconds, milliseconds, -5, "nan", 2**64 - 1]))
     row["iops"] = total / milliseconds * 1000 if honest else draw(RATES)
     row["bw_bytes"] = int(total * 4096 / milliseconds * 1000) if honest else draw(COUNTS)
     return {**row, **{f"{kind}_ns": draw(latencies()) for kind in ("clat", "lat")}}
@@ -147,13 +152,16 @@ def directions(draw):
 @st.composite
 def reports(draw):
     jobs = draw(st.integers(1, 3))
-    options = [{"name": f"j{number}", **draw(st.sampled_from([{}, {"wait_for": "j0"}, {"stonewall": True}, {"startdelay": 3}]))} for number in range(jobs)]
+    options = [
+        {"name": f"j{number}", **draw(st.sampled_from([{}, {"wait_for": "j0"}, {"stonewall": True}, {"startdelay": 3}, {"new_group": True}]))}
+        for number in range(jobs)
+    ]
     options[0] = {"name": "j0"}
     depth = draw(st.sampled_from([1, 8]))
     job = read_job({"global": {"rw": "randrw", "ioengine": "libaio", "iodepth": depth}, "jobs": options}, "c")
     entries, group = [], 0
     for number, one in enumerate(options):
-        group += "stonewall" in one
+        group += "stonewall" in one or "new_group" in one
         entry = {"jobname": f"j{number}", "groupid": group, "error": 0, "elapsed": draw(st.integers(0, 200))}
         entries.append({**entry, **{name: draw(directions()) for name in draw(st.sets(st.sampled_from(["read", "write"]), min_size=1))}})
     text = json.dumps({"fio version": "fio-3.33", "jobs": entries}, indent=1)
@@ -163,7 +171,7 @@ def reports(draw):
 
 
 @given(reports())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 def test_no_figure_contradicts_another(report):
     job, text = report
     output = parse(text)
@@ -180,6 +188,12 @@ def test_no_figure_contradicts_another(report):
             if one[rate] is not None and one[count] is not None and seconds >= 1:
                 assert abs(one[rate] - one[count] / seconds) <= 0.07 * one[count] / seconds + (1 if rate == "iops" else 1024)
             assert one[rate] is None or one[rate] > 0 or not one[count]
+        phase, phases = 0, set()
+        for section, entry in zip(job.sections, output.jobs):
+            phase += "stonewall" in section.options
+            phases |= {phase} if name in entry.directions else set()
+        if len(phases) > 1:
+            assert (one["iops"], one["bw_bytes"], one["lat"], one["clat"], one["at_once"]) == (None, None, None, None, False)
         kinds = [kind for kind in ("clat", "lat") if one[kind]]
         means = {kind: one[kind]["mean_ns"] for kind in kinds if one[kind]["mean_ns"] is not None}
         if len(means) == 2:

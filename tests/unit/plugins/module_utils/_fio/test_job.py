@@ -5,11 +5,16 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+import subprocess
+
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import block_sizes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
 DEVICE = TargetFacts(target=FioTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
@@ -99,13 +104,23 @@ def test_values_containing_fio_special_characters_are_rejected(value):
 
 @pytest.mark.parametrize("value", [["4k"], {"a": 1}, "", None])
 def test_non_text_values_are_rejected(value):
-    with pytest.raises(BadInput, match="needs a text or a number"):
+    with pytest.raises(BadInput, match=r"needs a text or a number|bs has no value"):
         read({"rw": "read", "bs": value})
 
 
-@pytest.mark.parametrize("engine", ["external:/tmp/x.so", "net", "exec", "io_uring_cmd", "filecreate", "nbd"])
-def test_unsupported_engines_are_rejected(engine):
-    with pytest.raises(BadInput, match="guard can only check"):
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [
+        ("external:/tmp/x.so", "guard can only check"),
+        ("net", "it measures a network, not storage"),
+        ("exec", "it runs a command on the host"),
+        ("io_uring_cmd", "past the block layer"),
+        ("filecreate", "does no I/O on the target"),
+        ("nbd", "its data is on a server"),
+    ],
+)
+def test_unsupported_engines_are_rejected_with_the_reason(engine, why):
+    with pytest.raises(BadInput, match=f"ioengine={engine} .*{why}"):
         read({"rw": "read", "ioengine": engine})
 
 
@@ -417,6 +432,84 @@ def test_mixes_of_one_hundred_percent():
 @pytest.mark.parametrize(("text", "seconds"), [("30", 30), ("1m", 60), ("500ms", 0.5), ("2h", 7200), ("1.5s", 1.5)])
 def test_times_are_parsed(text, seconds):
     assert schedule.parse_time(text) == seconds
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        "runtime",
+        "ramp_time",
+        "startdelay",
+        "thinktime",
+        "thinktime_spin",
+        "thinktime_iotime",
+        "max_latency",
+        "latency_target",
+        "latency_window",
+        "ss_dur",
+        "ss_ramp",
+        "ss_interval",
+    ],
+)
+@pytest.mark.parametrize(("value", "why"), [("2sec", "is not a time"), ("1min", "is not a time"), ("1.5s", "cuts it off"), ("2.5", "cuts it off")])
+def test_every_time_must_have_a_unit_that_fio_reads(option, value, why):
+    # fio 3.33: 2sec is 2 microseconds, and 1.5ms is 1 microsecond.
+    with pytest.raises(BadInput, match=why):
+        read({"rw": "read", option: value})
+    assert read({"rw": "read", option: "1500ms"}).sections
+
+
+def test_flag_that_is_off_in_a_section_replaces_the_global_one():
+    job = read({"global": {"time_based": True, "runtime": 5, "stonewall": True}, "jobs": [{"name": "a", "rw": "read", "time_based": 0}, {"name": "b"}]})
+    assert [section.asked_runtime for section in job.sections] == [None, 5]
+    assert job.section_lines[0] == ("a", ("rw=read", "time_based=0"))
+    off = read({"global": {"time_based": 1, "runtime": 5}, "jobs": [{"name": "a", "stonewall": False, "time_based": False}]})
+    assert off.section_lines == (("a", ("time_based=0",)),), "what nothing sets is not sent"
+
+
+def test_exitall_cannot_be_switched_off_by_a_section():
+    # fio sets it for all sections, whatever its value is.
+    job = read({"global": {"exitall": True}, "jobs": [{"name": "a", "exitall": False}]})
+    assert job.section_lines == (("a", ()),) and job.sections[0].has_flag("exitall")
+
+
+@pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
+def test_fio_itself_switches_a_flag_off(tmp_path):
+    job = read({"global": {"time_based": 1, "runtime": 20, "ioengine": "null", "size": "64k"}, "jobs": [{"name": "a", "time_based": 0}]})
+    text = "\n".join(["[global]", *job.global_lines, "[a]", *job.section_lines[0][1]])
+    done = subprocess.run(["fio", "--output-format=json", "-"], input=text, cwd=tmp_path, capture_output=True, text=True, timeout=15, check=True)
+    assert json.loads(done.stdout)["jobs"][0]["read"]["io_bytes"] == 64 * 1024
+
+
+@pytest.mark.parametrize("option", ["direct", "invalidate", "randrepeat", "overwrite", "do_verify"])
+def test_booleans_are_0_or_1(option):
+    for value in ("00", "true", "2"):
+        with pytest.raises(BadInput, match=f"{option}={value} is refused: the value must be a whole number from 0 to 1"):
+            read({"rw": "read", option: value})
+    assert read({"rw": "read", option: False}).section_lines[0][1] == ("rw=read", f"{option}=0")
+
+
+def test_last_of_two_options_for_one_thing_counts():
+    assert not read({"rw": "read", "direct": 1}).is_buffered
+    assert read({"global": {"direct": 1}, "jobs": [{"name": "a", "buffered": 1}]}).is_buffered
+    assert not read({"global": {"buffered": 1}, "jobs": [{"name": "a", "direct": 1}]}).is_buffered
+    mixed = {"global": {"rw": "randrw", "rwmixread": 100}, "jobs": [{"name": "a", "rwmixwrite": 30}]}
+    assert read(mixed).sections[0].directions == {"read", "write"} and read(mixed).sections[0].read_share == 0.7
+
+
+@pytest.mark.parametrize("waits", ["a", "c", "z"])
+def test_job_waits_for_one_before_it(waits):
+    # fio accepts these with --parse-only and ends the run: "waitee job unknown".
+    job = {"global": {"rw": "read"}, "jobs": [{"name": "a", "wait_for": waits}, {"name": "b"}, {"name": "c", "wait_for": "b"}]}
+    with pytest.raises(BadInput, match=f"cell: wait_for={waits} of the job a is not the name of a job before it, which fio requires"):
+        read(job)
+
+
+def test_bssplit_beside_bsrange_is_taken_as_fio_does():
+    # t/jobs/t0002 of its source: the sizes are those of bssplit, within the limits of the one that was read last.
+    job = read({"global": {"bssplit": "512/50:1M/50"}, "jobs": [{"name": "a", "rw": "rw", "bsrange": "1k-2M"}]})
+    assert block_sizes(job.sections[0]) == ((512, 2 << 20),) * 3
+    assert job.block_size is None
 
 
 def test_maximum_run_time():

@@ -400,9 +400,13 @@ GOOD = {"total_ios": 100, "io_bytes": 409600, "iops": 20.0, "bw_bytes": 81920, "
 def test_one_bad_number_is_one_missing_number(bad, key):
     found = of_direction(**{key: bad})
     field = "runtime_ms" if key == "runtime" else key
-    # Without its time a rate is not known either.
-    missing = {field, "iops", "bw_bytes"} if key == "runtime" else {field}
-    assert {name: getattr(found, name) for name in GOOD} == {name: None if name in missing else value for name, value in GOOD.items()}
+    assert {name: getattr(found, name) for name in GOOD} == {name: None if name == field else value for name, value in GOOD.items()}
+
+
+def test_rate_of_no_time_is_none():
+    # fio prints 0 for both where it does not know them.
+    found = of_direction(runtime="0", iops="20")
+    assert (found.iops, found.bw_bytes, found.runtime_ms) == (None, None, 0)
 
 
 def test_bad_number_of_a_latency_leaves_the_others():

@@ -210,6 +210,11 @@ REPORT = """{"fio version": "fio-3.33", "jobs": [{"jobname": "t1", "groupid": 0,
 
 def test_successful_run_is_ok():
     assert decide(WRITE, a_run(REPORT)) == Decision("ok")
+
+
+@pytest.mark.parametrize("runtime", ["-3000", "1e999", "18446744073709551615"])
+def test_run_with_a_damaged_run_time_lasted_as_long_as_its_process(runtime):
+    assert decide(WRITE, a_run(REPORT.replace('"runtime": 3000', f'"runtime": {runtime}'))) == Decision("ok")
     harmless = "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1\n"
     assert decide(WRITE, a_run(harmless + REPORT)).state == "ok"
     assert decide(WRITE, a_run(REPORT, stdout="t1: Laying out IO file (1 file / 64MiB)\n")).state == "ok"
@@ -236,7 +241,8 @@ def test_successful_run_is_ok():
         (a_run('{"fio version": "fio-3.33", "jobs": []}\n'), "failed", "not in fio's report"),
         (a_run('{"fio version": "fio-3.33", "jobs": [{"jobname": "t1"}]}\n'), "failed", "did no write"),
         (a_run(REPORT.replace('"runtime": 3000', '"runtime": 2600')), "interrupted", "ran 2.6 of 3 seconds"),
-        (a_run(REPORT.replace('"runtime": 3000, ', "")), "interrupted", "ran 0 of 3 seconds"),
+        (a_run(REPORT.replace('"runtime": 3000, ', "").replace('"elapsed": 3', '"elapsed": 2')), "interrupted", "ran 2 of 3 seconds"),
+        (a_run(REPORT.replace('"runtime": 3000, ', "").replace('"elapsed": 3,', "")), "interrupted", "does not show how long the job t1 ran"),
         (a_run(REPORT.replace('"total_ios": 1', '"total_ios": 0')), "failed", "did no write"),
     ],
 )
@@ -295,6 +301,13 @@ def report_of(**seconds):
 def test_exitall_ends_the_other_jobs_deliberately(jobs, seconds, state, words):
     found = decide({"jobs": jobs}, a_run(report_of(**seconds)))
     assert (found.state, words in " ".join((found.reason, *found.notes))) == (state, True), found
+
+
+def test_exitall_names_the_job_that_ended_with_the_others():
+    # a ended by itself in its phase before; c ended b.
+    jobs = [{"name": "a", **READ}, {"name": "b", **READ, "runtime": 6, "stonewall": True}, {"name": "c", "rw": "read", "exitall": True}]
+    found = decide({"jobs": jobs}, a_run(report_of(a=3, b=2, c=2)))
+    assert found == Decision("ok", notes=("The job b ran 2 of 6 seconds. exitall ended it together with the job c.",))
 
 
 def test_ninety_percent_of_runtime_is_sufficient():

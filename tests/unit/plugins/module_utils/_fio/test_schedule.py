@@ -47,7 +47,7 @@ TIMED = {"time_based": True, "runtime": 6}
     [
         # The right values are counted: I/Os by the time from the first start to the last end, where they did not run together.
         ([{}, {}], (6, 6), 400, 6000),
-        ([{}, {"startdelay": "0.2s"}], (6, 6), 400, 6200),
+        ([{}, {"startdelay": "200ms"}], (6, 6), 400, 6200),
         ([{}, {"wait_for": "a"}], (6, 6), 200, 12_000),
         ([{}, {"startdelay": 4}], (6, 6), 240, 10_000),
         ([{"time_based": 0, "runtime": 0, "io_size": "1m"}, {}], (2, 6), 1600 / 6, 6000),
@@ -67,6 +67,24 @@ def test_group_reporting_divides_by_the_time_of_all_its_sections():
     assert summarize(report_of(job, (6, 6), merged=True), job)["read"]["iops"] == pytest.approx(200)
     together = job_of({}, {}, group_reporting=True, **TIMED)
     assert summarize(report_of(together, (6, 6), merged=True), together)["read"]["iops"] == pytest.approx(400)
+
+
+def test_groups_that_run_at_the_same_time_are_added():
+    # new_group makes another group of the same time.
+    job = job_of({}, {"new_group": True}, **TIMED)
+    found = summarize(report_of(job, (6, 6), groups=[0, 1]), job)["read"]
+    assert (found["iops"], found["at_once"]) == (400, True)
+    unequal = summarize(report_of(job, (2, 6), groups=[0, 1]), job)["read"]
+    assert (unequal["iops"], unequal["at_once"]) == (pytest.approx(1600 / 6), False)
+
+
+def test_reads_between_writes_have_no_rate():
+    # fio 3.33: 1024 reads in 5 ms, although they were spread over 3.4 s of writing.
+    job = read_job({"rw": "write", "verify": "pattern", "verify_pattern": "0xaa", "verify_backlog": 64}, "a")
+    rows = {name: {"io_bytes": 4 << 20, "total_ios": 1024, "runtime": ms, "iops": 1024e3 / ms} for name, ms in (("read", 5), ("write", 3413))}
+    found = summarize(parse(json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "a", "groupid": 0, "error": 0, "elapsed": 4, **rows}]})), job)
+    assert (found["read"]["iops"], found["read"]["bw_bytes"], found["read"]["total_ios"]) == (None, None, 1024)
+    assert found["write"]["iops"] == pytest.approx(300, rel=0.01)
 
 
 def test_stonewall_separates_rates():

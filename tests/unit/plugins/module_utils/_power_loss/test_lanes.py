@@ -17,12 +17,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import lanes, messages
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.lanes import Lane, LaneProcesses, StopFlag
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import messages, writer
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import InPlace
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import make_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Load, Writer
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import Lane, LaneProcesses, Load, StopFlag, Writer
 
 RUN = "5a" * 16
 BLOCKS = Blocks(bytes.fromhex(RUN), 4096)
@@ -160,7 +159,7 @@ def test_process_that_cannot_be_started_is_an_error(monkeypatch):
     def fail():
         raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
 
-    monkeypatch.setattr(lanes.os, "fork", fail)
+    monkeypatch.setattr(writer.os, "fork", fail)
     with pytest.raises(CommandFailed, match="A process of the writer cannot be started: Resource temporarily unavailable"):
         processes_of(Load(4096, 16, depth=2), Medium())
 

@@ -15,35 +15,22 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.output import read_output
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools import TOOLS
+from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, folders_of, text_of
 
 TABLE = pathlib.Path(__file__).resolve().parents[3] / "data" / "raid" / "facts.yml"
 
-#: Which reader the outputs in a folder of the corpus belong to.
-PARSERS = {
-    "arcconf": arcconf.parse,
-    "storcli": storcli.parse,
-    "perccli": storcli.parse,
-    "transcribed": storcli.parse,
-    "storcli2": storcli2.parse,
-    "ssacli": ssacli.parse,
-}
 SECTIONS: dict[str, list[dict[str, t.Any]]] = yaml.safe_load(TABLE.read_text(encoding="utf-8"))
+#: Which reader the outputs in a folder of the corpus belong to.
+READERS_OF_FOLDERS = {folder: parse for name, parse in PARSERS.items() for folder in folders_of(name) if folder != "perccli2"}
 FACTS = [fact for facts in SECTIONS.values() for fact in facts]
-
-
-def output(path: pathlib.Path) -> str:
-    """A captured output as the runner would hand it over: line ends kept, strange bytes replaced."""
-    return path.read_bytes().decode("utf-8", errors="replace")
 
 
 @functools.lru_cache(maxsize=None)
 def reading_of(path: pathlib.Path) -> Reading:
-    return PARSERS[path.parent.name](output(path))
+    return READERS_OF_FOLDERS[path.parent.name](text_of(path))
 
 
 def described(fact: dict[str, t.Any]) -> str:
@@ -109,7 +96,7 @@ def test_parser_matches_manually_extracted_facts(shared_corpus: pathlib.Path, fa
 def test_fact_table_has_minimum_coverage() -> None:
     assert len(FACTS) >= 120
     assert len([section for section, facts in SECTIONS.items() if len(facts) >= 10]) >= 6
-    assert {fact["file"].split("/")[0] for fact in FACTS} == set(PARSERS)
+    assert {fact["file"].split("/")[0] for fact in FACTS} == set(READERS_OF_FOLDERS)
 
 
 def test_facts_are_unique() -> None:
@@ -121,15 +108,15 @@ def test_fact_files_exist_in_the_corpus(shared_corpus: pathlib.Path) -> None:
     assert sorted({fact["file"] for fact in FACTS if not (shared_corpus / fact["file"]).is_file()}) == []
 
 
-@pytest.mark.parametrize("name, parse", [(name, PARSERS[name]) for name in ("arcconf", "storcli", "storcli2", "ssacli")])
-def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus: pathlib.Path, name: str, parse: t.Callable[[str], Reading]) -> None:
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus: pathlib.Path, name: str) -> None:
     """Its own outputs, and those of the other tools, of MegaCli, smartctl and the rest, which it gets if a path is set wrongly."""
     files = sorted(path for path in shared_corpus.rglob("*") if path.is_file())
     assert len(files) > 150
     failed = []
     for path in files:
         try:
-            reading = parse(output(path))
+            reading = PARSERS[name](text_of(path))
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the list
             failed.append(f"{path.relative_to(shared_corpus)}: {type(error).__name__}: {error}")
             continue
@@ -138,7 +125,26 @@ def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus
     assert failed == []
 
 
-@pytest.mark.parametrize("folder", sorted(PARSERS))
+#: Cut in the source that it was taken from.
+CUT = "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt"
+
+
+@pytest.mark.parametrize("folder", sorted(set(READERS_OF_FOLDERS) - {"arcconf"}))
+def test_every_capture_is_understood_and_loses_nothing(shared_corpus: pathlib.Path, folder: str) -> None:
+    paths = [path for path in sorted((shared_corpus / folder).iterdir()) if folder != "transcribed" or path.name.startswith("storcli")]
+    assert paths
+    for path in paths:
+        reading = reading_of(path)
+        assert reading.complete == (path.name != CUT), path.name
+        assert bool(reading.not_understood) == (path.name == CUT), path.name
+        if folder in TOOLS:
+            assert reading.lost == (), path.name
+            assert all(volume.members_untold == 0 for one in reading.controllers for volume in one.volumes), path.name
+        if folder != "ssacli":
+            assert read_output(text_of(path)).answers, path.name
+
+
+@pytest.mark.parametrize("folder", sorted(READERS_OF_FOLDERS))
 def test_readings_survive_yaml_round_trip(shared_corpus: pathlib.Path, folder: str) -> None:
     for path in sorted((shared_corpus / folder).iterdir()):
         for controller in reading_of(path).controllers:

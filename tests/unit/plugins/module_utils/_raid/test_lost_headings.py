@@ -10,23 +10,17 @@ from __future__ import annotations
 import pathlib
 import random
 import re
-import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, outputs_of
 
 ROWS = r'"DG/VD" *: *"[^"]*"|"EID:Slt" *: *"[^"]*"'
-#: Parser, folders of the corpus, what names volumes and drives.
-TOOLS: dict[str, tuple[t.Callable[[str], Reading], tuple[str, ...], str]] = {
-    "arcconf": (arcconf.parse, ("arcconf",), r"^\s*(?:Logical (?:device|drive) number \d+|Device #\d+)\s*$|Reported Channel.*"),
-    "ssacli": (ssacli.parse, ("ssacli",), r"^\s*(?:Logical Drive: .*|logicaldrive .*|physicaldrive [^(]*|.* in Slot \d+.*)$"),
-    "storcli": (storcli.parse, ("storcli", "perccli"), ROWS),
-    "storcli2": (storcli2.parse, ("storcli2",), ROWS),
+#: What names volumes and drives.
+NAMES = {
+    "arcconf": r"^\s*(?:Logical (?:device|drive) number \d+|Device #\d+)\s*$|Reported Channel.*",
+    "ssacli": r"^\s*(?:Logical Drive: .*|logicaldrive .*|physicaldrive [^(]*|.* in Slot \d+.*)$",
 }
 LARGEST = 60_000
 GARBAGE = "x?:#\x007"
@@ -36,12 +30,11 @@ def named(reading: Reading) -> int:
     return sum(len(one.volumes) + len(one.drives) for one in reading.controllers)
 
 
-@pytest.mark.parametrize("tool", TOOLS)
+@pytest.mark.parametrize("tool", PARSERS)
 def test_damaged_headings_are_reported_as_lost(tool: str, shared_corpus: pathlib.Path) -> None:
-    parse, folders, pattern = TOOLS[tool]
+    parse, pattern = PARSERS[tool], NAMES.get(tool, ROWS)
     chance, tried = random.Random(7), 0
-    for path in (path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST):
-        text = path.read_bytes().decode("utf-8", errors="replace")
+    for path, text in outputs_of(shared_corpus, tool, LARGEST).items():
         whole, found = parse(text), list(re.finditer(pattern, text, re.MULTILINE))
         if whole.lost or path.name == "c0-vall-show-all_24vd.json":
             # The drives of volumes that share a group come more than once there; the list of drives is another answer.

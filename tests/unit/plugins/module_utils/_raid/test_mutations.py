@@ -11,6 +11,7 @@ What is cut is not complete, and what is missing is unknown: never off, and neve
 from __future__ import annotations
 
 import json
+import operator
 import pathlib
 import re
 import typing as t
@@ -19,18 +20,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Reading
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import parse_configuration
+from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, Parse, outputs_of
 
-Parse = t.Callable[[str], Reading]
 Draw = t.Callable[[st.SearchStrategy[t.Any]], t.Any]
 
-PARSERS: dict[str, Parse] = {"arcconf": arcconf.parse, "storcli": storcli.parse, "storcli2": storcli2.parse, "ssacli": ssacli.parse}
-#: Folders of the corpus with outputs of that tool.
-FOLDERS = {"arcconf": ("arcconf",), "storcli": ("storcli", "perccli", "transcribed"), "storcli2": ("storcli2",), "ssacli": ("ssacli",)}
 #: Larger outputs only take longer to damage; every shape of output is there below this size.
 LARGEST = 40_000
 SPEEDY = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
@@ -44,19 +39,17 @@ VALUES = (None, True, 0, -1, 10**30, 1.5, float("inf"), "", "-", "N/A", " ", ":"
 @pytest.fixture(scope="session")
 def outputs(shared_corpus: pathlib.Path) -> dict[str, list[str]]:
     """Real outputs by tool, shortest first."""
-    texts = {}
-    for tool, folders in FOLDERS.items():
-        paths = [path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST]
-        texts[tool] = sorted((path.read_bytes().decode("utf-8", errors="replace") for path in paths), key=len)
-    return texts
+    return {tool: sorted(outputs_of(shared_corpus, tool, LARGEST, transcribed=True).values(), key=len) for tool in PARSERS}
 
 
 def read(parse: Parse, text: str) -> Reading:
     reading = parse(text)
     assert isinstance(reading, Reading)
     for clause in reading.not_understood:
+        assert clause
         assert isinstance(clause, str)
     for controller in reading.controllers:
+        assert isinstance(controller, Controller)
         controller.to_dict()
     return reading
 
@@ -139,6 +132,11 @@ def values_emptied(draw: Draw, text: str, other: str) -> str:
     return "".join(lines)
 
 
+def lines_indented(draw: Draw, text: str, other: str) -> str:
+    """Nothing is where it was in a tree."""
+    return "\n".join(" " * draw(st.integers(0, 12)) + line.strip() for line in text.splitlines()[: draw(st.integers(1, 60))])
+
+
 def line_made_long(draw: Draw, text: str, other: str) -> str:
     at = place(draw, text)
     return text[:at] + draw(st.sampled_from((" ", "-", ":", "9", "/", "=", "a ", "0,0 ", "{", '"'))) * 20_000 + text[at:]
@@ -178,6 +176,7 @@ MUTATIONS = (
     characters_removed,
     numbers_replaced,
     values_emptied,
+    lines_indented,
     line_made_long,
     json_retyped,
 )
@@ -192,6 +191,8 @@ def test_damaged_output_of_the_tool(outputs: dict[str, list[str]], tool: str, da
     for mutate in data.draw(st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=3)):
         text = mutate(data.draw, text, other)
     read(PARSERS[tool], text)
+    if tool == "ssacli":
+        read(parse_configuration, text)
 
 
 @pytest.mark.parametrize("tool", sorted(set(PARSERS) - {"arcconf", "ssacli"}))
@@ -264,81 +265,50 @@ def test_truncated_output_is_not_complete(outputs: dict[str, list[str]], tool: s
     assert reading.controllers == () or reading.not_understood
 
 
-def writes(reading: Reading) -> set[str]:
-    return {word for controller in reading.controllers for volume in controller.volumes for word in (volume.write.configured, volume.write.effective)}
+#: What the first word of a path stands for; of volumes that are written through by choice, the state of the cache does not matter.
+THINGS: dict[str, t.Callable[[Controller], t.Iterable[t.Any]]] = {
+    "controller": lambda one: [one],
+    "drives": lambda one: one.drives,
+    "volumes": lambda one: one.volumes,
+    "cached": lambda one: [volume for volume in one.volumes if volume.write.configured != "writethrough"],
+}
 
 
-def configured_writes(reading: Reading) -> set[str]:
-    return {volume.write.configured for controller in reading.controllers for volume in controller.volumes}
-
-
-def effective_writes(reading: Reading) -> set[str]:
-    return {volume.write.effective for controller in reading.controllers for volume in controller.volumes}
-
-
-def effective_writes_of_cached(reading: Reading) -> set[str]:
-    """Of volumes that are written through by choice, the state of the cache does not matter."""
-    volumes = [volume for controller in reading.controllers for volume in controller.volumes]
-    return {volume.write.effective for volume in volumes if volume.write.configured != "writethrough"}
-
-
-def reads(reading: Reading) -> set[str]:
-    return {word for controller in reading.controllers for volume in controller.volumes for word in (volume.read.configured, volume.read.effective)}
-
-
-def drive_caches(reading: Reading) -> set[str]:
-    return {drive.write_cache for controller in reading.controllers for drive in controller.drives}
-
-
-def volume_drive_caches(reading: Reading) -> set[str]:
-    return {volume.drive_cache for controller in reading.controllers for volume in controller.volumes}
-
-
-def classes(reading: Reading) -> set[str]:
-    return {value for controller in reading.controllers for value in controller.drive_cache.values()}
-
-
-def health(reading: Reading) -> set[str]:
-    return {controller.protection.health for controller in reading.controllers}
-
-
-def cache_status(reading: Reading) -> set[str]:
-    return {controller.cache.status for controller in reading.controllers}
-
-
-def no_battery_write_cache(reading: Reading) -> set[str]:
-    return {controller.no_battery_write_cache for controller in reading.controllers}
-
-
-def status(reading: Reading) -> set[str]:
-    return {volume.status for controller in reading.controllers for volume in controller.volumes}
+def found_at(reading: Reading, paths: str) -> set[str]:
+    """All values at some paths, such as ''volumes.write.effective''."""
+    found: set[str] = set()
+    for path in paths.split():
+        kind, _dot, name = path.partition(".")
+        for value in (operator.attrgetter(name)(thing) for one in reading.controllers for thing in THINGS[kind](one)):
+            found |= {*value.values()} if isinstance(value, dict) else {value}
+    return found
 
 
 @pytest.mark.parametrize(
-    "tool, lines, found",
+    "tool, lines, path",
     [
-        ("arcconf", r" +Write Cache +:", drive_caches),
-        ("arcconf", r" +Write-cache |  +Caching +:", writes),
-        ("arcconf", r" +Read-cache |  +Caching +:", reads),
-        ("arcconf", r" +Status of [Ll]ogical", status),
-        ("arcconf", r" +(Status|Overall Backup Unit Status|Supercap Status|Non-Volatile Storage Status) +:", health),
-        ("arcconf", r" +Cache Status +:", cache_status),
-        ("arcconf", r" +No-Battery Write Cache +:", no_battery_write_cache),
-        ("arcconf", r" +Global Physical Device Write Cache Policy|   (Configured|Unconfigured|HBA) Drives  ", classes),
-        ("ssacli", r" +Caching:", writes),
-        ("ssacli", r" +Cache Status:", cache_status),
-        ("ssacli", r" +Cache (Status|Ratio|Status Details):", effective_writes_of_cached),
-        ("ssacli", r" +Battery/Capacitor Status:", health),
-        ("ssacli", r" +No-Battery Write Cache:", no_battery_write_cache),
-        ("ssacli", r".*Drive Write Cache", classes),
+        ("arcconf", r" +Write Cache +:", "drives.write_cache"),
+        ("arcconf", r" +Write-cache |  +Caching +:", "volumes.write.configured volumes.write.effective"),
+        ("arcconf", r" +Read-cache |  +Caching +:", "volumes.read.configured volumes.read.effective"),
+        ("arcconf", r" +Status of [Ll]ogical", "volumes.status"),
+        ("arcconf", r" +(Status|Overall Backup Unit Status|Supercap Status|Non-Volatile Storage Status) +:", "controller.protection.health"),
+        ("arcconf", r" +Cache Status +:", "controller.cache.status"),
+        ("arcconf", r" +No-Battery Write Cache +:", "controller.no_battery_write_cache"),
+        ("arcconf", r" +Global Physical Device Write Cache Policy|   (Configured|Unconfigured|HBA) Drives  ", "controller.drive_cache"),
+        ("ssacli", r" +Caching:", "volumes.write.configured volumes.write.effective"),
+        ("ssacli", r" +Cache Status:", "controller.cache.status"),
+        ("ssacli", r" +Cache (Status|Ratio|Status Details):", "cached.write.effective"),
+        ("ssacli", r" +Battery/Capacitor Status:", "controller.protection.health"),
+        ("ssacli", r" +No-Battery Write Cache:", "controller.no_battery_write_cache"),
+        ("ssacli", r".*Drive Write Cache", "controller.drive_cache"),
     ],
 )
-def test_missing_values_are_unknown(outputs: dict[str, list[str]], tool: str, lines: str, found: t.Callable[[Reading], set[str]]) -> None:
+def test_missing_values_are_unknown(outputs: dict[str, list[str]], tool: str, lines: str, path: str) -> None:
     known_before = set()
     for text in outputs[tool]:
-        known_before |= found(read(PARSERS[tool], text))
+        known_before |= found_at(read(PARSERS[tool], text), path)
         left = "".join(line for line in text.splitlines(keepends=True) if not re.match(lines, line))
-        assert found(read(PARSERS[tool], left)) <= {"unknown"}, text[:200]
+        assert found_at(read(PARSERS[tool], left), path) <= {"unknown"}, text[:200]
     # or the test would hold for outputs that never tell it
     assert known_before - {"unknown"}
 
@@ -353,28 +323,28 @@ def without(node: t.Any, keys: set[str]) -> t.Any:
 
 
 @pytest.mark.parametrize(
-    "tool, keys, found",
+    "tool, keys, path",
     [
-        ("storcli", {"Cache"}, effective_writes),
-        ("storcli", {"Cache"}, reads),
-        ("storcli", {"Write Cache(initial setting)"}, configured_writes),
-        ("storcli", {"Write Cache"}, drive_caches),
-        ("storcli", {"PDC", "Disk Cache Policy"}, volume_drive_caches),
-        ("storcli", {"State", "BBU"}, health),
-        ("storcli2", {"CurrentCache"}, effective_writes),
-        ("storcli2", {"DefaultCache"}, configured_writes),
-        ("storcli2", {"CurrentCache", "DefaultCache"}, reads),
-        ("storcli2", {"Current Write Cache"}, drive_caches),
-        ("storcli2", {"PDC", "Drive Write Cache Policy"}, volume_drive_caches),
-        ("storcli2", {"Energy Pack Info", "EPack"}, health),
+        ("storcli", {"Cache"}, "volumes.write.effective"),
+        ("storcli", {"Cache"}, "volumes.read.configured volumes.read.effective"),
+        ("storcli", {"Write Cache(initial setting)"}, "volumes.write.configured"),
+        ("storcli", {"Write Cache"}, "drives.write_cache"),
+        ("storcli", {"PDC", "Disk Cache Policy"}, "volumes.drive_cache"),
+        ("storcli", {"State", "BBU"}, "controller.protection.health"),
+        ("storcli2", {"CurrentCache"}, "volumes.write.effective"),
+        ("storcli2", {"DefaultCache"}, "volumes.write.configured"),
+        ("storcli2", {"CurrentCache", "DefaultCache"}, "volumes.read.configured volumes.read.effective"),
+        ("storcli2", {"Current Write Cache"}, "drives.write_cache"),
+        ("storcli2", {"PDC", "Drive Write Cache Policy"}, "volumes.drive_cache"),
+        ("storcli2", {"Energy Pack Info", "EPack"}, "controller.protection.health"),
     ],
-    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else getattr(value, "__name__", value),
+    ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else value,
 )
-def test_missing_json_values_are_unknown(outputs: dict[str, list[str]], tool: str, keys: set[str], found: t.Callable[[Reading], set[str]]) -> None:
+def test_missing_json_values_are_unknown(outputs: dict[str, list[str]], tool: str, keys: set[str], path: str) -> None:
     known_before = set()
     for text in outputs[tool]:
         if not text.startswith("{") or "Battery is absent" in text:
             continue
-        known_before |= found(read(PARSERS[tool], text))
-        assert found(read(PARSERS[tool], json.dumps(without(json.loads(text), keys)))) <= {"unknown"}, text[:200]
+        known_before |= found_at(read(PARSERS[tool], text), path)
+        assert found_at(read(PARSERS[tool], json.dumps(without(json.loads(text), keys))), path) <= {"unknown"}, text[:200]
     assert known_before - {"unknown"}

@@ -26,13 +26,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockde
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import output as drive_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import parse_smartctl
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import provider as arcconf
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import provider as ssacli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import read_behind, volume_finding
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
+from ansible_collections.cachefleet.storage.tests.unit.support.raid_outputs import PARSERS, outputs_of
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 DATA = pathlib.Path(__file__).resolve().parents[3] / "data"
@@ -126,20 +124,11 @@ def favourable(reading: Reading) -> set[tuple[str, ...]]:
     return found
 
 
-PARSERS: dict[str, tuple[t.Callable[[str], Reading], tuple[str, ...]]] = {
-    "arcconf": (arcconf.parse, ("arcconf",)),
-    "storcli": (storcli.parse, ("storcli", "perccli")),
-    "storcli2": (storcli2.parse, ("storcli2",)),
-    "ssacli": (ssacli.parse, ("ssacli",)),
-}
-
-
 @pytest.mark.parametrize("tool", PARSERS)
 def test_captured_outputs_of_raid_tools(tool: str, shared_corpus: pathlib.Path) -> None:
-    parse, folders = PARSERS[tool]
+    parse = PARSERS[tool]
     better, news = [], 0
-    for path in (path for folder in folders for path in sorted((shared_corpus / folder).iterdir()) if path.stat().st_size <= LARGEST):
-        text = path.read_bytes().decode("utf-8", errors="replace")
+    for path, text in outputs_of(shared_corpus, tool, LARGEST).items():
         if text.lstrip().startswith("{") and not parse(text).complete:
             continue
         before = favourable(parse(text))

@@ -250,6 +250,8 @@ def test_state_contains_controller_and_volume() -> None:
 class Tool:
     """A tool that is there and tells what it is given."""
 
+    last = None
+
     def __init__(self, name: str, *controllers: Controller, error: str = "", doubts: tuple[str, ...] = ()) -> None:
         self.name = name
         self.reading = Reading(controllers, doubts, complete=not doubts)

@@ -24,7 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli im
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli import text as ssacli_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import provider as storcli
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli import storcli2
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.join import join
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.storcli.reader import join
 from ansible_collections.cachefleet.storage.tests.simulators import ssacli as simulated_ssacli
 from ansible_collections.cachefleet.storage.tests.simulators import storcli as simulated_storcli
 from ansible_collections.cachefleet.storage.tests.simulators import storcli2 as simulated_storcli2

@@ -11,6 +11,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions
 
 CACHED, DEPTH, SHARED, REPEATED = "page cache", "the depth is 1", "the same blocks: set offset_increment", "set randrepeat=0"
+DRAWN = "A startdelay that is a range is drawn by fio"
+VERIFIED, PARTED = "are those of verify", "The sections that write are separated by a stonewall"
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,12 @@ CACHED, DEPTH, SHARED, REPEATED = "page cache", "the depth is 1", "the same bloc
         ({"rw": "write", "direct": 1, "numjobs": 4, "offset_increment": "1g"}, 2, []),
         ({"rw": "randwrite", "direct": 1, "numjobs": 4, "randrepeat": 0}, 2, []),
         ({"rw": "randread", "ioengine": "null"}, 2, []),
+        ({"rw": "write", "verify": "crc32c"}, 1, [VERIFIED]),
+        ({"rw": "write", "startdelay": "1-5"}, 1, [DRAWN]),
+        ({"rw": "write", "verify": "crc32c", "do_verify": 0}, 1, []),
+        ({"rw": "rw", "direct": 1, "verify": "crc32c"}, 1, []),
+        ({"jobs": [{"name": "a", "rw": "write"}, {"name": "b", "rw": "write", "stonewall": True}]}, 1, [PARTED]),
+        ({"jobs": [{"name": "a", "rw": "write"}, {"name": "b", "rw": "read", "direct": 1, "stonewall": True}]}, 1, []),
         ({"global": {"direct": 1}, "jobs": [{"name": "a", "rw": "write"}, {"name": "b", "rw": "read", "direct": 0}]}, 1, [CACHED]),
     ],
 )

@@ -315,7 +315,7 @@ def test_fio_that_opens_another_file_for_writing_is_killed(rig):
 
 def test_reading_job_runs_fio_read_only(rig):
     rig.behave(does=f"tr '\\0' ' ' < /proc/$PPID/cmdline >> {rig.root}/words; echo >> {rig.root}/words")
-    measured = rig.measure(cell(name="r", target={"device": "/dev/sdc"}, job=READ), cell(name="v", job={**JOB, "runtime": 0.2}))
+    measured = rig.measure(cell(name="r", target={"device": "/dev/sdc"}, job=READ), cell(name="v", job={**JOB, "runtime": "200ms"}))
     assert [(row["state"], row["reason"]) for row in measured["cells"]] == [("ok", "")] * 2
     assert [("--readonly" in words) for words in (rig.root / "words").read_text().splitlines()] == [True, False]
 

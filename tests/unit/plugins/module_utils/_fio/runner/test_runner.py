@@ -676,7 +676,8 @@ def test_code_for_a_raid_tool_is_imported_before_the_runner_is_on_its_own(rig, m
     """Ansible removes the archive that it could be imported from as soon as the module has ended."""
     imported = []
     monkeypatch.setattr(registry, "_places", lambda _runner, tool: ["/opt/tool"] if tool.name == "arcconf" else [])
-    monkeypatch.setattr(registry, "provider_class", lambda name: lambda *_given: imported.append(name))
+    tools = {name: dataclasses.replace(tool, provider=lambda name=name: lambda *_given: imported.append(name)) for name, tool in registry.TOOLS.items()}
+    monkeypatch.setattr(registry, "TOOLS", tools)
     monkeypatch.setattr(control.daemon, "start", lambda *_given, **_kept: imported.append("the runner starts"))
     control.launch(None, rig.spool, rig.host)
     assert imported == ["arcconf", "the runner starts"]

@@ -16,6 +16,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import text as arcconf_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.commands import SendCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import (
     CacheModule,
     CacheVolume,
@@ -29,10 +30,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     VolumeMaxCache,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache import rules as maxcache_rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean, flush_state
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.caches import WaitForClean, flush_state
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.plan import plan, warnings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import RaidState, Seen, Source
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import FakeTool
 
@@ -155,7 +155,7 @@ def test_volume_with_unreported_write_caching_keeps_its_cache():
 @pytest.mark.parametrize("clean", ["clean", "dirty"])
 def test_removal_always_waits_for_clean(clean):
     steps, _left_out = planned(with_cache(controller(), dirty=clean), **ABSENT)
-    assert [type(step.operation) for step in steps] == [WaitForClean, SendMaxCacheCommand]
+    assert [type(step.operation) for step in steps] == [WaitForClean, SendCommand]
     assert (steps[0].before, steps[0].after) == (clean, "clean")
 
 

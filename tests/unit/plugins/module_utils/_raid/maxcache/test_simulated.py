@@ -24,10 +24,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
     TimedOut,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.provider import ArcConf
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.emptying import WaitForClean
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import Interrupted, RaidMaxCacheLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.commands import SendCommand
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.caches import Interrupted, WaitForClean
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.layer import RaidMaxCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.spec import parse_controllers
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.maxcache.target import SendMaxCacheCommand
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 
@@ -165,7 +165,7 @@ def test_converged_host_is_read_once_with_64_volumes():
 def test_delete_disables_writeback_waits_and_deletes():
     rig = writing(SERIES7)
     outcome = rig.settle(cache_volumes=[{"state": "absent"}])
-    assert [type(step.operation) for step in outcome.steps] == [SendMaxCacheCommand, WaitForClean, SendMaxCacheCommand]
+    assert [type(step.operation) for step in outcome.steps] == [SendCommand, WaitForClean, SendCommand]
     assert [change[:2] for change in rig.changes] == [("SETMAXCACHE", "1"), ("DELETE", "1")]
     assert rig.containers == []
     assert "still dirty" in rig.first_progress[0]
@@ -213,7 +213,7 @@ def test_wait_timeout_reports_completed_steps_and_next_run_continues():
     assert len(rig.containers) == 1
     assert rig.now == 20
     outcome = rig.run(cache_volumes=[{"state": "absent"}])
-    assert [type(step.operation) for step in outcome.steps] == [WaitForClean, SendMaxCacheCommand]
+    assert [type(step.operation) for step in outcome.steps] == [WaitForClean, SendCommand]
     assert rig.containers == []
 
 

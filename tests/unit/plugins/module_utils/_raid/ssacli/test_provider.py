@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import CacheModule, Controller, Drive, Policy, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.provider import CACHING_WORDS, DRIVE_POLICY_WORDS, SsaCli
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.words import DRIVE_POLICIES
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.ssacli.text import DRIVE_POLICIES
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 READ = ("ssacli", "ctrl", "all", "show", "config", "detail")
@@ -231,37 +231,6 @@ def test_empty_output_does_not_mean_no_controllers() -> None:
     reading = provider({READ: Reply("", rc=0)}).read()
     assert not reading.complete
     assert reading.not_understood
-
-
-def many(volumes: int) -> str:
-    """A controller with that many logical drives, each on an array of its own."""
-    rows = [
-        "Smart Array P000 in Slot 0",
-        "   Controller Status: OK",
-        "   Cache Board Present: True",
-        "   Cache Status: OK",
-        "   Cache Ratio: 10% Read / 90% Write",
-    ]
-    for number in range(1, volumes + 1):
-        rows += [f"   Array: {chr(65 + number // 26)}{chr(65 + number % 26)}", "      Status: OK", f"      Logical Drive: {number}"]
-        rows += [f"         {label}: x" for label in ("Heads", "Cylinders", "Strip Size", "Mount Points", "MultiDomain Status")]
-        rows += [
-            "         Status: OK",
-            "         Size: 1 TB",
-            "         Fault Tolerance: 0",
-            "         Caching:  Enabled",
-            "         LD Acceleration Method: Controller Cache",
-        ]
-        rows += [f"      physicaldrive 1I:1:{number}", *(f"         Label {index}: value" for index in range(30)), "         Status: OK"]
-    return "\n".join(rows) + "\n"
-
-
-def test_read_runs_one_command_for_any_number_of_volumes() -> None:
-    for volumes in (1, 64):
-        ssacli = provider({READ: Reply(many(volumes))})
-        reading = ssacli.read()
-        assert (len(reading.controllers[0].volumes), reading.complete) == (volumes, True)
-        assert ssacli.runner.calls == [READ]
 
 
 def test_every_capture_is_read_by_the_provider(shared_corpus: pathlib.Path) -> None:

@@ -84,17 +84,6 @@ def calls(one: StorCli) -> list[str]:
 # Reading
 
 
-@pytest.mark.parametrize("volumes", [1, 64])
-def test_read_runs_three_commands_for_any_number_of_volumes(volumes: int) -> None:
-    one = provider(replies=script(volumes))
-    reading = one.read()
-    assert reading.complete
-    assert reading.not_understood == ()
-    assert calls(one) == ["/call show all nolog J", "/call/vall show all nolog J", "/call/eall/sall show all nolog J"]
-    assert len(reading.controllers[0].volumes) == volumes
-    assert {volume.write for volume in reading.controllers[0].volumes} == {Policy("writeback", "writeback")}
-
-
 @pytest.mark.parametrize(
     ("summary", "volumes", "lost"),
     [

@@ -390,6 +390,21 @@ def test_a_job_that_limits_its_rate_is_said_beside_the_answer():
     assert analysed(Rows("c", [*repeated(5000), *repeated(5000, "writethrough")])).rate_note == ""
 
 
+def test_notes_on_the_figures_of_deciding_cells_stand_with_the_answer_once():
+    reached = [f"read reached {rate} of the 500 IOPS that rate_iops of the job requests." for rate in (99, 101)]
+    noted = [dataclasses.replace(one, notes=[reached[place % 2], "filename of the job file was left out: unused."]) for place, one in enumerate(repeated(5000))]
+    many = [dataclasses.replace(one, notes=[f"{word} is withheld." for word in "abcdefg"]) for one in repeated(5000, "writethrough")]
+    found = analysed(Rows("c", [*noted, *many]))
+    assert found.figure_notes == (
+        "randwrite-4k: read reached 99 of the 500 IOPS that rate_iops of the job requests.",
+        *(f"randwrite-4k: {word} is withheld." for word in "abcd"),
+        "3 more notes on the figures of deciding cells: see the report.",
+    )
+    assert set(found.figure_notes) <= set(found.caveats)
+    bound = [dataclasses.replace(one, cpu_bound=True, notes=["fio used 99 % of a CPU: the device may be faster than this."]) for one in repeated(5000)]
+    assert analysed(Rows("c", bound)).figure_notes == (), "the CPU has a sentence of its own"
+
+
 def test_many_comparisons_have_a_word_about_chance():
     variants = [f"v{number:02}" for number in range(24)]
     rows = [measurement("node1", name, repeat=repeat, iops=1000.0 + repeat, started=1e9 + repeat) for name in variants for repeat in range(1, 5)]

@@ -71,13 +71,38 @@ def test_every_refusal_is_listed_at_once_with_its_lines():
     message = refused.value.message
     assert message.startswith("cell: x.fio: ") and message.count("cell: x.fio") == 1
     for part in (
-        "line 2: ioengine=net must be one of",
+        "line 2: ioengine=net is refused: it measures a network, not storage",
         "line 3: port is refused: it belongs to an engine that is not supported",
         "lines 5, 10: exec_prerun is refused: it runs a command on the host",
         "line 11: eta-newline is refused: it belongs to the command line of fio",
         "line 7: runtime: '2sec' is not a time: use seconds, or a number with us, ms, s, m, h or d; fio takes any other unit for microseconds",
     ):
         assert part in message
+
+
+def test_refusal_of_a_value_names_the_lines_that_have_it():
+    with pytest.raises(BadInput) as refused:
+        job_of("[a]\nioengine=libaio\n[b]\nioengine=net\n[c]\nioengine=exec\n[d]\nioengine=net\ndirect\n", "cell")
+    assert refused.value.message == (
+        "cell: lines 4, 8: ioengine=net is refused: it measures a network, not storage; line 6: ioengine=exec is refused: "
+        "it runs a command on the host; line 9: the option direct has no value, which fio requires."
+    )
+
+
+def test_option_of_a_profile_is_left_out_with_a_note():
+    # examples/steadystate.fio and waitfor.fio of fio: it accepts threads, and does nothing with it.
+    job = job_of("[global]\nthreads=1\n[a]\nrw=read\n", "cell")
+    assert job["global"] == {} and job["notes"] == [
+        "threads of the job file was left out: it belongs to a profile of fio (tiobench) and has no effect in a job."
+    ]
+    with pytest.raises(BadInput, match="threads is refused in a job: it belongs to a profile of fio"):
+        read_job({"rw": "read", "threads": 1}, "cell")
+
+
+def test_later_global_section_and_a_section_that_spells_its_option_otherwise():
+    job = job_of("[global]\nbs=4k\n[a]\nrw=read\n[global]\nbs=8k\ntime_based\nruntime=5\n[b]\nblocksize=16k\ntime_based=0\n", "cell")
+    (_a, b) = read_job(job, "cell").sections
+    assert (b.value("bs"), b.asked_runtime) == ("16k", None)
 
 
 def test_options_of_a_refused_engine_are_not_refused_once_more():

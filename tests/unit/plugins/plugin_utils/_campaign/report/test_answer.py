@@ -19,8 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer_text import verdict_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes, read_facts
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, host_classes, read_facts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 

@@ -405,7 +405,9 @@ def test_every_column_of_the_csv_is_documented_in_its_order(six):
     assert documented == twins.csv_text(six).splitlines()[0].split(",")
 
 
-@pytest.mark.parametrize(("value", "message"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1000"), (154.2, "154"), (9.834, "9.83")])
+@pytest.mark.parametrize(
+    ("value", "message"), [(None, "-"), (0.314, "0.314"), (12345.6, "12,300"), (999.6, "1,000"), (99.96, "100"), (154.2, "154"), (9.834, "9.83")]
+)
 def test_figures(value, message):
     assert text.figure(value) == message
 

@@ -17,8 +17,7 @@ for library in ("numpy", "scipy", "duckdb", "ruptures"):
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import headings, load_charts, page, twins, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, places
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import distributions_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.host_classes import host_classes
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, host_classes
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import histogram
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement

@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import problems
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles, StoredCell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Span, common, mean_within
 from ansible_collections.cachefleet.storage.tests.unit.support.archives import summary
@@ -308,6 +308,21 @@ def test_repeats_are_merged_into_one_row(folder):
     assert row.spread == pytest.approx(40 / 220)
 
 
+def test_sum_of_fewer_hosts_is_no_repeat_of_a_sum_of_more(folder):
+    # Three hosts of 100; one of them has one repeat less, and one failed once.
+    for repeat in range(1, 6):
+        for host in "abc":
+            if (host, repeat) != ("c", 5):
+                state = "failed" if (host, repeat) == ("b", 4) else "ok"
+                put(folder, host, rates=[100] * 60, start=T0 + 100 * repeat, repeat=repeat, state=state)
+    found = sums(folder)
+    [row] = aggregate.rows_of(found)
+    assert (row.iops, row.runs, row.planned, row.spread, row.noise) == (pytest.approx(300), 3, 5, pytest.approx(0), pytest.approx(0))
+    notes = aggregate.notes_of(found)
+    assert "Left out, for other repeats add more results: all 2 hosts w/5, all 3 hosts w/4." in notes
+    assert "Left out, for other repeats add more results: w write." in overview.brief_notes_of(found)
+
+
 def test_reads_and_writes_are_aggregated_separately(folder):
     numbers = {**summary(100, 6000), "read": summary(50, 3000, direction="read")["read"]}
     for host in "ab":
@@ -453,6 +468,35 @@ def test_series_of_a_phase_begins_and_ends_with_its_jobs(folder):
     assert (one.iops, one.pro_rata) == (400, ())
 
 
+@pytest.mark.parametrize(
+    ("began", "expected"),
+    [
+        # Each did 200 per second for 60 s. Right values are counted: 24,000 I/Os by the time from the first of them to the last.
+        ((0, 2), 400),
+        ((0, 10), 24_000 / 70),
+        ((0, 50), 24_000 / 110),
+        ((10, 70), 24_000 / 120),
+    ],
+)
+@pytest.mark.parametrize("logged", [True, False])
+def test_phases_of_hosts_are_added_only_if_they_were_at_the_same_time(folder, began, expected, logged):
+    for host, first in zip("ab", began, strict=True):
+        put(folder, host, rates=[0] * first + [200] * 60 if logged else (), end=T0 + 130, summary=figures(12_000, began=first, seconds=60))
+    (one,) = sums(folder)
+    assert one.iops == pytest.approx(expected, rel=0.001)
+    assert one.bandwidth == pytest.approx(expected * 4096, rel=0.001)
+    assert one.in_turn is (expected != 400)
+    assert any("Not done at the same time" in note and "all 2 hosts w write" in note for note in aggregate.notes_of([one])) is one.in_turn
+    assert any("Not done at the same time" in note and note.endswith(": w write.") for note in overview.brief_notes_of([one])) is one.in_turn
+
+
+def test_averages_of_hosts_that_began_at_different_times_are_not_added(folder):
+    put(folder, "a", rates=[200] * 60, summary=figures(12_000, seconds=60))
+    put(folder, "b", start=T0 + 20, end=T0 + 80, summary=figures(12_000, seconds=60))
+    (one,) = sums(folder)
+    assert (one.iops, one.in_turn, one.pro_rata) == (pytest.approx(24_000 / 80), True, ())
+
+
 def test_phase_is_not_a_cliff():
     found = {what: [seconds.read_log(log([200 * factor] * 10, T0))] for what, factor in (("iops", 1), ("bw", 4))}
     series = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2200, 2200 * 4096, 0.0, 11.0, True)})["write"]
@@ -486,6 +530,32 @@ def test_there_is_no_sum_where_a_host_has_no_rate(folder):
         put(folder, host, rates=[200] * 12, summary=figures(2400, iops=None))
     (one,) = sums(folder)
     assert (one.iops, one.bandwidth) == (None, None)
+    for notes in (aggregate.notes_of([one]), overview.brief_notes_of([one])):
+        assert any(note.startswith("Not added up, for a host has no rate there: ") for note in notes), notes
+
+
+def test_last_second_of_threads_that_have_no_row_of_it_is_not_a_fall(folder):
+    # Four threads of 100 per second; two of them have no row for their last second.
+    threads = [[100] * 12, [100] * 11, [100] * 12, [100] * 11]
+    put(folder, "a", threads=threads, end=T0 + 12, summary=figures(4800, iops=400))
+    found = StoredCell(store.load_campaign(folder / "c").cells[0]).series()[0]["write"]
+    assert found["iops"] == [400] * 11 + [None] and found["bw_bytes"] == [400 * 4096] * 11 + [None]
+
+
+def test_last_second_of_a_log_that_threads_share_is_not_a_fall(folder):
+    put(folder, "a", rates=[400] * 12, end=T0 + 12, summary=figures(4800, iops=400))
+    rows = "".join(f"{(T0 + second + 1) * 1000:.0f}, 100, 1, 0, 0\n" for second in range(12) for _thread in range(4 if second < 11 else 3))
+    logs = {"iops": [seconds.read_log(rows)], "bw": []}
+    series = seconds.seconds_of(logs, T0, T0 + 12, {"write": seconds.Total(4800, None, 0.0, 12.0)})["write"]
+    known = seconds._whole_seconds(series, {what: [log["write"] for log in some] for what, some in logs.items()}, T0)
+    assert known["iops"] == [400] * 11 + [None]
+
+
+def test_ramp_of_a_thread_that_follows_another_is_not_a_stall(folder):
+    # The second one waits for the first, and then ramps for 5 s, of which fio logs nothing.
+    put(folder, "a", threads=[[100] * 8, [0] * 13 + [100] * 8], end=T0 + 22, summary=figures(1800, seconds=22, iops=1800 / 22))
+    found = StoredCell(store.load_campaign(folder / "c").cells[0]).series()[0]["write"]
+    assert found["iops"] == [100] * 8 + [None] * 5 + [100] * 8
 
 
 def test_second_between_two_threads_that_follow_each_other_is_not_a_stall():

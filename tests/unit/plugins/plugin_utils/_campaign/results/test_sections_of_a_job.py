@@ -56,6 +56,12 @@ def test_one_section_is_as_before(tmp_path):
     assert rows(tmp_path, "[global]\nrw=randrw\nbs=8k\n\n[c]\niodepth=4\n")["read"] == ("randrw", "8k", 8192, 4, False, "psync")
 
 
+def test_sizes_of_a_split_and_the_last_of_two_switches_are_what_fio_did(tmp_path):
+    # fio does the sizes of bssplit whatever bs is, and of direct and buffered it takes the last one.
+    assert rows(tmp_path, "[global]\nbs=8k\ndirect=1\n\n[c]\nbssplit=4k/50:64k/50\nbuffered=1\n")["read"][1:5] == ("4k/50:64k/50", None, 1, False)
+    assert rows(tmp_path, "[global]\nbuffered=0\n\n[c]\nblocksize_range=4k-64k\n")["read"][1:5] == ("4k-64k", None, 1, True)
+
+
 def test_each_direction_has_the_targets_of_its_sections(tmp_path):
     (tmp_path / "job.fio").write_text(JOB)
     job, sections = job_options(tmp_path)

@@ -35,23 +35,46 @@ OUTPUT = parse(json.dumps({"fio version": "fio-3.33", "jobs": [{"jobname": "a", 
 OPTIONS = {"rw": "randread", "ioengine": "io_uring", "iodepth": "8"}
 
 
-def row_of(summary):
-    record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 3.0, "notes": ["first"]}, OPTIONS)
+UNCHECKED = (
+    "Whether rates and latencies of read agree was not checked: the result, of an old version, does not have the number of I/Os that may be under way "
+    "at one time."
+)
+
+
+def row_of(summary, options=OPTIONS):
+    record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 3.0, "notes": ["first"]}, options)
     (row,) = measurements_of(record, lambda: histograms_of(record, OUTPUT), {})
     return record, row
 
 
 @pytest.mark.parametrize(
-    ("job", "lat", "words"),
+    ("job", "sent", "lat", "words"),
     [
-        (read_job(OPTIONS, "a"), 165663.49, "The latencies clat of read are withheld: 96,230 I/Os of 1.27 s each"),
-        # A summary of an older version has no depth: which of the two is wrong is not known.
-        (None, None, "The latencies of read are withheld"),
+        (read_job(OPTIONS, "a"), OPTIONS, 165663.49, ["The latencies clat of read are withheld: 96,230 I/Os of 1.27 s each"]),
+        # A summary of an older version has no depth: the job that was sent has it.
+        (None, OPTIONS, 165663.49, ["The latencies clat of read are withheld: 96,230 I/Os of 1.27 s each"]),
+        # Without the job it is not known which of the two is wrong.
+        (None, {}, None, ["The latencies of read are withheld", UNCHECKED]),
+        (None, {**OPTIONS, "iodepth": "deep"}, None, ["The latencies of read are withheld", UNCHECKED]),
     ],
 )
-def test_withheld_latency_does_not_come_back_from_its_histogram(job, lat, words):
-    record, row = row_of(summarize(OUTPUT, job))
+def test_withheld_latency_does_not_come_back_from_its_histogram(job, sent, lat, words):
+    record, row = row_of(summarize(OUTPUT, job), sent)
     assert (row.iops, row.lat_mean_ns, row.p50_ns, row.p99_ns) == (48090.95, lat, None, None)
-    assert row.notes[0] == "first" and row.notes[1].startswith(words) and len(row.notes) == 2
+    assert row.notes[0] == "first" and len(row.notes) == 1 + len(words)
+    assert all(note.startswith(expected) for note, expected in zip(row.notes[1:], words, strict=True))
     assert histograms_of(record, OUTPUT) == {}
     json.dumps(row.notes)
+
+
+def test_depth_of_an_old_summary_is_that_of_the_sections_of_its_direction():
+    # Two sections of 4 and 3 x 2 reads, and a writer: ten at a time do not take 1 s each at 48,000 per second.
+    sections = [
+        {"ioengine": "libaio", "iodepth": "4"},
+        {"ioengine": "psync", "iodepth": "9", "numjobs": "6"},
+        {"rw": "write", "ioengine": "libaio", "iodepth": "64"},
+    ]
+    summary = {"read": {"iops": 10.0, "total_ios": 100, "io_bytes": 409600, "bw_bytes": 40960, "runtime_ms": 10000, "lat": {"n": 100, "mean_ns": 2e9}}}
+    record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 10.0}, {}, sections=tuple(sections))
+    (row,) = measurements_of(record, dict, {})
+    assert row.notes == ["The latencies lat of read are withheld: 100 I/Os of 2 s each do not fit into 10 s with at most 10 at a time."]

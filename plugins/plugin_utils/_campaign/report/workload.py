@@ -1,0 +1,104 @@
+# Copyright (c) 2026, the cachefleet.storage authors
+# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
+
+"""The answer for one workload as data: one result for each variant."""
+
+from __future__ import annotations
+
+import typing as t
+from dataclasses import dataclass
+
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Question
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import HostClass
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import Safety
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
+
+
+@dataclass(frozen=True)
+class Result:
+    """One variant in one workload.
+
+    :param value: median over hosts of the medians of their repeats, in the unit of the column of the metric.
+    :param extremes: the least and the greatest of all repeats, in the same unit.
+    :param repeats: fewest of a host.
+    :param noise: standard deviation by mean of the repeats, of several hosts the median; ``None`` where nothing was repeated.
+    :param pairing: with the baseline; ``None`` for the baseline itself.
+    :param acknowledged: what the workload can rely on after a power failure: ``keeps``, ``loses`` or ``unknown``.
+    :param is_allowed: whether it keeps whatever the baseline keeps.
+    :param without_result: of the measurements that were planned, how many have no result.
+    """
+
+    variant: str
+    hosts: tuple[str, ...]
+    value: float | None
+    repeats: int
+    noise: float | None
+    pairing: Pairing | None
+    safety: Safety
+    acknowledged: str
+    is_allowed: bool
+    without_result: int = 0
+    extremes: tuple[float, float] | None = None
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """``None`` for the baseline, and where ``reason`` is why there is none."""
+        return None if self.pairing is None else self.pairing.comparison
+
+    @property
+    def reason(self) -> str:
+        return "" if self.pairing is None else self.pairing.reason
+
+    @property
+    def same_hosts(self) -> bool:
+        """Whether it was compared on hosts that measured both."""
+        return self.pairing is None or self.pairing.same_hosts
+
+    @property
+    def verdict(self) -> str:
+        return "baseline" if self.pairing is None else self.pairing.verdict
+
+    @property
+    def is_noisy(self) -> bool:
+        return self.noise is not None and self.noise > NOISE_GATE
+
+    @property
+    def ratio(self) -> float | None:
+        """Of the baseline."""
+        return None if self.pairing is None else self.pairing.ratio
+
+
+@dataclass(frozen=True)
+class WorkloadAnswer:
+    """The answer for one workload on one class of hosts.
+
+    :param first: a measurement of it, for its job.
+    :param results: the baseline first, if it was measured, then the others in their order.
+    :param recommended: the variant that is shown to be better; ``None`` where none is.
+    :param rival: another one that is shown to be better, and not to be slower than the recommended one.
+    """
+
+    host_class: HostClass
+    question: Question
+    first: Measurement
+    baseline: str
+    results: tuple[Result, ...]
+    recommended: str | None
+    rival: str | None
+
+    def result(self, variant: str) -> Result | None:
+        return next((one for one in self.results if one.variant == variant), None)
+
+    @property
+    def has_risky_gain(self) -> bool:
+        """Whether a variant is shown to be better that can lose what the baseline keeps."""
+        return any(one.verdict == "better" and not one.is_allowed for one in self.results)

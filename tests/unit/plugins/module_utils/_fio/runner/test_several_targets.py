@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.sna
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import RunnerRig
 
-COMMON = {"direct": 1, "time_based": True, "runtime": 0.1}
+COMMON = {"direct": 1, "time_based": True, "runtime": "100ms"}
 READER = {"name": "reader", "rw": "read", "target": "source"}
 WRITER = {"name": "writer", "rw": "write"}
 

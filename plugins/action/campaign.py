@@ -112,4 +112,5 @@ def _expected(cell: t.Mapping[str, t.Any], name: str) -> ExpectedMeasurement:
     target = target if isinstance(target, dict) else {}
     size = target.get("size")
     job = read_job(cell.get("job"), name)
-    return ExpectedMeasurement(job.workload_sha256, str(target.get("device") or target.get("file")), None if size is None else parse_size(size, item=name))
+    path = str(target.get("device") or target.get("file") or target.get("directory"))
+    return ExpectedMeasurement(job.workload_sha256, path, None if size is None else parse_size(size, item=name))

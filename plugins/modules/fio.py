@@ -58,7 +58,7 @@ options:
         type: int
         default: 1
       target:
-        description: The target of the measurement. Either O(cells[].target.device) or O(cells[].target.file).
+        description: The target of the measurement. One of O(cells[].target.device), O(cells[].target.file) and O(cells[].target.directory).
         type: dict
         required: true
         suboptions:
@@ -71,6 +71,12 @@ options:
               - A regular file by its absolute path, outside of C(/dev). Its folder must exist.
               - A file that does not exist is created with mode 0600, and kept. It needs O(cells[].target.size).
               - Symbolic links in the path are only followed if no other user could have created or replaced them.
+            type: str
+          directory:
+            description:
+              - A directory for jobs with several files (C(nrfiles), C(filesize)), by its absolute path. Its parent must exist.
+              - A directory that does not exist is created with mode 0700, and kept with its files. Any other directory is refused, and so is one that
+                contains anything else by now. O(cells[].target.allow_data_loss) is not supported.
             type: str
           allow_data_loss:
             description:
@@ -234,9 +240,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.for
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import MEASUREMENT_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 
+KINDS = ("device", "file", "directory")
 TARGET = {
     "device": {"type": "str"},
     "file": {"type": "str"},
+    "directory": {"type": "str"},
     "allow_data_loss": {"type": "bool", "default": False},
     "identity": {"type": "str"},
     "size": {"type": "str"},
@@ -244,7 +252,7 @@ TARGET = {
 CELL = {
     "name": {"type": "str", "required": True},
     "repeat": {"type": "int", "default": 1},
-    "target": {"type": "dict", "required": True, "options": TARGET, "mutually_exclusive": [("device", "file")], "required_one_of": [("device", "file")]},
+    "target": {"type": "dict", "required": True, "options": TARGET, "mutually_exclusive": [KINDS], "required_one_of": [KINDS]},
     "job": {"type": "dict", "required": True},
 }
 ARGUMENTS = {

@@ -86,6 +86,7 @@ options:
       cells:
         description:
           - The cells of a step of kind V(cells), each a dictionary with C(name), C(repeat), C(target) and C(job) as in the cells of M(cachefleet.storage.fio).
+          - Sections in C(jobs) of a C(job) that have a C(target) run on the one of this name in C(targets), a dictionary of targets.
           - C(done_as) is the C(measurement_sha256) of the stored result. A cell that would be measured with the same hash is skipped;
             a different hash replaces the result.
           - C(measures_garbage_collection) means that the write rate at the end of the cell is that of garbage collection, if it dropped during the

@@ -18,9 +18,10 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
@@ -35,6 +36,9 @@ if t.TYPE_CHECKING:
 #: Bytes per second at which fio is expected at least to lay out a new file, or to read one before it begins; the watchdog allows for it.
 _LAYOUT_RATE = 4 * 1024**2
 
+#: Seconds in which a file is made at the latest.
+_MAKING = 0.01
+
 #: Control characters, halves of characters and the sign that fio escapes with.
 _UNSAFE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\\]")
 _LONGEST_PATH = 2048
@@ -44,11 +48,23 @@ StackReader = t.Callable[["Devices | None"], t.Any]
 
 @frozen
 class Cell:
-    """One requested measurement."""
+    """One requested measurement.
+
+    :param others: targets that sections of the job name, by these names; the other sections run on ``target``.
+    """
 
     key: CellKey
     target: FioTarget
     job: Job
+    others: t.Mapping[str, FioTarget] = field(default_factory=dict)
+
+    @property
+    def parts(self) -> tuple[Cell, ...]:
+        """The cell on each of its targets, with the sections that run there; on its own target first."""
+        if not self.others:
+            return (self,)
+        places = [(None, self.target), *self.others.items()]
+        return tuple(Cell(self.key, target, self.job.on(name)) for name, target in places)
 
 
 @frozen
@@ -77,9 +93,30 @@ def read_cell(variant: str, row: t.Mapping[str, t.Any]) -> Cell:
     if not isinstance(row, dict) or not isinstance(row.get("name"), (str, int)) or isinstance(row["name"], bool):
         raise BadInput(f"A cell must be a dictionary with a name, a target and a job, not {abbreviated(row)}.")
     key = CellKey(_component(variant, "variant"), _component(str(row["name"]), "cell"), _repeat(row))
-    cell = Cell(key, read_target(row.get("target"), key.cell), fio_job.read_job(row.get("job"), key.cell))
-    fio_job.check_target(cell.job, cell.target.kind, cell.target.size, key.cell)
+    job = fio_job.read_job(row.get("job"), key.cell)
+    cell = Cell(key, read_target(row.get("target"), key.cell), job, _read_others(row.get("targets"), job, key.cell))
+    for part in cell.parts:
+        fio_job.check_target(part.job, part.target.kind, part.target.size, key.cell)
     return cell
+
+
+def _read_others(rows: t.Any, job: Job, cell: str) -> dict[str, FioTarget]:
+    """The targets that sections of a job name, and no others."""
+    if rows is not None and not isinstance(rows, dict):
+        raise BadInput(f"{cell}: targets must be a dictionary of targets by the names that sections use, not {abbreviated(rows)}.", item=cell)
+    given = {str(name): target for name, target in (rows or {}).items()}
+    for name in job.target_names:
+        if name not in given:
+            raise BadInput(f"{cell}: a section runs on the target {name}, which the cell does not have.", item=cell)
+    unused = sorted(set(given) - set(job.target_names))
+    if unused:
+        raise BadInput(f"{cell}: no section runs on the target {abbreviated(unused[0])}.", item=cell)
+    if given and all(section.target is not None for section in job.sections):
+        raise BadInput(f"{cell}: no section runs on the target of the cell: leave out the target name of the sections that do.", item=cell)
+    if given and job.replays:
+        # One file for each log, which names the target.
+        raise BadInput(f"{cell}: read_iolog is not supported in a job whose sections run on several targets.", item=cell, option="read_iolog")
+    return {name: read_target(given[name], cell) for name in job.target_names}
 
 
 def _component(text: t.Any, what: str) -> str:
@@ -123,9 +160,12 @@ def read_target(row: t.Any, cell: str) -> FioTarget:
     if permission is not None and not isinstance(permission, bool):
         # The text "no" would be a permission.
         raise BadInput(f"{cell}: allow_data_loss of a target must be true or false, not {abbreviated(permission)}.", item=cell)
-    if bool(row.get("device")) == bool(row.get("file")):
-        raise BadInput(f"{cell}: a target must have either device (a block device) or file (a plain file).", item=cell)
-    kind = "device" if row.get("device") else "file"
+    kinds = [kind for kind in ("device", "file", "directory") if row.get(kind)]
+    if len(kinds) != 1:
+        raise BadInput(f"{cell}: a target must have either device (a block device) or file (a plain file), or directory (a folder for files).", item=cell)
+    kind = kinds[0]
+    if kind == "directory" and permission:
+        raise BadInput(f"{cell}: allow_data_loss is not supported for a directory: the collection only uses one that it has made.", item=cell)
     return FioTarget(
         path=_checked_path(row[kind], kind, cell), kind=kind, allow_data_loss=bool(permission), identity=_identity(row, cell), size=_target_size(row, cell)
     )
@@ -167,7 +207,7 @@ def _target_size(row: t.Mapping[str, t.Any], cell: str) -> int | None:
 def is_read_only(cell: Cell, facts: TargetFacts) -> bool:
     """Whether fio itself is forbidden to write."""
     # A plain file that is not there yet must be written before it can be read.
-    return not cell.job.writes and (facts.target.kind == "device" or facts.exists)
+    return not cell.job.writes and (facts.target.kind != "file" or facts.exists)
 
 
 def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> float:
@@ -175,9 +215,17 @@ def time_limit(job: Job, facts: TargetFacts, timeout: float, slack: float) -> fl
 
     :param timeout: of a job without a limit of its own.
     """
+    return (job.longest if job.longest is not None else timeout) + time_before(job, facts) + slack
+
+
+def time_before(job: Job, facts: TargetFacts) -> float:
+    """Seconds that a target takes at most until its sections can begin."""
+    if facts.target.kind == "directory":
+        files = extent.files_of(job)
+        return sum(files.values()) / _LAYOUT_RATE + len(files) * _MAKING
     layout = (facts.target.size or 0) / _LAYOUT_RATE if facts.target.kind == "file" else 0.0
     before = sum((facts.target.size or facts.size or 0) / _LAYOUT_RATE for section in job.sections if section.value("pre_read") not in (None, "0"))
-    return (job.longest if job.longest is not None else timeout) + layout + before + slack
+    return layout + before
 
 
 def describe_cell(
@@ -194,6 +242,7 @@ def describe_cell(
         "cell": cell.key.cell,
         "repeat": cell.key.repeat,
         "target": describe_target(cell.target, facts),
+        "targets": None,
         "fio_version": version.text,
         "behaviour_class": fio_output.behaviour_class(version),
         "engines": list(cell.job.engines),
@@ -222,7 +271,7 @@ def describe_target(target: FioTarget, facts: TargetFacts | None) -> dict[str, t
         "wwn": device.wwn if device else None,
         "model": device.model if device else None,
         "firmware": device.firmware if device else None,
-        "size": facts.size if facts else None,
+        "size": facts.size if facts and target.kind != "directory" else None,
         "used_size": target.size,
     }
 
@@ -231,7 +280,7 @@ def what_was_measured(target: t.Mapping[str, t.Any]) -> tuple[t.Any, ...]:
     """What of a described target makes its figures those of another one: see :func:`describe_target`."""
     identity, used = target.get("identity"), target.get("used_size")
     # A file is laid out by fio as large as requested, so its previous size does not matter.
-    size = None if target.get("kind") == "file" and used is not None else target.get("size")
+    size = None if target.get("kind") == "directory" or (target.get("kind") == "file" and used is not None) else target.get("size")
     return (target.get("kind"), identity, target.get("path") if identity is None else None, used, size)
 
 

@@ -3,11 +3,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How far a job reaches into its target: the end of the last block that it may read or write. Everything is in bytes.
+"""How far a job reaches into its target: the end of the last block that it may read or write, or in a folder its files. Everything is in bytes.
 
 Source: fio 3.33 and 3.41. ``get_start_offset`` and ``setup_files`` (``filesetup.c``) give each job the range from its start on;
 ``get_next_offset`` (``io_u.c``) begins a block anywhere in it, and ``fill_io_u`` drops one that ends beyond the file or device. A block
-of a fixed size that begins in the range is not cut at its end; one of a variable size always fits (``io_u_fits``).
+of a fixed size that begins in the range is not cut at its end; one of a variable size always fits (``io_u_fits``). Of several files ``filesize`` is
+the size of each, a range is met by a file of any size in it, and ``size`` without it is divided by ``nrfiles``.
 """
 
 # Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
@@ -19,7 +20,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
@@ -46,6 +47,14 @@ _MOVERS = (
 )
 
 
+#: Files of one job at most: each takes some time to be made, memory in fio, and an inode.
+MOST_FILES = 65536
+#: What a file may be called that the collection makes in a folder.
+FILE_NAME = re.compile(r"s\d{1,4}\.\d{1,4}\.\d{1,5}\Z")
+#: Options that only mean something where a job has several files.
+OPTIONS_OF_FILES = ("nrfiles", "openfiles")
+
+
 class BlockSizes(t.NamedTuple):
     """Of one direction."""
 
@@ -61,7 +70,7 @@ def end_of_io(job: Job, *, size: int | None, device_size: int | None, is_file: b
     :param is_file: fio makes a file as long as the longest section needs, and clips blocks at its end.
     :raises BadInput: if an option makes it impossible to compute.
     """
-    clones = 0
+    clones = job.threads_elsewhere
     ends, lengths = [0], [0]
     replayed = max((section.replay.end for section in job.sections if section.replay is not None), default=0)
     for section in job.sections:
@@ -128,6 +137,9 @@ def _length(section: Section, start: int, size: int | None, device_size: int | N
         # Up to the larger size, wherever it begins: the smaller one only shortens it.
         return max(0, max(parse_size(part) for part in re.split(r"[-:,]", filesize)) - start)
     own = section.value("size")
+    if is_file and own == "100%":
+        # All that the collection gives of the file.
+        own = None
     if own is not None and own.endswith("%"):
         return _of(section, "size", device_size)
     chosen = parse_size(own) if own is not None else size
@@ -236,3 +248,86 @@ def _of(section: Section, option: str, device_size: int | None) -> int:
 
 def _number(text: str | None) -> int | None:
     return None if text is None else int(text[:-1]) if text.endswith("%") else parse_size(text)
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Several files in a folder
+#
+# Each process of a section has files of its own, as in fio. They are all made before fio starts, which never makes, extends or removes one.
+# Their names do not depend on those of sections, so that the next cell finds the files of the last.
+
+
+def count_of(section: Section) -> int:
+    """Files of each of its processes."""
+    return int(section.value("nrfiles") or 1)
+
+
+def names_of(number: int) -> str:
+    """The option ``filename_format`` of a section, by its place in the job."""
+    return f"s{number}.$jobnum.$filenum"
+
+
+def files_of(job: Job) -> dict[str, int]:
+    """Every file with its size in bytes."""
+    return {
+        f"s{number}.{clone}.{place}": size
+        for number, section in enumerate(job.sections)
+        for clone in range(int(section.value("numjobs") or 1))
+        for place, size in enumerate(_sizes(section))
+    }
+
+
+def bytes_of(section: Section) -> int:
+    """Of all files of one of its processes."""
+    return sum(_sizes(section))
+
+
+def open_at_once(job: Job) -> int:
+    """Files that one process of fio has open at most."""
+    each = [(int(section.value("openfiles") or count_of(section)), int(section.value("numjobs") or 1)) for section in job.sections]
+    if any(section.has_flag("thread") for section in job.sections):
+        return sum(count * jobs for count, jobs in each)
+    return max(count for count, _jobs in each)
+
+
+def _sizes(section: Section) -> list[int]:
+    count = count_of(section)
+    filesize = section.value("filesize")
+    if filesize is None:
+        each = -(-parse_size(section.value("size") or "0") // count)
+        block = max(sizes.high for sizes in block_sizes(section))
+        # fio rounds to its blocks, up or down.
+        return [-(-each // block) * block] * count
+    bounds = [parse_size(part) for part in re.split(r"[-:,]", filesize)]
+    low, high = min(bounds), max(bounds)
+    # Over the whole range, the same in every run.
+    spread = [low + (high - low) * place // max(count - 1, 1) for place in range(count)]
+    aligned = [size // _BLOCK * _BLOCK for size in spread]
+    return [whole if whole >= low else size for whole, size in zip(aligned, spread)]
+
+
+def check_folder(job: Job, size: int | None, name: str) -> None:
+    """Whether a job can be measured in a folder.
+
+    :param size: bytes at most of all files together; ``None`` for no limit.
+    :raises BadInput: if the number or the sizes of its files are not known, or too much.
+    """
+    for section in job.sections:
+        if section.replay is not None or section.discards or section.value("ioengine") == "sg":
+            raise BadInput(f"{name}: {section.name} replays a log, discards or sends commands to a drive, which is not supported in a directory.", item=name)
+        if not section.has_size or (section.value("size") or "").endswith("%"):
+            raise BadInput(f"{name}: {section.name} runs in a directory and does not set how large its files are: set filesize.", item=name, option="filesize")
+        for option in ("offset", "offset_increment", "offset_align", "fill_device", "file_append", "zonemode", "pre_read"):
+            if section.value(option) not in (None, "0", "none"):
+                raise BadInput(f"{name}: {option} is not supported in a directory, whose files are used as a whole.", item=name, option=option)
+    count = sum(count_of(section) * int(section.value("numjobs") or 1) for section in job.sections)
+    if count > MOST_FILES:
+        raise BadInput(f"{name}: nrfiles of all processes together is {count}, and at most {MOST_FILES} files are made.", item=name, option="nrfiles")
+    total = sum(files_of(job).values())
+    if size is not None and total > size:
+        raise BadInput(
+            f"{name}: its {count} files have {format_size(total)} ({total} bytes) together, but the target has a size of {size} bytes ({format_size(size)}): "
+            "give the target a larger size, or the job fewer or smaller files.",
+            item=name,
+            option="nrfiles",
+        )

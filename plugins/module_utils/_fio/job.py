@@ -20,11 +20,13 @@ import hashlib
 import math
 import re
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay, schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, LOGS, canonical, left_out, needs_engine, refusal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, is_number, objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
@@ -42,6 +44,9 @@ _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff;#$]")
 #: Less than a line that fio reads at once: see MAXIMUM_LENGTH of option_values.
 _LONGEST_PATH = 2048
 
+#: Of a name that gets a number.
+_LONGEST_STEM = 58
+
 #: With more threads than this all write into the same series.
 _OWN_LOGS = 16
 
@@ -54,11 +59,13 @@ class Section:
     """One job of the file. ``options`` are rendered texts, ``None`` for a flag; those of the global section are merged in.
 
     :param replay: the log whose I/Os it does; they replace those of ``rw`` and the other options.
+    :param target: the name of the target that it runs on; ``None``: that of the cell.
     """
 
     name: str
     options: t.Mapping[str, str | None]
     replay: Replay | None = None
+    target: str | None = None
 
     def value(self, *names: str) -> str | None:
         """The value of an option, however it is spelled."""
@@ -100,6 +107,11 @@ class Section:
         """Whether its I/O goes through the page cache. ``direct`` and ``buffered`` are one switch for fio: the last one counts."""
         name, value = self._last("direct", "buffered")
         return name is None or (value == "0") == (name == "direct")
+
+    @property
+    def has_size(self) -> bool:
+        """Whether it sets how much of its target it uses: fio takes a size of 0 for all of it, as of 100 %."""
+        return self.replay is None and (self.value("filesize") is not None or not re.match(r"(?:0*\D*|100%)\Z", self.value("size") or "0"))
 
     @property
     def in_flight(self) -> int:
@@ -155,6 +167,7 @@ class Job:
     """A checked job: its sections, and the lines of the user in their order.
 
     :param notes: what of the job is not sent, as sentences.
+    :param threads_elsewhere: how many processes or threads of the cell run on other targets.
     """
 
     sections: tuple[Section, ...]
@@ -162,6 +175,20 @@ class Job:
     section_lines: tuple[tuple[str, tuple[str, ...]], ...]
     has_percentiles: bool
     notes: tuple[str, ...] = ()
+    threads_elsewhere: int = 0
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The other targets that its sections name."""
+        return tuple(dict.fromkeys(section.target for section in self.sections if section.target is not None))
+
+    def on(self, target: str | None) -> Job:
+        """What of it runs on one of its targets; ``None``: that of the cell."""
+        if not self.target_names:
+            return self
+        here = [number for number, section in enumerate(self.sections) if section.target == target]
+        part = replace(self, sections=tuple(self.sections[number] for number in here), section_lines=tuple(self.section_lines[number] for number in here))
+        return replace(part, threads_elsewhere=self.threads - part.threads)
 
     @property
     def writes(self) -> bool:
@@ -230,7 +257,8 @@ class Job:
     @property
     def workload_sha256(self) -> str:
         """What distinguishes two workloads, whatever they run on."""
-        text = "\n".join((*self.global_lines, *(line for name, lines in self.section_lines for line in (f"[{name}]", *lines))))
+        places = {section.name: [f"target={section.target}"] if section.target is not None else [] for section in self.sections}
+        text = "\n".join((*self.global_lines, *(line for name, lines in self.section_lines for line in (f"[{name}]", *lines, *places[name]))))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -245,41 +273,42 @@ def read_job(job: t.Any, name: str) -> Job:
     replays: dict[str, Replay] = {}
     common, rows = _parts(job, name, replays)
     switched_on = {canonical(key) for key in common if key in FLAGS}
+    titles = [_title(row, name) for row in rows]
     sections: dict[str, dict[str, str | None]] = {}
-    for row in rows:
-        title = _title(row, name)
-        if title in sections:
-            raise BadInput(f"{name}: two jobs are called {title}.", item=name)
-        sections[title] = _options({key: value for key, value in row.items() if key != "name"}, name, title, replays, switched_on)
+    for title, row in zip(_unique(titles), rows):
+        sections[title] = _options({key: value for key, value in row.items() if key not in ("name", "target")}, name, title, replays, switched_on)
+    places = [_target_name(row, name) for row in rows]
     checked = Job(
-        sections=tuple(_section(title, _merged(common, own, name, title), replays) for title, own in sections.items()),
+        sections=tuple(_section(title, _merged(common, own, name, title), replays, place) for (title, own), place in zip(sections.items(), places)),
         global_lines=_lines(common),
         section_lines=tuple((title, _lines(own)) for title, own in sections.items()),
         has_percentiles=any("percentile_list" in own for own in (common, *sections.values())),
-        notes=(*(str(note) for note in job.get("notes") or ()), *left_out(job.get("global"), *rows)),
+        notes=(*(str(note) for note in job.get("notes") or ()), *_note_on_names(titles, list(sections)), *left_out(job.get("global"), *rows)),
     )
+    _check_waits(checked, titles, name)
     _check_sections(checked, name)
     return checked
 
 
-def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: t.Container[str] = (), added: t.Sequence[str] = ()) -> str:
-    """The job file for a target that the guard has examined.
+def render(
+    job: Job,
+    facts: TargetFacts,
+    *,
+    others: t.Mapping[str, TargetFacts] | None = None,
+    series: str | None = None,
+    without: t.Container[str] = (),
+    added: t.Sequence[str] = (),
+) -> str:
+    """The job file for targets that the guard has examined.
 
+    :param facts: of the target of the cell; ``others`` of those that sections name.
     :param series: the prefix of the log files of one-second averages, when they are wanted.
     :param without: options that the fio of the host lacks and that are left out.
     :param added: further lines of the runner's own.
-    :raises BadInput: if the job sizes a target whose size the cell gives.
+    :raises BadInput: if a path contains what a job file cannot carry.
     """
-    target = facts.target
-    own = [f"filename={_escaped_path(facts.path)}"]
-    if job.replays:
-        # fio takes this path as it stands: it has no list of files here.
-        own.append(f"replay_redirect={facts.path}")
-    if target.kind == "device":
-        own.append("allow_file_create=0")
-    size = target.size if target.size is not None or target.kind == "device" else facts.size
-    if size is not None:
-        own.append(f"size={size}")
+    # In the section global a size would take the place of what the job sets there.
+    own = [*_target_lines(job, facts), *(_size_line(facts) if _is_common(job) else [])] if not others else []
     own.append("exitall_on_error")
     if not job.has_percentiles:
         own.append("percentile_list=50:90:95:99:99.9:99.99")
@@ -289,56 +318,106 @@ def render(job: Job, facts: TargetFacts, *, series: str | None = None, without: 
         own += ["per_job_logs=0"] if job.threads > _OWN_LOGS else []
     own = [line for line in [*own, *added] if line.split("=", 1)[0] not in without]
     lines = ["[global]", *job.global_lines, "; added by cachefleet.storage", *own]
-    for title, section in job.section_lines:
-        lines += ["", f"[{title}]", *section]
+    for (title, own_lines), section in zip(job.section_lines, job.sections):
+        place = facts if section.target is None else (others or {})[section.target]
+        lines += ["", f"[{title}]", *own_lines, *(_target_lines(job.on(section.target), place) if others else [])]
+        if place.target.kind == "directory":
+            lines.append(f"filename_format={extent.names_of(job.on(section.target).sections.index(section))}")
+        lines += _size_line(place) if not section.has_size and (others or not _is_common(job)) else []
     return "\n".join(lines) + "\n"
+
+
+def _target_lines(job: Job, facts: TargetFacts) -> list[str]:
+    """What fio opens."""
+    if facts.target.kind == "directory":
+        return [f"directory={_escaped_path(facts.path)}", "allow_file_create=0"]
+    lines = [f"filename={_escaped_path(facts.path)}"]
+    if job.replays:
+        # fio takes this path as it stands: it has no list of files here.
+        lines.append(f"replay_redirect={facts.path}")
+    return [*lines, "allow_file_create=0"] if facts.target.kind == "device" else lines
+
+
+def _is_common(job: Job) -> bool:
+    """Whether no section sets how much of its target it uses, not even all of it: that would be all of a longer file."""
+    return not any(section.has_size or section.value("size") is not None for section in job.sections)
+
+
+def _size_line(facts: TargetFacts) -> list[str]:
+    target = facts.target
+    size = target.size if target.size is not None or target.kind == "device" else facts.size
+    return [] if size is None else [f"size={size}"]
 
 
 def check_target(job: Job, kind: str, size: int | None, name: str) -> None:
     """Whether the job stays within its target, as far as that is known without the host.
 
     :param size: bytes of the target that may be used; ``None`` for all of it.
-    :raises BadInput: if both give a size, if the job sizes a plain file, which only its target may do, or if it ends behind the size.
+    :raises BadInput: if it sizes a plain file by anything else than bytes, or if it ends behind the size.
     """
+    if kind == "directory":
+        extent.check_folder(job, size, name)
+        return
     for section in job.sections:
-        for option in ("size", "filesize", "fill_device", "file_append"):
-            if section.value(option) is not None and kind == "file":
-                raise BadInput(f"{name}: {option} of a plain file is not set in the job: give its target a size.", item=name, option=option)
-        if section.value("size") is not None and size is not None:
-            raise BadInput(f"{name}: both the job and its target have a size; keep one of them.", item=name, option="size")
-    if kind == "file" and not extent.starts_at_zero(job):
-        option = "offset" if any(section.value("offset") is not None for section in job.sections) else "offset_increment"
-        raise BadInput(
-            f"{name}: with {option} the job would end behind the size of its target{'' if size is None else f' ({format_size(size)})'}: "
-            "a plain file is used from its beginning, so remove the option.",
-            item=name,
-            option=option,
-        )
+        for option in extent.OPTIONS_OF_FILES:
+            if section.value(option) is not None:
+                raise BadInput(f"{name}: {option} needs a target that is a 'directory': a {kind} is one file for fio.", item=name, option=option)
+    for section in job.sections if kind == "file" else ():
+        for option in ("fill_device", "file_append"):
+            if section.value(option) not in (None, "0"):
+                raise BadInput(f"{name}: {option} would make a plain file longer than its target: remove it.", item=name, option=option)
+        for option in ("size", "offset", "offset_increment"):
+            # Of the file as it is, which may be longer than the part of it that is used.
+            if (section.value(option) or "").endswith("%") and (option, section.value(option)) != ("size", "100%"):
+                raise BadInput(f"{name}: {option}={section.value(option)} of a plain file is not supported: give it in bytes.", item=name, option=option)
+        if section.value("size") not in (None, "100%") and not section.has_size:
+            raise BadInput(f"{name}: size=0 of a plain file is not supported: remove it, or give it in bytes.", item=name, option="size")
     if size is not None:
         _check_end(job, kind, size, name)
 
 
+def size_of_file(job: Job) -> int | None:
+    """Bytes of a plain file that a job needs which sizes all of its sections itself; ``None`` if it does not."""
+    if not all(section.has_size for section in job.sections):
+        return None
+    return extent.end_of_io(job, size=None, device_size=None, is_file=True)
+
+
 def _check_end(job: Job, kind: str, size: int, name: str) -> None:
     where = f"the target has a size of {size} bytes ({format_size(size)})"
-    way_out = "remove the option, choose a size that is a multiple of the block size, or give the target no size and set size and offset in the job"
     try:
         end = extent.end_of_io(job, size=size, device_size=None, is_file=kind == "file")
     except BadInput as error:
-        raise BadInput(f"{name}: {error.message}, but {where}: {way_out}.", item=name, **error.facts) from None
+        raise BadInput(f"{name}: {error.message}, but {where}: {_way_out(kind)}.", item=name, **error.facts) from None
     if end > size:
         option = extent.what_moves_the_end(job)
-        raise BadInput(f"{name}: with {option} the job ends at byte {end}, but {where}: {way_out}.", item=name, option=option)
+        raise BadInput(f"{name}: with {option} the job ends at byte {end}, but {where}: {_way_out(kind)}.", item=name, option=option)
 
 
-def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay]) -> Section:
-    return Section(title, options, replays.get(options.get(replay.LOG) or ""))
+def _way_out(kind: str) -> str:
+    if kind == "file":
+        return "give the target (or the suite, for fio_benchmark_file) a larger size, or the job a smaller one"
+    return "remove the option, choose a size that is a multiple of the block size, or give the target no size and set size and offset in the job"
+
+
+def _section(title: str, options: t.Mapping[str, str | None], replays: t.Mapping[str, Replay], target: str | None) -> Section:
+    return Section(title, options, replays.get(options.get(replay.LOG) or ""), target)
+
+
+def _target_name(row: t.Mapping[str, t.Any], name: str) -> str | None:
+    target = row.get("target")
+    try:
+        return None if target is None else component(str(target) if isinstance(target, int) and not isinstance(target, bool) else target, "target")
+    except BadInput as error:
+        raise BadInput(f"{name}: {error.message}", item=name, option="target") from None
 
 
 def _parts(job: dict[t.Any, t.Any], name: str, replays: dict[str, Replay]) -> tuple[dict[str, str | None], list[t.Any]]:
     """The options of all sections, and the sections as they were given, in both forms of a job."""
     if "jobs" not in job and "global" not in job:
-        if "name" in job:
-            raise BadInput(f"{name}: the option name is refused in a job: {refusal('name')}.", item=name, option="name")
+        for option in ("name", "target"):
+            if option in job:
+                raise BadInput(f"{name}: the option {option} is refused in a job: {refusal(option)}.", item=name, option=option)
         return {}, [{**job, "name": _section_name(name)}]
     others = [abbreviated(key) for key in job if key not in ("global", "jobs", "notes")]
     if others:
@@ -364,6 +443,40 @@ def _title(row: t.Any, name: str) -> str:
     if not _is_section_name(title):
         raise BadInput(f"{name}: every job needs a name of letters, digits, blanks and ._+- that does not begin with 'global': {abbreviated(row)}", item=name)
     return str(title)
+
+
+def _unique(titles: t.Sequence[str]) -> list[str]:
+    """A name for each section that no other has: fio reports sections of one name under this name, each as if it were the only one."""
+    taken: set[str] = set(titles)
+    numbers: dict[str, int] = {}
+    found: list[str] = []
+    for title in titles:
+        numbers[title] = numbers.get(title, 0) + 1
+        name = title
+        while numbers[title] > 1 and name in taken:
+            name = f"{title[:_LONGEST_STEM]}_{numbers[title]}"
+            numbers[title] += name in taken
+        taken.add(name)
+        found.append(name)
+    return found
+
+
+def _note_on_names(titles: t.Sequence[str], names: t.Sequence[str]) -> list[str]:
+    changed = [f"{title} in place {place} is {name}" for place, (title, name) in enumerate(zip(titles, names), start=1) if name != title]
+    more = f" and {len(changed) - 10} more" if len(changed) > 10 else ""
+    return [f"Sections of the same name were renamed, so that each has figures of its own: {', '.join(changed[:10])}{more}."] if changed else []
+
+
+def _check_waits(job: Job, titles: t.Sequence[str], name: str) -> None:
+    """:raises BadInput: if a section waits for a name that several have, which fio refuses too."""
+    for section in job.sections:
+        awaited = section.value("wait_for")
+        if awaited is not None and titles.count(awaited) > 1:
+            raise BadInput(
+                f"{name}: {section.name} waits for {awaited}, which is the name of {titles.count(awaited)} sections: give them names of their own.",
+                item=name,
+                option="wait_for",
+            )
 
 
 def _merged(common: t.Mapping[str, str | None], own: t.Mapping[str, str | None], name: str, section: str) -> dict[str, str | None]:

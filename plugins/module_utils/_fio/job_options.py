@@ -142,7 +142,7 @@ BOOLEANS = frozenset(
 COMPUTED = frozenset(
     {
         *("rw", "bs", "ba", "bsrange", "bssplit", "bs_unaligned", "bs_is_seq_rand", "size", "filesize", "fill_device", "file_append"),
-        *("offset", "offset_increment", "offset_align", "numjobs", "percentage_random", "random_distribution", "random_generator"),
+        *("nrfiles", "openfiles", "offset", "offset_increment", "offset_align", "numjobs", "percentage_random", "random_distribution", "random_generator"),
         *("zonemode", "zonesize", "zonecapacity", "zonerange", "zoneskip", "sprandom", "kb_base"),
     }
 )
@@ -206,7 +206,7 @@ _NOT_OF_A_LOG = "read_iolog takes one log of fio, and reads all of it"
 
 #: Why an option is refused, by its canonical name.
 REFUSED: t.Mapping[str, str] = {
-    **dict.fromkeys(("filename", "directory", "filename_format", "unique_filename", "opendir", "nrfiles", "openfiles", "name"), _OWNED_BY_THE_GUARD),
+    **dict.fromkeys(("filename", "directory", "filename_format", "unique_filename", "opendir", "name"), _OWNED_BY_THE_GUARD),
     "filetype": _OWNED_BY_THE_GUARD,
     **dict.fromkeys(("include", "profile"), "everything that runs must be in the job itself"),
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments", "grow_pid", "grace_time", "std_redirect"), _RUNS_COMMANDS),
@@ -226,6 +226,7 @@ REFUSED: t.Mapping[str, str] = {
     **dict.fromkeys(("namenode", "hdfsdirectory", "chunk_size", "chunck_size", "initiator", "cpuload", "cpumode", "cpuchunks", "cmd_type"), _OTHER_HOST),
     **dict.fromkeys(("skip_bad", "inplace", "gpu_dev_id", "gpu_dev_ids", "cuda_io", "stat_type", "md_per_io_size", "pi_act", "pi_chk"), _OTHER_HOST),
     **dict.fromkeys(("apptag", "apptag_mask", "write_mode", "verify_mode", "deac"), _OTHER_HOST),
+    "target": "it belongs to one of the sections in jobs",
     **dict.fromkeys(("serverip", "direct_write_to_pmem", "busy_wait_polling", "single_instance", "hdfs_use_direct", "cont", "object_class"), _OTHER_HOST),
     **dict.fromkeys(("svcl", "no_completion_thread", "nodelay", "ttl", "window_size", "mss", "exit_on_io_done", "dummy"), _OTHER_HOST),
     **dict.fromkeys(("xnvme_be", "xnvme_async", "xnvme_sync", "xnvme_admin", "xnvme_dev_nsid", "xnvme_iovec"), _OTHER_HOST),

@@ -41,6 +41,7 @@ DIRECTIONS: t.Mapping[str, tuple[str, ...]] = {
 }
 
 _SIZE = r"\d+(?:[kmgtp]b?|b)?"
+_NOT_0 = r"0*[1-9]\d*(?:[kmgtp]b?|b)?"
 _RANGE = rf"{_SIZE}[-:]{_SIZE}"
 _SHARE = rf"{_SIZE}(?:/\d*)?"
 _SHARES = rf"{_SHARE}(?::{_SHARE})*"
@@ -55,7 +56,7 @@ _FORMS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
     for names, pattern, words in (
         ("size offset offset_increment io_size", rf"{_SIZE}|{_PERCENT}", f"{_SIZE_WORDS}, or a percentage from 0% to 100%"),
         ("offset_align", r"0*[1-9]\d*(?:[kmgt]b?|b)?", f"{_SIZE_WORDS}, at least 1"),
-        ("filesize", rf"{_SIZE}(?:[-:,]{_SIZE})?", f"{_SIZE_WORDS}, or two of them joined by '-'"),
+        ("filesize", rf"{_NOT_0}(?:[-:,]{_NOT_0})?", f"{_SIZE_WORDS}, at least 1, or two of them joined by '-'"),
         ("bs ba rate rate_min", rf"(?:{_SIZE})?(?:,(?:{_SIZE})?){{0,2}}", f"{_SIZE_WORDS}, one or up to three separated by commas"),
         ("bsrange", rf"{_RANGE}(?:,{_RANGE}){{0,2}}", "two sizes joined by '-', once or up to three times separated by commas"),
         ("bssplit", rf"{_SHARES}(?:,{_SHARES}){{0,2}}", "sizes with percentages, such as 4k/60:64k/40"),
@@ -77,6 +78,8 @@ _WORDS: t.Mapping[str, tuple[t.Pattern[str], str]] = {
 #: Whole numbers and their bounds.
 _BOUNDS: t.Mapping[str, tuple[int, int]] = {
     "numjobs": (1, MAXIMUM_JOBS),
+    "nrfiles": (1, 2**31 - 1),
+    "openfiles": (1, 2**31 - 1),
     "iodepth": (1, MAXIMUM_DEPTH),
     "iodepth_batch": (0, MAXIMUM_DEPTH),
     "iodepth_batch_complete_min": (0, MAXIMUM_DEPTH),

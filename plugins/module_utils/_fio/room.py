@@ -23,6 +23,7 @@ if t.TYPE_CHECKING:
 #: What a file takes besides its data: block maps of ext2 and ext3 have 4 bytes for each block of 4 KiB; and what fio writes beside it.
 _METADATA_SHARE = 1024
 _RESERVE = MIB
+_BLOCK = 4096
 
 
 @dataclass
@@ -43,12 +44,19 @@ class _FileSystem:
 
 
 def growth(cell: Cell, facts: TargetFacts) -> int:
-    """Bytes by which a cell makes its file longer."""
+    """Bytes by which a cell makes its file or files longer."""
+    if facts.target.kind == "directory":
+        return _growth_of(extent.files_of(cell.job), facts)
     if facts.target.kind != "file":
         return 0
     size = facts.size if facts.target.size is None else facts.target.size
     end = extent.end_of_io(cell.job, size=size, device_size=facts.size, is_file=True)
     return max(0, end - facts.size)
+
+
+def _growth_of(files: t.Mapping[str, int], facts: TargetFacts) -> int:
+    """Of files in a folder; each takes whole blocks."""
+    return sum(max(0, -(-size // _BLOCK) * _BLOCK - facts.files.get(name, 0)) for name, size in files.items() if size > facts.files.get(name, -1))
 
 
 def require_room(pairs: t.Iterable[tuple[Cell, TargetFacts]]) -> None:
@@ -59,7 +67,22 @@ def require_room(pairs: t.Iterable[tuple[Cell, TargetFacts]]) -> None:
     :raises Refused: naming the files, what they need and what is free.
     """
     systems: dict[str, _FileSystem] = {}
+    folders: dict[str, dict[str, int]] = {}
     for cell, facts in pairs:
+        if facts.target.kind == "directory":
+            # Cells find the files of others, as large as the largest of them needs them.
+            files = folders.setdefault(facts.path, {})
+            files.update({name: max(size, files.get(name, 0)) for name, size in extent.files_of(cell.job).items()})
+            more = len(files.keys() - facts.files.keys())
+            if facts.inodes is not None and more > facts.inodes:
+                raise Refused(
+                    f"fio will not write in {facts.target.path}: {more} more files are needed, and its file system has inodes for {facts.inodes}. "
+                    "Set a smaller nrfiles or choose another file system.",
+                    item=facts.target.path,
+                )
+            if facts.free is not None:
+                systems.setdefault(facts.file_system or facts.path, _FileSystem(facts.free)).add(facts.path, _growth_of(files, facts), facts.free)
+            continue
         grows = growth(cell, facts)
         if grows and facts.free is not None:
             # Without the number of its file system a file is counted alone.

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -25,7 +25,7 @@ class FioTarget:
     """What one cell measures and what its user permits.
 
     :param path: as the user wrote it.
-    :param kind: ``device`` for a block device, ``file`` for a plain file.
+    :param kind: ``device`` for a block device, ``file`` for a plain file, ``directory`` for a folder that the collection makes.
     :param identity: serial, WWN, ``vg/lv`` or device-mapper name that the device must have.
     :param size: bytes of the target to use; ``None`` for the whole device or the file as it is.
     """
@@ -76,6 +76,7 @@ class TargetFacts:
     :param unit: what the path led to when it was examined.
     :param sameness: what a device was when it was examined.
     :param unsettled: udev was still processing events: the identity may be that of an earlier device of the same name.
+    :param files: those in a folder, with their sizes; ``inodes``: how many more its file system has room for, ``None`` if it sets no limit.
     :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """
 
@@ -106,3 +107,5 @@ class TargetFacts:
     unit: Unit | None = None
     sameness: Sameness | None = None
     unsettled: bool = False
+    files: t.Mapping[str, int] = field(default_factory=dict)
+    inodes: int | None = None

@@ -83,8 +83,12 @@ def _run(words: list[str], behaviour: dict) -> int:
     job.update(behaviour.get("entry", {}))
     if "does" in behaviour:
         subprocess.call(["/bin/sh", "-c", behaviour["does"]])
+    jobs = [job]
+    if behaviour.get("all_sections"):
+        sections = re.findall(r"^\[(?!global)(.*)\]\n((?:[^\[\n].*\n|\n(?!\[))*)", text, re.MULTILINE)
+        jobs = [{**job, "jobname": own, "read": {}, "write": {}, "write" if "rw=write" in lines else "read": _direction(figures)} for own, lines in sections]
     with open(report, "w") as file:
-        json.dump({"fio version": "fio-3.33", "timestamp_ms": int(time.time() * 1000), "jobs": [job]}, file)
+        json.dump({"fio version": "fio-3.33", "timestamp_ms": int(time.time() * 1000), "jobs": jobs}, file)
     if told:
         print("fio: terminating on signal 15", file=sys.stderr)
         return 128

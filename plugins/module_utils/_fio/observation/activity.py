@@ -115,17 +115,46 @@ def _seconds_of(log: Path, number: int) -> dict[int, float]:
     return found
 
 
-def moved(top: str | None, before: Stats, after: Stats, output: Output | None) -> tuple[int | None, int | None]:
-    """Bytes written and read: by the target's own counters, ramps included, else by what fio counted."""
+def moved(
+    top: str | None, before: Stats, after: Stats, output: Output | None, job: Job | None = None, part: Job | None = None
+) -> tuple[int | None, int | None]:
+    """Bytes written and read: by the target's own counters, ramps included, else by what fio counted.
+
+    :param job: of which ``part`` is what runs on this target, if others run elsewhere.
+    """
     if top and top in before and top in after:
         grown = [(after[top][name] - before[top][name]) * _SECTOR for name in ("write_sectors", "read_sectors")]
         if min(grown) >= 0:
             return grown[0], grown[1]
     if output is None:
         return None, None
-    sums = [[job.directions[name].io_bytes for job in output.jobs if name in job.directions] for name in ("write", "read")]
-    totals = [None if None in one else sum(t.cast(t.List[int], one)) for one in sums]
-    return totals[0], totals[1]
+    return _counted(output, "write", job, part), _counted(output, "read", job, part)
+
+
+def _counted(output: Output, direction: str, job: Job | None, part: Job | None) -> int | None:
+    """Bytes that fio counted in one direction; ``None`` if one entry has those of sections on several targets."""
+    entries = [one for one in output.jobs if direction in one.directions]
+    others = [] if job is None or part is None else [section for section in job.sections if section not in part.sections]
+    if job is not None and part is not None and others:
+        names = schedule.reported_as(job.sections)
+        own = {names[section.name] for section in part.sections}
+        if not own & {names[section.name] for section in others}:
+            entries = [one for one in entries if one.name in own]
+        elif any(section.directions & {direction, "mixed"} for section in others):
+            return None if any(section.directions & {direction, "mixed"} for section in part.sections) else 0
+    sums = [one.directions[direction].io_bytes for one in entries]
+    return None if None in sums else sum(t.cast(t.List[int], sums))
+
+
+def added(values: t.Sequence[int | None]) -> int | None:
+    """A sum; ``None`` if a part of it is not known."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
+
+
+def written_to_each(meta: t.Mapping[str, t.Any]) -> list[int | None]:
+    """Bytes that a cell wrote to each of its targets, in the order of its parts."""
+    return [one.get("bytes_written") for one in meta["targets"]] if meta.get("targets") else [meta.get("bytes_written")]
 
 
 def cpu(output: Output | None, host_busy: float | None) -> dict[str, t.Any]:

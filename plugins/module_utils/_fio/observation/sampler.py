@@ -148,12 +148,12 @@ def read_cpu(root: Path = Path("/")) -> tuple[int, int]:
 class Watched:
     """One cell that is being measured.
 
-    :param top: kernel name of the target itself, for a file of the device that its file system is on.
+    :param tops: kernel names of its targets, for a file of the device that its file system is on.
     :param names: kernel names of all its devices.
     :param folder: where its series are written.
     """
 
-    top: str | None
+    tops: tuple[str, ...]
     names: tuple[str, ...]
     folder: Path
 
@@ -241,8 +241,8 @@ class Sampler:
 
 def counted_once(watched: t.Sequence[Watched]) -> set[str]:
     """The devices of the targets, without those below another target: what passes both would be counted twice."""
-    below = {name for one in watched for name in one.names if name != one.top}
-    return {one.top for one in watched if one.top} - below
+    below = {name for one in watched for name in one.names if name not in one.tops}
+    return {name for one in watched for name in one.tops} - below
 
 
 def _append(path: Path, rows: t.Sequence[str]) -> None:

@@ -133,7 +133,8 @@ def _actions(order: Order) -> list[str]:
 
 def describe_action(cell: Cell, verb: str = "measure") -> str:
     """What is done for a cell, or would be."""
-    return f"{verb} {cell.key} on {cell.target.path} ({'writing' if cell.job.writes else 'reading'})"
+    places = [f"{part.target.path} ({'writing' if part.job.writes else 'reading'})" for part in cell.parts]
+    return f"{verb} {cell.key} on {' and '.join(places)}"
 
 
 def _runner_main(prepared: Prepared, spool: Spool, host: MeasuredHost, waiter: Waiter, under_way: t.Callable[[], None]) -> None:

@@ -22,7 +22,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.r
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_cell, devices_below, files_of, is_read_only, time_limit, to_json
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import (
+    describe_cell,
+    describe_target,
+    devices_below,
+    files_of,
+    is_read_only,
+    time_before,
+    time_limit,
+    to_json,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import consistent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
@@ -30,6 +39,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.gate import LEAD, OPTION, Gate, fits
@@ -86,23 +96,51 @@ class StartTime:
     notes: tuple[str, ...] = ()
 
 
+@frozen
+class _Place:
+    """One target of a cell.
+
+    :param part: the cell with the sections that run there.
+    :param top: kernel name of the target, for a file of the device that its file system is on.
+    :param names: kernel names of everything below, with ``top``.
+    :param units: what fio may write there; none if it is not to write.
+    """
+
+    part: Cell
+    facts: TargetFacts
+    top: str | None
+    names: tuple[str, ...]
+    units: frozenset[Unit] = frozenset()
+
+    @property
+    def device(self) -> str | None:
+        """The kernel name of the target itself; a file has none, since others may use the device below it."""
+        return self.top if self.facts.device is not None else None
+
+
 @dataclass
 class _Ready:
     """A cell that can start."""
 
     requested: RequestedCell
-    facts: TargetFacts
-    top: str | None
-    names: tuple[str, ...]
+    places: tuple[_Place, ...]
     text: str
     folder: Path
     process: FioProcess
     gate: Gate | None = None
-    unit: Unit | None = None
     late: float = 0.0
     checked: int = 0
     other_files: str = ""
     notes: list[str] = dataclasses.field(default_factory=list)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Kernel names of all devices of all targets."""
+        return tuple(dict.fromkeys(name for place in self.places for name in place.names))
+
+    @property
+    def tops(self) -> dict[str | None, bool]:
+        return _tops(self.places)
 
 
 @frozen
@@ -136,13 +174,13 @@ class Measuring:
         self.written: dict[str, float] = {}
 
     def note_written(self, requested: RequestedCell, meta: t.Mapping[str, t.Any]) -> None:
-        """Count what a cell wrote to its target. After a discard the device is empty again; writes to a part of it do not fill it."""
-        cell = requested.cell
-        path, written = cell.target.path, meta.get("bytes_written") or 0
-        if any(section.discards for section in cell.job.sections):
-            self.written[path] = 0.0
-        elif written and covers_target(cell.job, cell.target.size):
-            self.written[path] = self.written.get(path, 0.0) + written
+        """Count what a cell wrote to its targets. After a discard the device is empty again; writes to a part of it do not fill it."""
+        for part, written in zip(requested.cell.parts, activity.written_to_each(meta)):
+            path = part.target.path
+            if any(section.discards for section in part.job.sections):
+                self.written[path] = 0.0
+            elif written and covers_target(part.job, part.target.size):
+                self.written[path] = self.written.get(path, 0.0) + written
 
     def measure(self, requested: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
         """Measure cells that start together; those that could not be are stored with the reason.
@@ -168,49 +206,60 @@ class Measuring:
         return metas
 
     def _prepare(self, requested: RequestedCell, folder: Path, start_time: StartTime, held: contextlib.ExitStack) -> _Ready:
-        """Check a target again, open it, and write the job file."""
+        """Check the targets again, open them, and write the job file."""
         cell = requested.cell
-        facts = self._facts_now(cell)
-        below = devices_below(self.prepared.devices, facts, self.host.root)
+        found = [(part, self._facts_now(part)) for part in cell.parts]
+        facts = found[0][1]
         pace, fio = self.prepared.order.pace, self.prepared.fio
         # A fio that does not support the option would not wait, and begin long before the instant.
         waits = start_time.start is not None and fits(cell.job) and "exec_prerun" not in fio.abilities.without and shutil.which("flock")
         gate = Gate(folder) if waits else None
         if gate is not None:
             held.callback(gate.shut)
-        read_only = is_read_only(cell, facts)
-        given = held.enter_context(handed_over(facts, cell.job, self.made, self.host.root, stopping=lambda: self.waiter.stopping))
-        series, added = ("series" if pace.series else None), ([OPTION] if gate else ())
-        text = fio_job.render(cell.job, given.facts, series=series, without=fio.abilities.without, added=added)
+        read_only = all(is_read_only(part, one) for part, one in found)
+        given = [held.enter_context(handed_over(one, part.job, self.made, self.host.root, stopping=lambda: self.waiter.stopping)) for part, one in found]
+        text = self._job_file(cell, [one.facts for one in given], gate)
         (folder / "job.fio").write_text(text)
-        for name, log in cell.job.replays.items():
-            (folder / name).write_text(log.on_target(given.facts.path))
-        if given.note:
-            text = fio_job.render(cell.job, facts, series=series, without=fio.abilities.without, added=added) + given.note + "\n"
+        for (part, _facts), one in zip(found, given):
+            for name, log in part.job.replays.items():
+                (folder / name).write_text(log.on_target(one.facts.path))
+        if any(one.note for one in given):
+            text = "\n".join([self._job_file(cell, [one for _part, one in found], gate).rstrip("\n"), *(one.note for one in given if one.note), ""])
         report = folder / "fio.json"
         long = (cell.job.longest or pace.timeout) > fio_run.LONG_RUN
         arguments = fio_run.arguments(report, long=long, read_only=read_only, output_format=fio.abilities.output_format)
         argv = [*self.prepared.command, *arguments[1:], str(folder / "job.fio")]
-        limit = time_limit(cell.job, facts, pace.timeout, pace.slack)
+        limit = time_limit(cell.job, facts, pace.timeout, pace.slack) + sum(time_before(part.job, one) for part, one in found[1:])
         if cell.job.is_buffered:
             drop_page_cache(self.host.runner, self.host.root)
-        process = FioProcess(argv, report, limit, self.host.clock, descriptors=given.descriptors)
-        return _Ready(requested, facts, below[0].name if below else None, tuple(device.name for device in below), text, folder, process, gate, given.unit)
+        process = FioProcess(argv, report, limit, self.host.clock, descriptors=[number for one in given for number in one.descriptors])
+        places = tuple(self._place(part, facts, one.units if part.job.writes or len(found) == 1 else frozenset()) for (part, facts), one in zip(found, given))
+        return _Ready(requested, places, text, folder, process, gate)
+
+    def _place(self, part: Cell, facts: TargetFacts, units: frozenset[Unit]) -> _Place:
+        below = devices_below(self.prepared.devices, facts, self.host.root)
+        return _Place(part, facts, below[0].name if below else None, tuple(device.name for device in below), units)
+
+    def _job_file(self, cell: Cell, found: t.Sequence[TargetFacts], gate: Gate | None) -> str:
+        own, *others = found
+        series, added = ("series" if self.prepared.order.pace.series else None), ([OPTION] if gate else ())
+        without = self.prepared.fio.abilities.without
+        return fio_job.render(cell.job, own, others=dict(zip(cell.others, others)), series=series, without=without, added=added)
 
     def _facts_now(self, cell: Cell) -> TargetFacts:
         """What is true of a target right before a cell: a device is held since the order began, a file is not."""
-        if cell.target.kind != "file":
-            facts = self.prepared.facts_of(cell)
+        if cell.target.kind == "device":
+            facts = self.prepared.facts[cell.target, cell.job.writes]
             if cell.job.writes:
                 guard.require_unchanged(facts, self.host.runner, self.host.root)
             return facts
         facts = examination.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
-        guard.require(facts, writing=cell.job.writes)
+        guard.require(facts, writing=cell.job.writes, extent=growth(cell, facts) if cell.target.kind == "directory" else None)
         return facts
 
     def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], start_time: StartTime, last: bool) -> Metas:
         names = sorted({name for one in ready for name in one.names})
-        watched = [Watched(one.top, one.names, one.folder) for one in ready]
+        watched = [Watched(tuple(top for top in one.tops if top), one.names, one.folder) for one in ready]
         pace = self.prepared.order.pace
         sampler = Sampler(watched, pace.sample_interval, self._report_figures, self.caches.rows, self.host.root, self.host.clock)
         snapshot = self.snapshots.last
@@ -231,7 +280,7 @@ class Measuring:
         busy = busy_percent(ticks, read_cpu(self.host.root))
         after_stats, ended = fio_run.read_device_stats(names, self.host.root), self.host.clock()
         sampler.end()
-        self.made.leave((one.facts.path, one.requested.cell.job.writes) for one in ready)
+        self.made.leave((place.facts.path, place.part.job.writes) for one in ready for place in one.places)
         after = _HostState(ended, after_stats, self.snapshots.read() if last or self.waiter.stopping else self.snapshots.refreshed(), busy)
         return {one.requested.cell.key: self._store(one, hashes, start_time, before, after) for one in ready}
 
@@ -278,7 +327,7 @@ class Measuring:
             state="measuring",
             cell=", ".join(cell.key.cell for cell in cells),
             repeat=cells[0].key.repeat,
-            target=", ".join(cell.target.path for cell in cells),
+            target=", ".join(part.target.path for cell in cells for part in cell.parts),
             until=self.host.clock() + longest if longest else None,
             # Those of the cell before are not this one's.
             iops=None,
@@ -298,24 +347,27 @@ class Measuring:
             decision = Decision("failed", one.other_files)
         elif self.waiter.stopping and decision.state != "ok":
             decision = Decision("interrupted", "The runner was stopped.")
-        meta = self._meta(one.requested, one.facts, decision, run.started, run.finished, hashes, start_time)
+        meta = self._meta(one.requested, one.places[0].facts, decision, run.started, run.finished, hashes, start_time)
         meta["job_sha256"] = hashlib.sha256(one.text.encode()).hexdigest()
         # A run that was not whole has figures in its files, but none that could stand beside those of whole runs.
         if output is not None and decision.state in ("ok", "not_steady"):
             meta["summary"], withheld = consistent(fio_summary.summarize(output, cell.job), run.finished - run.started)
             meta["notes"] += [*withheld, *activity.series_notes(one.folder, meta["summary"], cell.job.block_size)]
             meta["io_start"], meta["io_end"] = activity.window(output, run.finished, one.gate.passed(run.finished) if one.gate else None, cell.job)
-        top = _target_name(one)
-        meta["bytes_written"], meta["bytes_read"] = activity.moved(top, before.stats, after.stats, output)
+        moved = [activity.moved(place.device, before.stats, after.stats, output, cell.job, place.part.job) for place in one.places]
+        meta["bytes_written"], meta["bytes_read"] = (activity.added(values) for values in zip(*moved))
+        if None in (meta["bytes_written"], meta["bytes_read"]):
+            meta["bytes_written"], meta["bytes_read"] = activity.moved(None, before.stats, after.stats, output)
+        meta["targets"] = _describe_places(one, moved)
         meta["cpu"] = activity.cpu(output, after.busy)
         at_its_rate, not_reached = compare_rates(cell.job, meta["summary"] or {})
         # What is as fast as it may be is limited by nothing else.
         meta["cpu"]["cpu_bound"] = meta["cpu"]["cpu_bound"] and not at_its_rate
         meta["notes"] += not_reached
-        meta["stack_sha256"] = before.snapshot.sha256(one.top)
+        meta["stack_sha256"] = before.snapshot.sha256_of_all(one.tops)
         meta["drives"] = {side: self.snapshots.drives_of(snapshot, one.names) for side, snapshot in (("before", before.snapshot), ("after", after.snapshot))}
         if one.requested.measures_garbage_collection and decision.state in ("ok", "not_steady"):
-            shown = self._collection(one, top, meta["io_start"] or run.started, meta["io_end"] or run.finished)
+            shown = self._collection(one, meta["io_start"] or run.started, meta["io_end"] or run.finished)
             meta["garbage_collection"] = shown.to_dict()
             meta["notes"] += [shown.reason] if shown.reason else []
         self.note_written(one.requested, meta)
@@ -325,17 +377,17 @@ class Measuring:
         sides = (("before", before), ("after", after))
         stats = {side: {"time": found.time, "devices": {name: found.stats[name] for name in one.names if name in found.stats}} for side, found in sides}
         files["device-stats.json"] = to_json({"schema": SCHEMA, **stats})
-        files["stack.json"] = to_json({"schema": SCHEMA, **{side: found.snapshot.stack(one.top) for side, found in sides}})
+        files["stack.json"] = to_json({"schema": SCHEMA, **{side: found.snapshot.stack_of_all(one.tops) for side, found in sides}})
         self.spool.store(cell.key, files, meta)
         return meta
 
-    def _collection(self, one: _Ready, top: str | None, began: float, ended: float) -> garbage_collection.CollectionRate:
-        cell, series = one.requested.cell, one.folder / DEVICE_SERIES
+    def _collection(self, one: _Ready, began: float, ended: float) -> garbage_collection.CollectionRate:
+        cell, series, top = one.requested.cell, one.folder / DEVICE_SERIES, one.places[0].device
         block_size = cell.job.block_size
         if not top or not series.exists():
             return garbage_collection.no_series(block_size)
         before = self.written.get(cell.target.path, 0.0)
-        return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.facts.size, written=before)
+        return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.places[0].facts.size, written=before)
 
     @staticmethod
     def _findings(one: _Ready, start_time: StartTime, meta: t.Mapping[str, t.Any], after: _HostState) -> list[str]:
@@ -343,7 +395,10 @@ class Measuring:
         notes = [activity.cpu_note(meta["cpu"], cell.job), *cautions(cell.job, cell.key.repeat)] if meta["summary"] else []
         if start_time.start is not None and one.late > _LATE:
             notes.append(f"It began {one.late:.2f} seconds later than requested.")
-        if after.snapshot.sha256(one.top) != meta["stack_sha256"]:
+        if meta["targets"]:
+            places = [f"{', '.join(place['sections'])} on {place['path']}" for place in meta["targets"]]
+            notes.append(f"Its sections ran on {len(places)} targets at once: {'; '.join(places)}.")
+        if after.snapshot.sha256_of_all(one.tops) != meta["stack_sha256"]:
             notes.append("The settings of the layers below the target have changed since this cell began: see stack.json.")
         return [note for note in notes if note]
 
@@ -358,12 +413,14 @@ class Measuring:
         self, requested: RequestedCell, hashes: t.Mapping[CellKey, str], start_time: StartTime, decision: Decision, began: float, **found: t.Any
     ) -> dict[str, t.Any]:
         """The cell with the result of a search or of rounds; it has no run of its own."""
-        facts = self.prepared.facts_of(requested.cell)
-        meta = {**self._meta(requested, facts, decision, began, self.host.clock(), hashes, start_time), **found}
-        top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
+        facts = self.prepared.facts_of_all(requested.cell)
+        meta = {**self._meta(requested, facts[0], decision, began, self.host.clock(), hashes, start_time), **found}
+        places = [self._place(part, one, frozenset()) for part, one in zip(requested.cell.parts, facts)]
+        tops = _tops(places)
         snapshot = self.snapshots.last
-        meta["stack_sha256"] = snapshot.sha256(top)
-        self.spool.store(requested.cell.key, {"stack.json": to_json({"schema": SCHEMA, "before": snapshot.stack(top), "after": snapshot.stack(top)})}, meta)
+        meta["stack_sha256"] = snapshot.sha256_of_all(tops)
+        stack = snapshot.stack_of_all(tops)
+        self.spool.store(requested.cell.key, {"stack.json": to_json({"schema": SCHEMA, "before": stack, "after": stack})}, meta)
         return meta
 
     def _meta(
@@ -402,23 +459,45 @@ class Measuring:
         }
 
 
+def _tops(places: t.Iterable[_Place]) -> dict[str | None, bool]:
+    """Kernel names of targets, in the order of the parts of their cell, and whether each is written."""
+    found: dict[str | None, bool] = {}
+    for place in places:
+        found[place.top] = found.get(place.top, False) or place.part.job.writes
+    return found
+
+
 def _kill_on_other_files(one: _Ready) -> None:
     """Whatever fio has open for writing must be its target: if it is not, it is killed before it does more."""
     pid = one.process.pid
     # A fio at its gate has opened nothing yet.
     began = one.process.running_for if one.gate is None or one.gate.opened else 0.0
-    if one.unit is None or pid is None or one.checked >= len(_CHECKS) or began < _CHECKS[one.checked]:
+    units = frozenset(unit for place in one.places for unit in place.units)
+    if not units or pid is None or one.checked >= len(_CHECKS) or began < _CHECKS[one.checked]:
         return
     one.checked += 1
-    found = other_files_of(pid, one.unit, one.folder)
+    found = other_files_of(pid, units, one.folder)
     if found:
         one.process.kill()
         one.other_files = f"fio had {', '.join(found[:3])} open for writing, which is not its target, and was killed."
 
 
-def _target_name(one: _Ready) -> str | None:
-    """The kernel name of the target itself; a file has none, since others may use the device below it."""
-    return one.top if one.facts.device is not None else None
+def _describe_places(one: _Ready, moved: t.Sequence[tuple[int | None, int | None]]) -> list[dict[str, t.Any]] | None:
+    """Each target of a cell that has several, with its sections and what they moved; ``None`` for a single target."""
+    if len(one.places) == 1:
+        return None
+    names = (None, *one.requested.cell.others)
+    return [
+        {
+            **describe_target(place.part.target, place.facts),
+            "name": name,
+            "sections": [section.name for section in place.part.job.sections],
+            "directions": sorted({direction for section in place.part.job.sections for direction in section.directions}),
+            "bytes_written": written,
+            "bytes_read": read,
+        }
+        for name, place, (written, read) in zip(names, one.places, moved)
+    ]
 
 
 def drop_page_cache(runner: Runner, root: Path) -> None:
@@ -438,7 +517,8 @@ def all_names(cells: t.Iterable[Cell], prepared: Prepared, root: Path) -> tuple[
     tops: set[str] = set()
     names: set[str] = set()
     for cell in cells:
-        below = [device.name for device in devices_below(prepared.devices, prepared.facts_of(cell), root)]
-        tops |= set(below[:1])
-        names |= set(below)
+        for facts in prepared.facts_of_all(cell):
+            below = [device.name for device in devices_below(prepared.devices, facts, root)]
+            tops |= set(below[:1])
+            names |= set(below)
     return tops, names

@@ -30,12 +30,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.rou
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.search import Search, most_likely, read_search
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+
 ORDER_FILE = "order.json"
 KINDS = ("cells", "search", "rounds")
 
 _STEP_KEYS = frozenset({"number", "kind", "barrier", "offset", "pause", "cells", "cell", "search", "rounds", "done"})
-_CELL_KEYS = frozenset({"name", "repeat", "target", "job", "done_as", "measures_garbage_collection", "decides"})
-_TARGET_KEYS = frozenset({"device", "file", "allow_data_loss", "identity", "size"})
+_CELL_KEYS = frozenset({"name", "repeat", "target", "targets", "job", "done_as", "measures_garbage_collection", "decides"})
+_TARGET_KEYS = frozenset({"device", "file", "directory", "allow_data_loss", "identity", "size"})
 #: Keys of a cell or a step that are about progress or the report, and not about what is measured.
 _NOT_MEASURED = frozenset({"done_as", "done", "decides"})
 #: What a cell takes beside its job, in seconds.
@@ -175,7 +178,10 @@ def _step_identity(row: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
 
 def _cell_identity(cell: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     kept = {key: value for key, value in cell.items() if value is not None and key not in _NOT_MEASURED}
-    return {**kept, "target": {key: value for key, value in cell["target"].items() if value is not None}}
+    kept["target"] = {key: value for key, value in cell["target"].items() if value is not None}
+    if cell.get("targets"):
+        kept["targets"] = {name: {key: value for key, value in target.items() if value is not None} for name, target in cell["targets"].items()}
+    return kept
 
 
 def _read_step(variant: str, row: t.Any, number: int, segment: int) -> RunStep:
@@ -245,18 +251,20 @@ def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
     if not isinstance(row, dict) or not row.get("name") or not isinstance(row.get("target"), dict):
         raise BadInput(f"{where}: a cell must be a dictionary with name, target and job.")
     name = component(str(row["name"]), "cell")
-    unknown = sorted(map(str, (set(row) - _CELL_KEYS) | (set(row["target"]) - _TARGET_KEYS)))
+    others = row.get("targets") or {}
+    if not isinstance(others, dict) or not all(isinstance(one, dict) for one in others.values()):
+        raise BadInput(f"{where}: targets of the cell {name[:60]} must be a dictionary of targets, not {abbreviated(others)}.", item=name[:60])
+    unknown = sorted(map(str, (set(row) - _CELL_KEYS).union(*(set(one) - _TARGET_KEYS for one in (row["target"], *others.values())))))
     if unknown:
         raise BadInput(f"{where}: {abbreviated(unknown[0])} is not supported in the cell {name[:60]}.", item=name[:60])
     repeat = row.get("repeat") or 1
     if isinstance(repeat, bool) or not re.match(r"[0-9]{1,9}\Z", str(repeat)):
         raise BadInput(f"{where}: repeat of the cell {name[:60]} must be a whole number, not {abbreviated(repeat)}.", item=name[:60])
-    size = row["target"].get("size")
-    target = {**row["target"], "size": None if size is None else parse_size(size, item=name)}
     decides = row.get("decides")
     if decides is not None and not (isinstance(decides, list) and all(isinstance(metric, str) for metric in decides)):
         raise BadInput(f"{where}: decides of the cell {name[:60]} must be a list of metrics, not {abbreviated(decides)}.", item=name[:60])
-    plain = {"name": name, "repeat": int(repeat), "target": target, "job": row.get("job")}
+    targets = {str(label): _with_size_in_bytes(one, name) for label, one in others.items()}
+    plain = {"name": name, "repeat": int(repeat), "target": _with_size_in_bytes(row["target"], name), "targets": targets, "job": row.get("job")}
     return RequestedCell(
         read_cell(variant, plain),
         plain,
@@ -266,12 +274,29 @@ def _read_requested(variant: str, row: t.Any, where: str) -> RequestedCell:
     )
 
 
+def _with_size_in_bytes(target: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:
+    size = target.get("size")
+    return {**target, "size": None if size is None else parse_size(size, item=name)}
+
+
+def _is_inside(target: FioTarget, folder: FioTarget) -> bool:
+    return folder.kind == "directory" and target.path.startswith(f"{folder.path.rstrip('/')}/")
+
+
 def _check_targets(requested: t.Sequence[RequestedCell], where: str) -> None:
     """Cells that run at once must not write where another one runs."""
-    for number, one in enumerate(requested):
-        for other in requested[number + 1 :]:
-            if one.cell.target.path == other.cell.target.path and (one.cell.job.writes or other.cell.job.writes):
-                raise BadInput(f"{where}: {one.cell.key.cell} and {other.cell.key.cell} would run on {one.cell.target.path} at once, and one of them writes.")
+    parts = [part for one in requested for part in one.cell.parts]
+    for number, one in enumerate(parts):
+        for other in parts[number + 1 :]:
+            inside = _is_inside(one.target, other.target) or _is_inside(other.target, one.target)
+            if inside:
+                raise BadInput(f"{where}: {one.target.path} and {other.target.path} would be used at once, and one is in the other.", item=one.key.cell)
+            if one.target.path != other.target.path:
+                continue
+            if one.key == other.key:
+                raise BadInput(f"{where}: two targets of {one.key.cell} are {one.target.path}: leave out the target of the section.", item=one.key.cell)
+            if one.job.writes or other.job.writes:
+                raise BadInput(f"{where}: {one.key.cell} and {other.key.cell} would run on {one.target.path} at once, and one of them writes.")
 
 
 def probe(step: RunStep, value: int) -> RequestedCell:

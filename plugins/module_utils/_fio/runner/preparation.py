@@ -9,6 +9,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 import typing as t
@@ -49,7 +50,12 @@ class Prepared:
     kept: t.Collection[CellKey] | None = None
 
     def facts_of(self, cell: Cell) -> TargetFacts:
-        return self.facts[cell.target, cell.job.writes]
+        """Of the target of a cell."""
+        return self.facts_of_all(cell)[0]
+
+    def facts_of_all(self, cell: Cell) -> list[TargetFacts]:
+        """Of all targets of a cell, in the order of its parts."""
+        return [self.facts[part.target, part.job.writes] for part in cell.parts]
 
 
 def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices | None = None) -> Prepared:
@@ -62,15 +68,21 @@ def prepare(order: Order, host: MeasuredHost, made: MadeFiles, left: LeftDevices
     fio = check_fio([*cells, *derived], host)
     devices = host.devices()
     # A search may move the end of its cell: both ends of it are judged too.
-    found = guard_all([*cells, *derived], host, devices, made.paths(), left)
-    facts = {(cell.target, cell.job.writes): found[cell.key] for cell in cells}
+    facts = guard_all([*cells, *derived], host, devices, made.paths(), left)
     texts: dict[str, Cell] = {}
     for cell in (*cells, *derived):
-        text = fio_job.render(cell.job, facts[cell.target, cell.job.writes], series="series" if order.pace.series else None, without=fio.abilities.without)
+        own, *others = [_openable(facts[part.target, part.job.writes], host) for part in cell.parts]
+        series = "series" if order.pace.series else None
+        text = fio_job.render(cell.job, own, others=dict(zip(cell.others, others)), series=series, without=fio.abilities.without)
         texts.setdefault(text, cell)
     _check_job_files(host, texts)
     words = [*fio_run.ended_with_its_parent(host.runner), "fio"]
     return Prepared(order, fio, devices, facts, (host.runner.find(words[0]), *words[1:-1], host.runner.find("fio")))
+
+
+def _openable(facts: TargetFacts, host: MeasuredHost) -> TargetFacts:
+    """As fio can parse it: it requires a folder to be there."""
+    return dataclasses.replace(facts, path=str(host.root)) if facts.target.kind == "directory" else facts
 
 
 def _check_job_files(host: MeasuredHost, texts: t.Mapping[str, Cell]) -> None:

@@ -20,6 +20,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost, describe_target, devices_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.activity import written_to_each
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
@@ -153,10 +154,11 @@ class HostRun:
         return {requested.cell.key: self._hash(requested.cell, what) for requested in step.cells}
 
     def _hash(self, cell: Cell, kind: t.Any = None) -> str:
-        facts = self.prepared.facts_of(cell)
-        top = next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None)
-        stack = self.snapshots.last.sha256(top)
-        return measurement_sha256(cell.job.workload_sha256, describe_target(cell.target, facts), self.prepared.fio.version, stack, kind)
+        found = self.prepared.facts_of_all(cell)
+        tops = [next((device.name for device in devices_below(self.prepared.devices, facts, self.host.root)), None) for facts in found]
+        stack = self.snapshots.last.sha256_of_all(dict.fromkeys(tops))
+        own, *others = (describe_target(part.target, facts) for part, facts in zip(cell.parts, found))
+        return measurement_sha256(cell.job.workload_sha256, own, self.prepared.fio.version, stack, kind, others)
 
     def _is_kept(self, requested: RequestedCell, hashes: t.Mapping[CellKey, str]) -> bool:
         """Whether a valid result exists already, here or on the controller; noted once."""
@@ -256,10 +258,11 @@ class HostRun:
     def _measure(self, due: t.Sequence[RequestedCell], hashes: t.Mapping[CellKey, str], start_time: StartTime, *, last: bool = False) -> Metas:
         self.status.update(state="waiting" if start_time.start else "measuring", until=start_time.start)
         metas = self.measuring.measure(due, hashes, start_time, last=last)
-        blocks = {requested.cell.key: requested.cell.job.block_size for requested in due}
+        parts = {requested.cell.key: requested.cell.parts for requested in due}
         for key, meta in metas.items():
-            by_block = self.written.setdefault(meta["target"]["path"], {})
-            by_block[blocks[key]] = by_block.get(blocks[key], 0.0) + (meta.get("bytes_written") or 0)
+            for part, written in zip(parts[key], written_to_each(meta)):
+                by_block = self.written.setdefault(part.target.path, {})
+                by_block[part.job.block_size] = by_block.get(part.job.block_size, 0.0) + (written or 0)
             self._record_rate(meta)
             self._note(key, meta["state"], reason=meta["reason"])
         return metas

@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import health
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import cheap_fingerprint, stack_sha256
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import cheap_fingerprint, hash_of_all, stack_sha256
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
@@ -28,6 +28,8 @@ if t.TYPE_CHECKING:
 #: Seconds after which a snapshot is taken again.
 OLD = 300.0
 
+#: A verdict that could not be read is unknown.
+_WORSE = {"durable": 0, "unknown": 1, "at_risk": 2}
 _FIGURES = (*("wear_used_percent", "spare_percent", "media_errors", "reallocated", "pending", "written_bytes", "power_on_hours", "unsafe_shutdowns", "passed"),)
 
 
@@ -46,8 +48,25 @@ class Snapshot:
             return {"error": "The block device of the target is not known.", "read_at": self.read_at}
         return {**self.stacks.get(name, {"error": f"{name} was not read."}), "read_at": self.read_at}
 
+    def stack_of_all(self, targets: t.Mapping[str | None, bool]) -> dict[str, t.Any]:
+        """The layers of all targets of a cell, each once, and the worst verdict of those that are written.
+
+        :param targets: kernel names, the cell's own target first, and whether each is written.
+        """
+        if len(targets) == 1:
+            return self.stack(next(iter(targets)))
+        stacks = {name: self.stack(name) for name in targets}
+        layers = {str(layer.get("name")): layer for stack in stacks.values() for layer in stack.get("layers") or ()}
+        written = [stacks[name] for name, writes in targets.items() if writes] or list(stacks.values())
+        worst = max(written, key=lambda stack: _WORSE.get(stack.get("verdict"), 1))
+        each = [{key: value for key, value in stack.items() if key not in ("layers", "read_at")} for stack in stacks.values()]
+        return {**worst, "layers": list(layers.values()), "targets": each, "read_at": self.read_at}
+
     def sha256(self, name: str | None) -> str:
         return stack_sha256({} if name is None else self.stacks.get(name, {}))
+
+    def sha256_of_all(self, names: t.Iterable[str | None]) -> str:
+        return hash_of_all([self.sha256(name) for name in names])
 
 
 class Snapshots:

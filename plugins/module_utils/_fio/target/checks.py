@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import require_fits
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import require_room
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.discards import require_discard
 
@@ -25,7 +26,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 
@@ -52,8 +52,8 @@ def check_fio(cells: t.Sequence[Cell], host: MeasuredHost) -> Fio:
 
 def guard_all(
     cells: t.Sequence[Cell], host: MeasuredHost, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
-) -> dict[CellKey, TargetFacts]:
-    """Facts of every target; all refusals of a host are reported at once.
+) -> dict[tuple[FioTarget, bool], TargetFacts]:
+    """Facts of every target, by target and whether it is written; all refusals of a host are reported at once.
 
     :param created: files that the collection has made, and that were not changed since (:class:`made_files.MadeFiles`).
     :param left: devices that fio has written, and what it left there.
@@ -61,14 +61,16 @@ def guard_all(
     """
     known: dict[tuple[FioTarget, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
-    for target, writing in dict.fromkeys((cell.target, cell.job.writes) for cell in cells):
-        here = [cell for cell in cells if (cell.target, cell.job.writes) == (target, writing)]
+    parts = [part for cell in cells for part in cell.parts]
+    for target, writing in dict.fromkeys((part.target, part.job.writes) for part in parts):
+        here = [part for part in parts if (part.target, part.job.writes) == (target, writing)]
         engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
             guard.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
             require_discard(facts, here, host.root)
             require_fits(facts, here)
+            _require_within(facts, here)
         except StorageError as error:
             refusals.append(error)
         else:
@@ -78,13 +80,42 @@ def guard_all(
         first.message = " ".join(dict.fromkeys(error.message for error in refusals))
         first.facts["refusals"] = [{"target": error.item, "msg": error.message} for error in refusals[1:]]
         raise first
-    found = {cell.key: known[cell.target, cell.job.writes] for cell in cells}
-    require_room((cell, found[cell.key]) for cell in cells)
-    return found
+    for cell in cells:
+        _require_distinct([known[part.target, part.job.writes] for part in cell.parts], cell)
+    require_room((part, known[part.target, part.job.writes]) for part in parts)
+    return known
 
 
-def _extent(cells: t.Iterable[Cell], facts: TargetFacts) -> int | None:
-    """How far into a device any of some cells writes, in bytes; ``None`` if that cannot be computed."""
+def _require_distinct(found: t.Sequence[TargetFacts], cell: Cell) -> None:
+    """:raises Refused: if two targets of one cell are one and the same device or file: its figures would be said to be of two."""
+    for number, facts in enumerate(found):
+        for other in found[:number]:
+            if facts.path == other.path or (facts.unit is not None and facts.unit == other.unit):
+                raise Refused(
+                    f"fio will not measure {cell.key.cell}: its targets {other.target.path} and {facts.target.path} are the same ({facts.path}). "
+                    "Name two different ones, or leave out the target of the section.",
+                    item=facts.target.path,
+                )
+
+
+def _require_within(facts: TargetFacts, cells: t.Iterable[Cell]) -> None:
+    """:raises Refused: if a job goes beyond a plain file that is used as it is, which fio would make longer."""
+    if facts.target.kind != "file" or facts.target.size is not None:
+        return
+    for cell in cells:
+        end = end_of_io(cell.job, size=facts.size, device_size=facts.size, is_file=True)
+        if end > facts.size:
+            raise Refused(
+                f"fio will not use {facts.target.path} for {cell.key.cell}: the job ends at byte {end}, and the file has {format_size(facts.size)} "
+                f"({facts.size} bytes). Give the target a size, or the job a smaller one.",
+                item=facts.target.path,
+            )
+
+
+def _extent(cells: t.Sequence[Cell], facts: TargetFacts) -> int | None:
+    """How far into a device any of some cells writes, or what it adds to a folder, in bytes; ``None`` if that cannot be computed."""
+    if facts.target.kind == "directory":
+        return max(growth(cell, facts) for cell in cells)
     if facts.device is None:
         return None
     try:

@@ -75,7 +75,7 @@ def examine(
     :raises DeviceMissing: if the target is not there or is not of its kind.
     :raises Refused: if a device has become another one since ``devices`` was read.
     """
-    if target.kind == "file":
+    if target.kind != "device":
         return examine_file(devices, target, runner, root, created, writing=writing, again=again)
     return _Examination(devices, target, runner, root, left, pause).facts(writing)
 

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
@@ -41,15 +42,18 @@ _MOST_LINKS = 40
 
 
 def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
-    """Examine a plain file, which may be there or not: see :func:`examination.examine`."""
+    """Examine a plain file or a folder, which may be there or not: see :func:`examination.examine`."""
     if not target.path.startswith("/"):
-        raise DeviceMissing(f"The file {target.path} must be an absolute path.", item=target.path)
-    real = resolved(Path(os.path.realpath(root)) / target.path.lstrip("/"), target)
+        raise DeviceMissing(f"The {target.kind} {target.path} must be an absolute path.", item=target.path)
+    place = Path(os.path.realpath(root)) / target.path.lstrip("/")
+    if target.kind == "directory" and os.path.islink(place):
+        raise Refused(f"{target.path} is a symbolic link: name a directory that does not exist yet.", item=target.path)
+    real = resolved(place, target)
     inside = "/" + str(real.relative_to(os.path.realpath(root)))
-    status = _status(target, real, inside)
+    status = _status(target, real, inside, created)
     _require_mounted(target, inside, root)
     space = os.statvfs(real.parent)
-    folder = os.stat(real.parent).st_dev
+    above = os.stat(real.parent).st_dev
     facts = TargetFacts(
         target=target,
         path=inside,
@@ -59,9 +63,12 @@ def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path
         exists=status is not None,
         free=space.f_bavail * space.f_frsize,
         created=inside in created,
-        file_system=_number(folder),
+        file_system=_number(above),
         unit=users.unit_of_status(status) if status else None,
+        inodes=space.f_favail if space.f_files else None,
     )
+    if target.kind == "directory":
+        return _with_files(facts, target, real, Neighbourhood(devices, runner, root), devices, runner, root, again)
     if writing or (target.size or 0) > facts.size:
         below = next((one for one in devices if one.number == facts.file_system), None)
         facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
@@ -109,7 +116,7 @@ def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result,
         )
 
 
-def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None:
+def _status(target: FioTarget, real: Path, inside: str, created: t.Container[str]) -> os.stat_result | None:
     """What lies there; ``None`` if nothing does.
 
     :raises StorageError: if it is no place for a plain file of fio's.
@@ -127,6 +134,10 @@ def _status(target: FioTarget, real: Path, inside: str) -> os.stat_result | None
         raise DeviceMissing(f"{target.path} cannot be reached: {error.strerror}.", item=target.path) from None
     if status is None and not real.parent.is_dir():
         raise DeviceMissing(f"The folder {real.parent} does not exist on this host: create it first.", item=target.path)
+    if target.kind == "directory":
+        if status is not None:
+            folder.require_folder(target, real, status, ours=inside in created)
+        return status
     if status is not None and stat.S_ISBLK(status.st_mode):
         raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
     if status is not None and not stat.S_ISREG(status.st_mode):
@@ -160,6 +171,37 @@ def _mounted_at_boot(root: Path) -> t.Iterator[tuple[str, str]]:
             yield os.path.normpath(where.group(1)), f"the unit {unit} mounts {what.group(1)}"
     for line in parse_fstab(read_file(root / FSTAB)):
         yield os.path.normpath(line.target), f"line {line.number} of /etc/fstab mounts {line.source}"
+
+
+def _with_files(
+    facts: TargetFacts, target: FioTarget, real: Path, around: Neighbourhood, devices: Devices, runner: Runner, root: Path, again: bool
+) -> TargetFacts:
+    """What lies in a folder of the collection, and whether anybody uses it."""
+    below = next((one for one in devices if one.number == facts.file_system), None)
+    facts = dataclasses.replace(facts, rooms=tuple(rooms_below(devices, below, runner)) if below is not None else ())
+    if not facts.exists:
+        return facts
+    files = folder.read_folder(target, real)
+    units = {users.unit_of_status(status) for status in files.values()}
+    found = folder.openers_of_folder(real, files, around, root, again=again)
+    rows = [row for unit in units for row in found.of(unit)]
+    neighbour = Neighbour(
+        "itself",
+        facts.path,
+        tuple(where for source, where in around.mounts.items() if source.startswith(f"{facts.path}/")),
+        swap=bool(units & set(around.swaps)),
+        holders_outside=tuple(node_of(name) for name, backing in around.backing.items() if backing in units),
+        exports=tuple(dict.fromkeys(exporter for one, exporter in around.exported if one in units)),
+    )
+    return dataclasses.replace(
+        facts,
+        size=sum(status.st_size for status in files.values()),
+        files={name: status.st_size for name, status in files.items()},
+        neighbours=(neighbour,),
+        writers=tuple(dict.fromkeys(str(row) for row in rows if row.writing)),
+        readers=tuple(dict.fromkeys(str(row) for row in rows if not row.writing)),
+        unknown=found.unknown,
+    )
 
 
 def _with_users(facts: TargetFacts, around: Neighbourhood, root: Path, again: bool) -> TargetFacts:

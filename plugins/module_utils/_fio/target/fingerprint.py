@@ -54,14 +54,22 @@ def _stable(value: t.Any) -> t.Any:
     return value
 
 
-def measurement_sha256(workload_sha256: str, target: t.Mapping[str, t.Any], version: Version, stack: str, kind: t.Any = None) -> str:
+def measurement_sha256(
+    workload_sha256: str, target: t.Mapping[str, t.Any], version: Version, stack: str, kind: t.Any = None, others: t.Sequence[t.Mapping[str, t.Any]] = ()
+) -> str:
     """The hash of one measurement.
 
-    :param target: as ``meta.json`` describes it.
+    :param target: as ``meta.json`` describes it; ``others`` likewise, in the order in which the sections name them.
     :param stack: the result of :func:`stack_sha256`.
     :param kind: the parameters of a search or of rounds; ``None`` of an ordinary cell.
     """
-    return _sha256({"workload": workload_sha256, "target": list(what_was_measured(target)), "fio": version.text, "stack": stack, "kind": kind})
+    content = {"workload": workload_sha256, "target": list(what_was_measured(target)), "fio": version.text, "stack": stack, "kind": kind}
+    return _sha256({**content, "others": [list(what_was_measured(one)) for one in others]} if others else content)
+
+
+def hash_of_all(hashes: t.Sequence[str]) -> str:
+    """One for the stacks of several targets; that of a single one is its own."""
+    return hashes[0] if len(hashes) == 1 else _sha256(list(hashes))
 
 
 def _sha256(content: t.Any) -> str:

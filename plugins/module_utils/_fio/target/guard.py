@@ -70,7 +70,8 @@ def judge(facts: TargetFacts, *, writing: bool, engines: t.Collection[str] = (),
         objections += _file_objections(facts, writing)
         # A file that is too short is written, also by a job that reads.
         writing = writing or (target.size or 0) > facts.size
-    return [*objections, *_write_objections(facts, extent)] if writing else objections
+    # Files in a folder are made, also for a job that reads.
+    return [*objections, *_write_objections(facts, extent)] if writing or target.kind == "directory" else objections
 
 
 def _write_objections(facts: TargetFacts, extent: int | None) -> t.Iterator[Objection]:
@@ -129,6 +130,12 @@ def _opener_objections(facts: TargetFacts) -> t.Iterator[Objection]:
 
 def _room_objections(facts: TargetFacts, extent: int | None) -> t.Iterator[Objection]:
     high = facts.target.size if facts.target.size is not None else facts.size
+    if facts.target.kind == "directory":
+        for room in facts.rooms:
+            problem = room.problem(extent or 0, extent or 0)
+            if problem:
+                yield Objection("room", problem)
+        return
     for room in facts.rooms:
         grows = max(0, high - facts.size) if facts.target.kind == "file" else None
         problem = room.problem(high if extent is None else extent, grows)
@@ -258,7 +265,7 @@ def _nameless(facts: TargetFacts) -> str:
 
 def _identity_objections(facts: TargetFacts) -> t.Iterator[Objection]:
     expected = facts.target.identity
-    if expected is None or facts.target.kind == "file":
+    if expected is None or facts.target.kind != "device":
         return
     if facts.unsettled:
         yield Objection(

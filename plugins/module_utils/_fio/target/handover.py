@@ -29,6 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import folder
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
@@ -47,17 +48,20 @@ class Handover:
 
     :param facts: as they were examined, with the path that fio opens.
     :param descriptors: what it inherits.
-    :param unit: what it may write.
+    :param units: what it may write.
     """
 
     facts: TargetFacts
     descriptors: tuple[int, ...] = ()
-    unit: Unit | None = None
+    units: frozenset[Unit] = frozenset()
 
     @property
     def note(self) -> str:
         """A comment for the job file that is kept; empty where fio got a name."""
-        return f"; fio got the open file as filename={self.facts.path}" if self.descriptors else ""
+        if not self.descriptors:
+            return ""
+        option, what = ("directory", "folder") if self.facts.target.kind == "directory" else ("filename", "file")
+        return f"; fio got the open {what} as {option}={self.facts.path}"
 
 
 @contextlib.contextmanager
@@ -71,8 +75,15 @@ def handed_over(
     :raises Refused: if something else is in the file's place than what was examined.
     :raises CommandFailed: if it cannot be made as large as that.
     """
+    if facts.target.kind == "directory":
+        with _open_folder(facts, made, root) as descriptor:
+            folder.require_descriptors(job, facts.path)
+            made.take_over(facts.path)
+            units = folder.make_files(descriptor, facts.path, job, facts.target, lambda one, path, size: lay_out(one, path, size, None, stopping))
+            yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}/."), (descriptor,), units)
+        return
     if facts.target.kind != "file":
-        yield Handover(facts, unit=facts.unit)
+        yield Handover(facts, units=frozenset() if facts.unit is None else frozenset({facts.unit}))
         return
     size = facts.target.size if facts.target.size is not None else facts.size
     writes = job.writes or not facts.exists or size > facts.size
@@ -84,7 +95,33 @@ def handed_over(
             # What is only read stays whose it is: if it is changed meanwhile, the next run that would write it is refused.
             made.take_over(facts.path)
         lay_out(descriptor, facts.path, size, job, stopping)
-        yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}"), (descriptor,), unit_of_status(os.fstat(descriptor)))
+        if not job.writes:
+            # Through the one with which it was laid out, fio could write what it is only to read.
+            writable, descriptor = descriptor, os.open(f"/proc/self/fd/{descriptor}", os.O_RDONLY | os.O_CLOEXEC)
+            os.close(writable)
+        yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}"), (descriptor,), frozenset({unit_of_status(os.fstat(descriptor))}))
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _open_folder(facts: TargetFacts, made: MadeFiles, root: Path) -> t.Iterator[int]:
+    """The folder that was examined, or a new one.
+
+    :raises Refused: if another one is in its place by now.
+    """
+    if not facts.exists:
+        made.make_folder(facts.path)
+    try:
+        with folder_of(facts.path, root) as (above, name):
+            descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+    except OSError:
+        raise _exchanged(facts) from None
+    try:
+        status = os.fstat(descriptor)
+        if (facts.exists and unit_of_status(status) != facts.unit) or not made.has_mark(facts.path, descriptor) or status.st_uid != os.geteuid():
+            raise _exchanged(facts)
+        yield descriptor
     finally:
         os.close(descriptor)
 
@@ -96,8 +133,8 @@ def open_file(facts: TargetFacts, root: Path, *, writing: bool) -> int:
     """
     flags = (os.O_RDWR if writing else os.O_RDONLY) | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        with folder_of(facts.path, root) as (folder, name):
-            descriptor = os.open(name, flags, dir_fd=folder)
+        with folder_of(facts.path, root) as (above, name):
+            descriptor = os.open(name, flags, dir_fd=above)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.ENOENT):
             raise _exchanged(facts) from None
@@ -118,8 +155,8 @@ def folder_of(path: str, root: Path) -> t.Iterator[tuple[int, str]]:
     *folders, name = path.strip("/").split("/")
     descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        for folder in folders:
-            above, descriptor = descriptor, os.open(folder, _FOLDER, dir_fd=descriptor)
+        for one in folders:
+            above, descriptor = descriptor, os.open(one, _FOLDER, dir_fd=descriptor)
             os.close(above)
         yield descriptor, name
     finally:
@@ -127,23 +164,25 @@ def folder_of(path: str, root: Path) -> t.Iterator[tuple[int, str]]:
 
 
 def _exchanged(facts: TargetFacts) -> Refused:
+    what = "directory" if facts.target.kind == "directory" else "file"
     return Refused(
-        f"{facts.target.path} is no longer the file that was examined: it was replaced. Choose a folder in which only root may create files.",
+        f"{facts.target.path} is no longer the {what} that was examined: it was replaced. Choose a folder in which only root may create files.",
         item=facts.target.path,
     )
 
 
-def lay_out(descriptor: int, path: str, size: int, job: Job, stopping: t.Callable[[], bool] = lambda: False) -> None:
+def lay_out(descriptor: int, path: str, size: int, job: Job | None, stopping: t.Callable[[], bool] = lambda: False) -> None:
     """Give a file the size that a job needs, as fio would: with contents if it is read or overwritten, else with space only.
 
     :param size: bytes.
+    :param job: ``None`` for any job: with contents.
     :raises CommandFailed: if there is no room, or if the runner is being stopped.
     """
     current = os.fstat(descriptor).st_size
     if size <= current:
         return
     _require_free(descriptor, path, size)
-    fill = _write if _needs_contents(job) else _truncate if _is_sparse(job) else _allocate
+    fill = _write if job is None or _needs_contents(job) else _truncate if _is_sparse(job) else _allocate
     try:
         for offset in range(current, size, _STRIDE):
             if stopping():
@@ -186,12 +225,12 @@ def _truncate(descriptor: int, offset: int, length: int) -> None:
 
 def _write(descriptor: int, offset: int, length: int) -> None:
     """Random contents of which no two blocks are equal: a device that compresses or deduplicates gains nothing."""
-    contents = bytearray(os.urandom(_CONTENTS))
+    contents = bytearray(os.urandom(min(_CONTENTS, -(-length // _BLOCK) * _BLOCK)))
     end = offset + length
     for start in range(offset, end, _CONTENTS):
-        for place in range(0, _CONTENTS, _BLOCK):
+        for place in range(0, len(contents), _BLOCK):
             contents[place : place + 8] = (start + place).to_bytes(8, "little")
-        part = memoryview(contents)[: min(_CONTENTS, end - start)]
+        part = memoryview(contents)[: end - start]
         written = 0
         while written < len(part):
             written += os.pwrite(descriptor, part[written:], start + written)

@@ -13,6 +13,7 @@ import contextlib
 import json
 import os
 import secrets
+import stat
 import typing as t
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -89,6 +90,34 @@ class MadeFiles:
         self._keep(path, _Made(self.campaign, mark), durable=True)
         return descriptor
 
+    def make_folder(self, path: str) -> None:
+        """Make an empty folder for the files of jobs. On a file system that keeps no mark it is not made.
+
+        :raises CommandFailed: if it cannot be made, or is there by now.
+        """
+        mark = secrets.token_hex(16)
+        try:
+            with folder_of(path, self.root) as (above, name):
+                os.mkdir(name, 0o700, dir_fd=above)
+                descriptor = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+                try:
+                    os.setxattr(descriptor, MARK, mark.encode())
+                except OSError as error:
+                    os.rmdir(name, dir_fd=above)
+                    reason = "its file system keeps no extended attributes, by which it would be recognised"
+                    raise CommandFailed(f"{path} is not made on this host: {reason} ({error.strerror}).", item=path) from None
+                finally:
+                    os.close(descriptor)
+        except OSError as error:
+            raise CommandFailed(f"{path} cannot be made on this host: {error.strerror}.", item=path) from None
+        try:
+            self._keep(path, _Made(self.campaign, mark), durable=True)
+        except CommandFailed:
+            # Without its record it would never be recognised.
+            with contextlib.suppress(OSError), folder_of(path, self.root) as (above, name):
+                os.rmdir(name, dir_fd=above)
+            raise
+
     def has_mark(self, path: str, descriptor: int) -> bool:
         """Whether an open file is the one that was made under this path: names can be exchanged, this cannot."""
         if path in self._own:
@@ -161,7 +190,14 @@ class MadeFiles:
             found = os.lstat(self._place(path))
         except OSError:
             return None, None
-        return found.st_size, found.st_ctime_ns
+        if not stat.S_ISDIR(found.st_mode):
+            return found.st_size, found.st_ctime_ns
+        try:
+            with os.scandir(self._place(path)) as entries:
+                inside = [entry.stat(follow_symlinks=False) for entry in entries]
+        except OSError:
+            return None, None
+        return sum(one.st_size for one in inside), max([found.st_ctime_ns, *(one.st_ctime_ns for one in inside)])
 
     def _mark_of(self, path: str) -> str:
         try:

@@ -24,8 +24,8 @@ if t.TYPE_CHECKING:
 _NAMELESS = ("/memfd:", "anon_inode:")
 
 
-def other_files_of(pid: int, target: Unit, folder: Path, proc: Path = Path("/proc")) -> list[str]:
-    """Paths of block devices and files that a process or one of its children has open for writing and that are not its target.
+def other_files_of(pid: int, targets: t.Container[Unit], folder: Path, proc: Path = Path("/proc")) -> list[str]:
+    """Paths of block devices and files that a process or one of its children has open for writing and that are none of its targets.
 
     :param folder: in which it works; what is in there is its own.
     """
@@ -33,18 +33,18 @@ def other_files_of(pid: int, target: Unit, folder: Path, proc: Path = Path("/pro
     for process in _family(pid, proc):
         with contextlib.suppress(OSError):
             for descriptor in os.listdir(process / "fd"):
-                path = _written(process, descriptor, target, folder)
+                path = _written(process, descriptor, targets, folder)
                 if path is not None:
                     found.append(path)
     return list(dict.fromkeys(found))
 
 
-def _written(process: Path, descriptor: str, target: Unit, folder: Path) -> str | None:
-    """The path of a descriptor that is open for writing and is not the target; ``None`` if it is anything else, or closed meanwhile."""
+def _written(process: Path, descriptor: str, targets: t.Container[Unit], folder: Path) -> str | None:
+    """The path of a descriptor that is open for writing and is no target; ``None`` if it is anything else, or closed meanwhile."""
     try:
         path = os.readlink(process / "fd" / descriptor)
         status = os.stat(process / "fd" / descriptor)
-        if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)) or unit_of_status(status) == target:
+        if not (stat.S_ISREG(status.st_mode) or stat.S_ISBLK(status.st_mode)) or unit_of_status(status) in targets:
             return None
         if path.startswith((*_NAMELESS, f"{folder}/")) or not is_writable(process / "fdinfo" / descriptor):
             return None

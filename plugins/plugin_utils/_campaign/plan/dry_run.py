@@ -101,7 +101,7 @@ def _rows(plan: Plan) -> list[tuple[str, ...]]:
     return [
         (
             _shortened(name, _LONGEST_CELL),
-            _end(same[0].target.path, _LONGEST_TARGET),
+            _end(same[0].target.path, _LONGEST_TARGET) + (f" +{len(same[0].others)}" if same[0].others else ""),
             str(len(same)),
             _time(same[0]),
             pauses[name],

@@ -12,6 +12,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, Run
 
 #: Cells that a refusal names: those that write the most.
@@ -46,7 +47,10 @@ class Wear:
 
 def wear_of(plan: Plan) -> list[Wear]:
     """Of every target that is measured, in their order."""
-    return [_wear(path, [run for run in plan.runs if run.target.path == path]) for path in dict.fromkeys(target.path for target in plan.targets)]
+    return [
+        _wear(path, [(run, cost) for run in plan.runs if (cost := run.cost_on(path)) is not None])
+        for path in dict.fromkeys(target.path for target in plan.targets)
+    ]
 
 
 def check_wear(wears: t.Sequence[Wear], budget: float) -> None:
@@ -89,12 +93,13 @@ def _times(repeats: int) -> str:
     return f" in {repeats} repeats" if repeats > 1 else ""
 
 
-def _wear(path: str, runs: t.Sequence[Run]) -> Wear:
+def _wear(path: str, runs: t.Sequence[tuple[Run, Estimate]]) -> Wear:
     cells: dict[str, int] = {}
     repeats: dict[str, int] = {}
-    for run in runs:
-        cells[run.name] = cells.get(run.name, 0) + (run.whole.written or 0)
+    for run, cost in runs:
+        cells[run.name] = cells.get(run.name, 0) + (cost.written or 0)
         repeats[run.name] = repeats.get(run.name, 0) + 1
-    unknown = tuple(dict.fromkeys(run.name for run in runs if run.whole.written is None))
-    endurance = next((run.target.endurance for run in runs if run.target.endurance is not None), None)
+    unknown = tuple(dict.fromkeys(run.name for run, cost in runs if cost.written is None))
+    targets = [target for run, _cost in runs for target in run.targets if target.path == path]
+    endurance = next((target.endurance for target in targets if target.endurance is not None), None)
     return Wear(path, sum(cells.values()), cells, repeats, unknown, endurance)

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import bytes_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
@@ -67,22 +68,25 @@ class _Part:
     device_rate: float
 
 
-def estimate(job: Job, target: CampaignTarget, cell: str) -> Estimate:
-    """What a job will take on a target. Sections that run at the same time share what the target can do.
+def estimate(job: Job, target: CampaignTarget, cell: str, others: t.Mapping[str, CampaignTarget] | None = None) -> Estimate:
+    """What a job will take on a target. Sections that run at the same time share what their target can do.
 
+    :param others: targets that sections of the job name.
     :raises BadInput: if a number of the job cannot be read.
     """
     parts: dict[str, _Part] = {}
     for section in job.sections:
         try:
-            parts[section.name] = _part(section, target)
+            parts[section.name] = _part(section, target if section.target is None else (others or {}).get(section.target, target))
         except BadInput as error:
             raise BadInput(f"{cell}: how much the job writes cannot be determined: {error.message}", item=cell) from None
         except (ValueError, ArithmeticError):
             raise BadInput(f"{cell}: how much the job writes cannot be determined: one of its numbers is out of range.", item=cell) from None
     spans = schedule.spans_of(job.sections, lambda section: parts[section.name].seconds)
     when = {} if spans is None else {section.name: span for section, span in zip(job.sections, spans)}
-    phases = [[section.name for section in phase] for phase in schedule.phases_of(job.sections)]
+    phases = [
+        [section.name for section in phase if section.target == place] for phase in schedule.phases_of(job.sections) for place in (None, *job.target_names)
+    ]
     known = all(section.asked_runtime is not None for section in job.sections)
     return Estimate(
         seconds=job.longest if known else None if spans is None else schedule.covered(spans)[1],
@@ -220,6 +224,8 @@ def _moved(section: Section, target: CampaignTarget) -> int | None:
 
 def _region(section: Section, target: CampaignTarget) -> int | None:
     size = section.value("size")
+    if target.kind == "directory":
+        return bytes_of(section) if size is None else min(bytes_of(section), parse_size(size))
     return target.region if size is None else _of(size, target.region)
 
 

@@ -8,7 +8,7 @@
 """A job file of fio as the job of a cell: its sections with what is in effect in each, and everything that is refused at once.
 
 What a job may be is decided by ``module_utils/_fio/job.py``. Here is only what a file has in addition: its form, the files that it
-names, which the target of the cell takes the place of, and sections of one name.
+names, which the target of the cell takes the place of.
 
 Source: ``__parse_jobs_ini`` in ``init.c`` of fio 3.33: a line is cut at ``;`` and ``#``, a section whose name begins with ``global``
 sets options for the sections behind it, and ``include`` reads another file. ``HOWTO``: "Job file format".
@@ -33,7 +33,7 @@ _UNUSUAL = re.compile(r"[^A-Za-z0-9._ +-]")
 #: What names, places and makes the files of a job, or says whether one may be written: the target and the guard do.
 _OF_FILES = frozenset(
     {
-        *("filename", "directory", "filename_format", "unique_filename", "opendir", "nrfiles", "openfiles", "filetype", "file_service_type"),
+        *("filename", "directory", "filename_format", "unique_filename", "opendir", "filetype"),
         *("unlink", "unlink_each_loop", "allow_file_create", "allow_mounted_write", "create_serialize", "create_on_open", "create_fsync"),
     }
 )
@@ -161,28 +161,22 @@ def _without_files(sections: t.Sequence[_Section]) -> list[str]:
 
 
 def _renamed(common: t.Sequence[_Section], sections: t.Sequence[_Section]) -> list[str]:
-    """Give each section a name of its own that a host accepts; what was changed, as a note."""
-    seen: dict[str, int] = {}
+    """Give each section a name that a host accepts; what was changed, as a note."""
     changed = []
     for section in common:
         # Every section has its own.
         section.options.pop("name", None)
     for section in sections:
         asked = str(section.options.pop("name", section.name))
-        plain = _plain(asked)
-        seen[plain] = seen.get(plain, 0) + 1
-        name = plain if seen[plain] == 1 else f"{plain}_{seen[plain]}"
-        if name in seen and name != plain:
-            name = f"{plain}_line_{section.line}"
-        if name != asked:
-            changed.append(f"{asked} in line {section.line} is {name}")
-        section.name = name
+        section.name = _plain(asked)
+        if section.name != asked:
+            changed.append(f"{asked} in line {section.line} is {section.name}")
     names = {section.name for section in sections}
     for section in sections:
         waits = section.options.get("wait_for")
         if isinstance(waits, str) and waits not in names:
             section.options["wait_for"] = _plain(waits)
-    return [f"Sections were renamed, so that each has a name of its own: {'; '.join(changed[:10])}."] if changed else []
+    return [f"Sections were renamed, because of characters that a name must not have: {'; '.join(changed[:10])}."] if changed else []
 
 
 def _plain(name: str) -> str:

@@ -18,12 +18,14 @@ from __future__ import annotations
 
 import math
 import typing as t
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import OPTIONS_OF_FILES
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import check_target, read_job, size_of_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import canonical
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import Rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate, estimate
@@ -43,6 +45,18 @@ _SLOWER = 10
 
 
 @dataclass(frozen=True)
+class OtherTarget:
+    """A target that sections of a cell name.
+
+    :param estimate: what these sections take there.
+    """
+
+    name: str
+    target: CampaignTarget
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
 class Run:
     """One cell of a suite on one target, in one repeat."""
 
@@ -52,6 +66,20 @@ class Run:
     target: CampaignTarget
     job: t.Mapping[str, t.Any]
     estimate: Estimate
+    others: tuple[OtherTarget, ...] = ()
+
+    @property
+    def targets(self) -> list[CampaignTarget]:
+        """All that it measures at once, its own first."""
+        return [self.target, *(one.target for one in self.others)]
+
+    def cost_on(self, path: str) -> Estimate | None:
+        """What its target of this path bears, all its probes or rounds together; ``None`` if it has none."""
+        costs = [one.estimate for one in self.others if one.target.path == path]
+        if self.target.path == path:
+            elsewhere = [one.estimate.written for one in self.others]
+            costs += [replace(self.estimate, written=_difference(self.estimate.written, elsewhere))]
+        return None if not costs else costs[0] if self.runs == 1 else costs[0].times(self.runs)
 
     @property
     def runs(self) -> int:
@@ -70,6 +98,7 @@ class Run:
             "name": self.name,
             "repeat": self.repeat,
             "target": dict(self.target.given),
+            **({"targets": {one.name: dict(one.target.given) for one in self.others}} if self.others else {}),
             "job": dict(self.job),
             "done_as": None,
             "measures_garbage_collection": self.cell.measures_garbage_collection,
@@ -186,7 +215,7 @@ class Plan:
         """Seconds after which a host is surely lost, and not merely slow."""
         if not self.steps:
             return 0
-        files = {run.target.path: run.target.region or 0 for run in self.runs if run.target.is_file}
+        files = {target.path: target.region or 0 for run in self.runs for target in run.targets if target.is_file}
         timeout = self.timeout
         return round(GRACE + sum(self._longest(step, timeout) for step in self.steps) + sum(files.values()) / _LAYOUT_RATE)
 
@@ -242,7 +271,7 @@ def make_plan(
     if repeats > 9999:
         raise BadInput("fio_benchmark_repeats is at most 9999.")
     places = read_targets(targets, suite, file)
-    groups = [[_run(cell, target, runtime) for cell, target in group] for group in _groups(suite, places)]
+    groups = [[_run(cell, target, runtime, places) for cell, target in group] for group in _groups(suite, places)]
     timetable = _Timetable(synchronise and not (suite.apart and not group), gap)
     keeps_order = any(cell.discards for cell in suite.cells)
     # A suite that only fills has nothing for which it would be repeated.
@@ -262,11 +291,49 @@ def _groups(suite: Suite, targets: t.Sequence[CampaignTarget]) -> t.Iterator[lis
     if suite.together and targets:
         for cells in in_rounds(suite.cells):
             if cells[0].search or cells[0].rounds:
-                yield from ([(cell, target) for cell in cells] for target in targets)
+                yield from ([(cell, target) for cell in cells] for target in _own_targets_of_all(cells, targets))
             else:
-                yield [(cells[0], target) for target in targets]
+                yield [(cells[0], target) for target in _own_targets(cells[0], targets)]
     else:
-        yield from ([(cell, target) for cell in cells] for target in targets for cells in in_rounds(suite.cells))
+        groups = [(cells, _own_targets_of_all(cells, targets)) for cells in in_rounds(suite.cells)]
+        yield from ([(cell, target) for cell in cells] for target in targets for cells, own in groups if target in own)
+
+
+def _own_targets_of_all(cells: t.Sequence[SuiteCell], targets: t.Sequence[CampaignTarget]) -> list[CampaignTarget]:
+    """Where cells of the same rounds are measured.
+
+    :raises BadInput: if that is not the same for all of them.
+    """
+    own = _own_targets(cells[0], targets)
+    for cell in cells[1:]:
+        if _own_targets(cell, targets) != own:
+            raise BadInput(f"{cell.name}: its sections name other targets than those of {cells[0].name}, with which it is measured in the same rounds.")
+    return own
+
+
+def _own_targets(cell: SuiteCell, targets: t.Sequence[CampaignTarget]) -> list[CampaignTarget]:
+    """Where a cell is measured: on every target that none of its sections names, or once, where each of them names one.
+
+    :raises BadInput: if a section names a target that the host does not have, or none is left for the others.
+    """
+    if "jobs" not in cell.job or not targets:
+        return list(targets)
+    sections = cell.checked_job().sections
+    named = {section.target: section.name for section in sections if section.target is not None}
+    labels = [target.label for target in targets]
+    for name, section in named.items():
+        if name not in labels:
+            raise BadInput(
+                f"{cell.name}: its section {section} runs on the target '{name}', and no target of this host is named so (fio_benchmark_targets: "
+                f"{', '.join(label or 'one without a name' for label in labels)}): give the target that 'name', or leave the cell out with fio_benchmark_only."
+            )
+    if all(section.target is not None for section in sections):
+        return [target for target in targets if target.label == sections[0].target]
+    own = [target for target in targets if target.label not in named]
+    if not own:
+        rest = next(section.name for section in sections if section.target is None)
+        raise BadInput(f"{cell.name}: its sections name all targets of this host, so none is left for its section {rest}: give it a 'target' too.")
+    return own
 
 
 def _backwards(groups: t.Sequence[list[Run]]) -> t.Iterator[list[Run]]:
@@ -285,27 +352,72 @@ def _count(cell: SuiteCell, repeats: int) -> int:
     return 1 if cell.fill else repeats or cell.repeats
 
 
-def _run(cell: SuiteCell, target: CampaignTarget, runtime: int) -> Run:
+def _run(cell: SuiteCell, target: CampaignTarget, runtime: int, places: t.Sequence[CampaignTarget]) -> Run:
     # '@' is not allowed in the names of folders that hosts can choose, so the target follows a dot.
     name = component(f"{cell.name}.{target.label}" if target.label else cell.name, "cell")
     if cell.search or cell.rounds:
         component(f"{name}.{cell.search.over if cell.search else 'round'}-{cell.search.last if cell.search else 99}", "cell")
-    target = target.share(cell.share, name)
-    if cell.discards and target.is_file:
-        raise BadInput(
-            f"{name}: it discards its target, and {target.path} is a file: give the target a 'device', or leave the cell out with fio_benchmark_only."
-        )
-    job = dict(cell.job) if cell.fill or cell.discards else with_runtime(cell.job, runtime)
-    cost = estimate(read_job(job, name), target, name)
+    given = _on_own_target(_with_files_of_folders(cell, target, places), target.label)
+    job = given if cell.fill or cell.discards else with_runtime(given, runtime)
+    checked = read_job(job, name)
+    target = target.of_size(size_of_file(checked.on(None))).share(cell.share, name)
+    others = [(one, next(place for place in places if place.label == one)) for one in checked.target_names]
+    others = [(one, place.of_size(size_of_file(checked.on(one)))) for one, place in others]
+    if others and cell.share != 100:
+        raise BadInput(f"{name}: 'share' is not supported for a cell whose sections run on several targets: give each target a 'size'.")
+    for one in (target, *(place for _label, place in others)):
+        if cell.discards and one.is_file:
+            raise BadInput(
+                f"{name}: it discards its target, and {one.path} is a file: give the target a 'device', or leave the cell out with fio_benchmark_only."
+            )
+    cost = estimate(checked, target, name, dict(others))
     if cell.share != 100 and "size" not in target.given:
         job = _with(job, {"size": f"{cell.share}%"})
     size = parse_size(target.given["size"], item=name) if "size" in target.given else None
-    check_target(read_job(job, name), "file" if target.is_file else "device", size, name)
-    return Run(name, 1, cell, target, job, cost)
+    check_target(read_job(job, name).on(None), target.kind, size, name)
+    elsewhere = [OtherTarget(one, place, estimate(checked.on(one), place, name)) for one, place in others]
+    for one in elsewhere:
+        size = parse_size(one.target.given["size"], item=name) if "size" in one.target.given else None
+        check_target(checked.on(one.name), one.target.kind, size, name)
+    return Run(name, 1, cell, target, job, cost, tuple(elsewhere))
+
+
+def _with_files_of_folders(cell: SuiteCell, target: CampaignTarget, places: t.Sequence[CampaignTarget]) -> t.Mapping[str, t.Any]:
+    """The job of a job file, in which several files only mean something for sections that run in a directory; what is left out, as a note."""
+    if not cell.from_file:
+        return cell.job
+    kinds = {place.label: place.kind for place in places}
+    rows = [(row, kinds[row["target"]] if "target" in row else target.kind) for row in cell.job["jobs"]]
+    common = cell.job.get("global") or {}
+    if any(kind == "directory" for _row, kind in rows):
+        # Where some of them run elsewhere, each has its own.
+        shared = {key: value for key, value in common.items() if canonical(key) in OPTIONS_OF_FILES}
+        rows = [({**(shared if kind == "directory" else {}), **row}, kind) for row, kind in rows]
+    taken = sorted({key for part in (common, *(row for row, kind in rows if kind != "directory")) for key in part if canonical(key) in OPTIONS_OF_FILES})
+    if not taken:
+        return cell.job
+    kept = [row if kind == "directory" else {key: value for key, value in row.items() if canonical(key) not in OPTIONS_OF_FILES} for row, kind in rows]
+    job = {**cell.job, "global": {key: value for key, value in common.items() if canonical(key) not in OPTIONS_OF_FILES}, "jobs": kept}
+    if all(kind == "directory" for _row, kind in rows):
+        return job
+    return {**job, "notes": [*job.get("notes", ()), f"{', '.join(taken)} of the job file was left out: a target that is no directory is one file for fio."]}
+
+
+def _on_own_target(job: t.Mapping[str, t.Any], label: str) -> dict[str, t.Any]:
+    """The job with sections that do not name the target on which the cell is measured anyway."""
+    if not label or "jobs" not in job:
+        return dict(job)
+    rows = [{key: value for key, value in row.items() if key != "target" or str(value) != label} for row in job["jobs"]]
+    return {**job, "jobs": rows}
+
+
+def _difference(whole: int | None, parts: t.Sequence[int | None]) -> int | None:
+    known = [part for part in parts if part is not None]
+    return None if whole is None or len(known) < len(parts) else max(0, whole - sum(known))
 
 
 def _repeated(run: Run, number: int) -> Run:
-    return Run(run.name, number, run.cell, run.target, run.job, run.estimate)
+    return replace(run, repeat=number)
 
 
 def with_runtime(job: t.Mapping[str, t.Any], runtime: int) -> dict[str, t.Any]:

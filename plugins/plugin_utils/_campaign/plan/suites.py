@@ -40,7 +40,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 
 _SUITE_KEYS = {"description", "extends", "options", "hosts", "targets", "requires", "size", "repeats", "pause", "cells", "matrix", "decides", "purge"}
-_CELL_KEYS = {"name", "job", "job_file", "fill"} | CELL_KEYS_OF_A_MATRIX
+_CELL_KEYS = {"name", "job", "job_file", "section_targets", "fill"} | CELL_KEYS_OF_A_MATRIX
 
 #: How the targets of a host take turns.
 TOGETHER, ONE_AFTER_ANOTHER = "together", "one_after_another"
@@ -56,6 +56,7 @@ class SuiteCell:
     :param fill: it goes over its target once, before the others.
     :param share: percent of the target that it uses.
     :param pause: before it; ``None`` for none.
+    :param from_file: whether the job is that of a job file.
     :param decides: names of the metrics by which it answers the question of the suite; ``None`` where the suite does not set it.
     """
 
@@ -69,6 +70,7 @@ class SuiteCell:
     rounds: Rounds | None = None
     measures_garbage_collection: bool = False
     decides: tuple[str, ...] | None = None
+    from_file: bool = False
 
     def checked_job(self) -> Job:
         return read_job(dict(self.job), self.name)
@@ -303,6 +305,7 @@ def _cell(row: t.Mapping[str, t.Any], place: str, suite_place: str, suite: t.Map
         search=None if row.get("search") is None else read_search(row["search"], checked, where),
         rounds=None if row.get("rounds") is None else read_rounds(row["rounds"], checked, where, name),
         measures_garbage_collection=row.get("measures_garbage_collection", False),
+        from_file=row.get("job_file") is not None,
     )
 
 
@@ -310,10 +313,26 @@ def _given_job(row: t.Mapping[str, t.Any], where: str) -> t.Any:
     """The job of a cell: written out, or that of a job file."""
     path = row.get("job_file")
     if path is None:
+        if row.get("section_targets") is not None:
+            raise BadInput(f"{where}: 'section_targets' belongs to 'job_file'; in 'job' a section has its own 'target'.")
         return row.get("job")
     if "job" in row or not isinstance(path, str) or not path:
         raise BadInput(f"{where}: a cell has either 'job', a dictionary, or 'job_file', the path of a job file of fio on the controller.")
-    return read_job_file(path, where)
+    return _on_targets(read_job_file(path, where), row.get("section_targets"), where)
+
+
+def _on_targets(job: dict[str, t.Any], places: t.Any, where: str) -> dict[str, t.Any]:
+    """The job of a file with the targets of its sections, which such a file cannot name."""
+    if places is None:
+        return job
+    names = [section.name for section in read_job(job, where).sections]
+    if not isinstance(places, t.Mapping) or not all(isinstance(one, str) for one in places.values()):
+        raise BadInput(f"{where}: 'section_targets' must be a dictionary of the names of targets by the names of sections.")
+    unknown = sorted(map(str, set(places) - set(names)))
+    if unknown:
+        raise BadInput(f"{where}: 'section_targets' names the section '{unknown[0]}', and the job file has {listed(names)}.")
+    rows = [{**row, **({"target": places[name]} if name in places else {})} for name, row in zip(names, job["jobs"], strict=True)]
+    return {**job, "jobs": rows}
 
 
 def _with_options(job: t.Any, options: t.Mapping[str, t.Any]) -> t.Any:

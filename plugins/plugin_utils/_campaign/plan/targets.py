@@ -31,7 +31,8 @@ ASSUMED_IOPS = 500_000
 FILE_SIZE = "1g"
 
 #: What the module that measures needs of a target; the rest is for the plan.
-_FOR_THE_HOST = ("device", "file", "allow_data_loss", "identity", "size")
+_KINDS = ("device", "file", "directory")
+_FOR_THE_HOST = (*_KINDS, "allow_data_loss", "identity", "size")
 _FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance", "allow_purge", "purge_method")
 
 _ENDURANCE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([GTP]?)(?:BW?)?\s*$", re.IGNORECASE)
@@ -43,19 +44,20 @@ class CampaignTarget:
     """Where a host measures.
 
     :param label: what follows the names of its cells; empty for the only one without a name.
-    :param path: of the device or file.
-    :param is_file: whether it is a file on a mounted file system.
+    :param path: of the device, file or directory.
+    :param kind: ``device``, or on a mounted file system ``file`` or ``directory``.
     :param given: what is sent to the host.
     :param region: bytes that a job without a size of its own goes over; ``None`` if not given.
     :param write_rate: bytes per second that it takes at most; ``write_iops``: writes per second.
     :param assumed: which of the two the user did not give.
     :param endurance: bytes that may be written in its lifetime; ``None`` if not given.
+    :param takes_size: whether a job that sets its own sizes sets that of this file too.
     :param purge: what the module ``purge`` is given of it; ``None`` if its user does not allow that.
     """
 
     label: str
     path: str
-    is_file: bool
+    kind: str
     given: t.Mapping[str, t.Any]
     region: int | None
     write_rate: float = ASSUMED_RATE
@@ -63,6 +65,19 @@ class CampaignTarget:
     assumed: tuple[str, ...] = ("write_rate", "write_iops")
     endurance: int | None = None
     purge: t.Mapping[str, t.Any] | None = None
+    takes_size: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it is on a mounted file system."""
+        return self.kind != "device"
+
+    def of_size(self, size: int | None) -> CampaignTarget:
+        """A file as large as a job needs it that sets the size of each of its sections, unless its user has set another size.
+
+        :param size: bytes; ``None`` if the job does not set them.
+        """
+        return replace(self, given={**self.given, "size": size}, region=size) if self.takes_size and size else self
 
     def share(self, percent: int, cell: str) -> CampaignTarget:
         """The first ``percent`` of it.
@@ -74,6 +89,8 @@ class CampaignTarget:
         """
         if percent == 100:
             return self
+        if self.kind == "directory":
+            raise BadInput(f"{cell}: it uses {percent} % of a target, and the target {self.path} is a directory: its files are as large as the job sets them.")
         region = None if self.region is None else self.region * percent // 100
         if "size" not in self.given:
             if self.is_file:
@@ -96,14 +113,15 @@ def read_targets(targets: t.Sequence[t.Any], suite: Suite, file: str = "") -> li
             raise BadInput(f"fio_benchmark_file ({file}) and fio_benchmark_targets are both set: set only one of them.")
         if not PurePosixPath(file).is_absolute():
             raise BadInput(f"fio_benchmark_file is '{file}': set the absolute path of a file, for example /var/tmp/cachefleet.fio.")
-        return [_target({"file": file, "size": suite.size or FILE_SIZE}, 1, 1, "fio_benchmark_file", suite)]
+        only = _target({"file": file, "size": suite.size or FILE_SIZE}, 1, 1, "fio_benchmark_file", suite)
+        return [replace(only, takes_size=suite.size is None)]
     read: list[CampaignTarget] = []
     for number, row in enumerate(targets, start=1):
         where = f"fio_benchmark_targets: target {number}"
         mapping(row, where, (*_FOR_THE_HOST, *_FOR_THE_PLAN))
         given = {key: value for key, value in row.items() if value is not None}
-        if bool(given.get("device")) == bool(given.get("file")):
-            raise BadInput(f"{where} must have exactly one of 'device' and 'file'.")
+        if sum(bool(given.get(kind)) for kind in _KINDS) != 1:
+            raise BadInput(f"{where} must have exactly one of 'device', 'file' and 'directory'.")
         target = _target(given, number, len(targets), where, suite)
         if any(target.label == other.label for other in read):
             raise BadInput(f"{where} ({target.path}) would carry the name '{target.label}' of another target: give it a 'name' of its own.")
@@ -112,15 +130,18 @@ def read_targets(targets: t.Sequence[t.Any], suite: Suite, file: str = "") -> li
 
 
 def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite: Suite) -> CampaignTarget:
-    is_file = bool(given.get("file"))
-    path = str(given["file"] if is_file else given["device"])
-    if suite.requires == "file" and not is_file:
-        raise BadInput(f"{where} ({path}): the suite {suite.name} measures a file on a mounted file system: give the target a 'file' instead of a 'device'.")
-    if suite.requires == "device" and is_file:
-        raise BadInput(f"{where} ({path}): the suite {suite.name} measures whole devices: give the target a 'device' instead of a 'file'.")
+    kind = next(kind for kind in _KINDS if given.get(kind))
+    path = str(given[kind])
+    if kind == "directory" and given.get("allow_data_loss"):
+        raise BadInput(f"{where} ({path}): 'allow_data_loss' is not supported for a 'directory': the collection only uses one that it has made.")
+    if suite.requires == "file" and kind != "file":
+        raise BadInput(f"{where} ({path}): the suite {suite.name} measures a file on a mounted file system: give the target a 'file' instead of a '{kind}'.")
+    if suite.requires == "device" and kind != "device":
+        raise BadInput(f"{where} ({path}): the suite {suite.name} measures whole devices: give the target a 'device' instead of a '{kind}'.")
     given_to_host = {key: given[key] for key in _FOR_THE_HOST if key in given}
     _check_host_options(given_to_host, where)
-    if suite.size is not None and "size" not in given_to_host:
+    # In a directory the job sets the sizes of its files.
+    if suite.size is not None and "size" not in given_to_host and kind != "directory":
         given_to_host["size"] = suite.size
     region = _size(given_to_host, "size", where)
     capacity = _size(given, "capacity", where)
@@ -128,7 +149,7 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
     return CampaignTarget(
         label=_label(given, path, number, count),
         path=path,
-        is_file=is_file,
+        kind=kind,
         given=given_to_host,
         region=capacity if region is None else region,
         write_rate=rates["write_rate"] or ASSUMED_RATE,
@@ -136,6 +157,7 @@ def _target(given: dict[str, t.Any], number: int, count: int, where: str, suite:
         assumed=tuple(key for key, value in rates.items() if not value),
         endurance=_endurance(given, where),
         purge=_purge(given, given_to_host, where),
+        takes_size=kind == "file" and "size" not in given_to_host,
     )
 
 
@@ -158,7 +180,7 @@ def _purge(given: t.Mapping[str, t.Any], given_to_host: t.Mapping[str, t.Any], w
 
 def _check_host_options(given_to_host: dict[str, t.Any], where: str) -> None:
     """Convert what is sent to the host: the text ``no`` must not become a permission."""
-    for key in ("device", "file", "identity"):
+    for key in (*_KINDS, "identity"):
         if key in given_to_host and (isinstance(given_to_host[key], (bool, float)) or not isinstance(given_to_host[key], (str, int))):
             raise BadInput(f"{where}: '{key}' must be a text.")
         if key in given_to_host:

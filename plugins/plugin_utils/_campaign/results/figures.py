@@ -137,7 +137,7 @@ def measurements_of(record: CellRecord, histograms: t.Callable[[], Histograms], 
     key = (record.host, record.key.variant, record.key.cell, record.key.repeat)
     columns = {**_recorded(record), **_requested(record.job), **beside}
     rows = [
-        Measurement(*key, direction, **{**columns, **_requested(_job_of(record, direction)), **beside}, **numbers)
+        Measurement(*key, direction, **{**columns, **_requested(_job_of(record, direction)), **beside, **_targets_of(record, direction)}, **numbers)
         for direction, numbers in _numbers(record, histograms).items()
     ]
     notes = _consistent(record)[1] if rows else []
@@ -178,6 +178,24 @@ def _recorded(record: CellRecord) -> _Values:
         **{name: number(meta.get(name)) for name in ("started", "finished", "io_start", "io_end", "asked_runtime")},
         **{name: optional_integer(meta.get(name)) for name in ("bytes_written", "bytes_read")},
         **{name: json.dumps(meta[name], sort_keys=True) if isinstance(meta.get(name), dict) else None for name in ("search", "rounds")},
+    }
+
+
+def _targets_of(record: CellRecord, direction: str) -> _Values:
+    """The targets of the sections that do I/O in a direction, where a cell has several; nothing where it has one."""
+    every = [mapping(one) for one in record.meta.get("targets") or ()] if isinstance(record.meta.get("targets"), list) else []
+    wanted = {"write"} if direction == "sync" else {direction}
+    here = [one for one in every if isinstance(one.get("directions"), list) and wanted.intersection(map(str, one["directions"]))] or every
+    if not here:
+        return {}
+    sizes = [optional_integer(one.get("size") if one.get("used_size") is None else one.get("used_size")) for one in here]
+    texts = {name: [optional_text(one.get(name)) for one in here] for name in ("path", "identity", "model", "firmware")}
+    common = {name: ", ".join(sorted({text for text in values if text})) for name, values in texts.items() if all(values)}
+    return {
+        "target": common.get("path"),
+        "target_identity": common.get("identity"),
+        **{name: common[name] for name in ("model", "firmware") if name in common},
+        "target_size": None if None in sizes else sum(size for size in sizes if size is not None),
     }
 
 

@@ -82,7 +82,8 @@ class StoredCell:
         record = self.record
         beside: dict[str, t.Any] = {"host_group": self.group, "path": None if record.path is None else f"{record.host}/{record.key}"}
         if record.meta:
-            drives, target = drives_of(self.stack.get("before")), mapping(record.meta.get("target"))
+            # Of a cell with several targets each direction has its own; here are those of all.
+            drives, target = drives_of(self.stack.get("before")), {} if record.meta.get("targets") else mapping(record.meta.get("target"))
             beside.update({name: optional_text(target.get(name)) or common_text(drives, name) for name in ("model", "firmware")})
             beside.update({f"stack_{side}": name for side, name in self.stack_names.items()})
         return measurements_of(record, lambda: self.histograms, beside)

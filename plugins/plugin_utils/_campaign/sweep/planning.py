@@ -70,7 +70,14 @@ def steps_of(
 
 def _sha256_of(plan: Plan) -> str:
     """Of the measurements of a repeat: the same for the same jobs on the same targets, whatever is permitted there or known of them."""
-    runs = [[run.name, dict(run.job), {key: run.target.given.get(key) for key in ("device", "file", "size")}] for run in plan.runs]
+    runs = [
+        [
+            run.name,
+            dict(run.job),
+            *({key: one.given.get(key) for key in ("device", "file", "directory", "size") if key != "directory" or key in one.given} for one in run.targets),
+        ]
+        for run in plan.runs
+    ]
     return hashlib.sha256(json.dumps(runs, sort_keys=True, default=str).encode()).hexdigest()
 
 

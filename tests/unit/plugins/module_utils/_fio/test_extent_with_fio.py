@@ -129,6 +129,48 @@ def test_file_does_not_grow_beyond_computed_end(tmp_path):
         assert max(reached, path.stat().st_size) <= max(end, present), text
 
 
+def test_laid_out_file_is_never_made_longer_by_sizes_of_the_job(tmp_path):
+    """On a file of the size of its target, or of one that is longer."""
+    choose = random.Random(42)
+    path = tmp_path / "file"
+    accepted = 0
+    for _number in range(JOBS):
+        job = random_job(choose, of_a_device=True)
+        size = choose.choice([256 * KIB, 512 * KIB, 1024 * KIB])
+        try:
+            fio_job.check_target(job, "file", size, "cell")
+        except BadInput:
+            continue
+        accepted += 1
+        present = size + choose.choice([0, 0, 300 * KIB])
+        path.unlink(missing_ok=True)
+        path.touch()
+        os.truncate(path, present)
+        inode = path.stat().st_ino
+        reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=size), path=str(path), size=present))
+        assert (path.stat().st_ino, path.stat().st_size) == (inode, present), text
+        assert reached <= present, text
+        # A job that sizes itself makes a new file so large that the same holds.
+        if fio_job.size_of_file(job) is not None:
+            fio_job.check_target(job, "file", fio_job.size_of_file(job), "cell")
+    assert accepted > JOBS // 20
+
+
+@pytest.mark.parametrize("place", ["global", "section"])
+def test_whole_file_is_what_its_target_gives_of_it(tmp_path, place):
+    path = tmp_path / "file"
+    path.touch()
+    os.truncate(path, 1024 * KIB)
+    whole = {"size": "100%"}
+    job = fio_job.read_job(
+        {"global": whole if place == "global" else {}, "jobs": [{"name": "a", "rw": "write", "bs": "64k", **({} if place == "global" else whole)}]}, "cell"
+    )
+    fio_job.check_target(job, "file", 256 * KIB, "cell")
+    assert fio_job.size_of_file(job) is None
+    reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=256 * KIB), path=str(path), size=1024 * KIB))
+    assert reached == 256 * KIB, text
+
+
 @pytest.mark.parametrize(
     ("options", "end"),
     [

@@ -139,7 +139,10 @@ def test_rbd_is_refused_with_the_reason_and_the_way_to_measure_an_image():
         ({"jobs": [{"rw": "read"}]}, "needs a name"),
         ({"jobs": [{"name": "x]\n[y", "rw": "read"}]}, "needs a name"),
         *(({"jobs": [{"name": title, "rw": "read"}]}, "needs a name") for title in ("global", "global2", "globalfoo", "Global x", "x\n", True, None, [], {})),
-        ({"jobs": [{"name": "a", "rw": "read"}, {"name": "a", "rw": "read"}]}, "two jobs are called a"),
+        (
+            {"jobs": [{"name": "a", "rw": "read"}, {"name": "a", "rw": "read"}, {"name": "b", "rw": "read", "wait_for": "a"}]},
+            "b waits for a, which is the name of 2 sections",
+        ),
         ({"jobs": [{"name": "a"}], "rw": "read"}, "no other keys: 'rw'"),
         ({"rw": "wirte"}, "rw=wirte must be one of"),
         ({"rw": "read", "b s": 1}, "not the name of a fio option"),
@@ -166,8 +169,8 @@ def test_unknown_options_are_rejected(key):
 @pytest.mark.parametrize(
     "key",
     [
-        *("nr_files", "uid", "gid", "cgroup_weight", "verify_dump", "dp_scheme", "filetype", "replay_scale", "aux_path", "donorname"),
-        *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "openfiles", "name"),
+        *("uid", "gid", "cgroup_weight", "verify_dump", "dp_scheme", "filetype", "replay_scale", "aux_path", "donorname"),
+        *("hostname", "rbdname", "cpuload", "uri", "cmd_type", "gpu_dev_id", "merge_blktrace_iters", "name"),
     ],
 )
 def test_options_selecting_files_users_or_hosts_are_rejected_by_every_name(key):
@@ -346,17 +349,49 @@ def test_jobs_within_target_size_are_accepted(options):
     fio_job.check_target(read({"rw": "write", **options}), "device", MIB, "cell")
 
 
-@pytest.mark.parametrize("options", [{"offset": "4m"}, {"offset": "1%"}, {"offset_increment": "1m", "numjobs": 4}])
+@pytest.mark.parametrize("options", [{"offset": "4m"}, {"offset_increment": "1m", "numjobs": 4}, {"size": "2m"}, {"filesize": "512k-2m"}])
+def test_job_that_ends_behind_the_size_of_a_file_is_rejected(options):
+    with pytest.raises(BadInput, match=r"the job ends at byte \d+, but the target has a size of 1048576 bytes .*: give the target .* a larger size"):
+        fio_job.check_target(read({"rw": "write", **options}), "file", MIB, "cell")
+
+
+@pytest.mark.parametrize("options", [{"size": "1m"}, {"size": "256k", "offset": "512k"}, {"filesize": "64k"}, {"offset": "256k", "filesize": "1m"}])
+def test_sizes_within_a_file_are_those_of_the_job(options):
+    fio_job.check_target(read({"rw": "write", **options}), "file", MIB, "cell")
+    text = fio_job.render(read({"rw": "write", **options}), TargetFacts(FioTarget("/srv/f", kind="file", size=MIB), path="/srv/f", size=MIB))
+    assert "size=1048576" not in text
+
+
+def test_only_sections_without_a_size_get_that_of_the_target():
+    job = read({"global": {"rw": "read"}, "jobs": [{"name": "own", "size": "64k"}, {"name": "all"}, {"name": "zero", "size": 0}]})
+    text = fio_job.render(job, TargetFacts(FioTarget("/dev/sdb", size=MIB), path="/dev/sdb", size=2 * MIB))
+    common, own, rest, zero = text.split("\n\n")
+    assert "size=" not in common and own == "[own]\nsize=64k" and rest == "[all]\nsize=1048576"
+    # The last of two counts for fio: without the second it would use all of the device.
+    assert zero == "[zero]\nsize=0\nsize=1048576\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"fill_fs": 1}, "fill_device would make a plain file longer"),
+        ({"file_append": 1}, "file_append would make a plain file longer"),
+        ({"size": "10%"}, "size=10% of a plain file is not supported: give it in bytes"),
+        ({"offset": "1%"}, "offset=1% of a plain file is not supported"),
+        ({"size": 0}, "size=0 of a plain file is not supported"),
+    ],
+)
 @pytest.mark.parametrize("size", [None, MIB])
-def test_file_offset_is_rejected(options, size):
-    with pytest.raises(BadInput, match="a plain file is used from its beginning"):
+def test_unbounded_sizes_of_a_file_are_rejected(options, words, size):
+    with pytest.raises(BadInput, match=words):
         fio_job.check_target(read({"rw": "write", **options}), "file", size, "cell")
 
 
-@pytest.mark.parametrize("options", [{"fill_fs": 1}, {"file_append": 1}, {"filesize": "1m"}, {"size": "10%"}])
-def test_options_setting_file_size_require_a_target_size(options):
-    with pytest.raises(BadInput, match="give its target a size"):
-        fio_job.check_target(read({"rw": "write", **options}), "file", MIB, "cell")
+@pytest.mark.parametrize(
+    ("options", "size"), [({"size": "64k"}, 65536), ({"size": "10k", "offset": "4k"}, 14336), ({"filesize": "1m-2m"}, 2 * MIB), ({"size": 0}, None), ({}, None)]
+)
+def test_size_of_a_file_that_the_job_sets(options, size):
+    assert fio_job.size_of_file(read({"jobs": [{"name": "a", "rw": "write", **options}, {"name": "b", "rw": "read", "size": "4k"}]})) == size
 
 
 @pytest.mark.parametrize(
@@ -510,12 +545,31 @@ def test_everything_that_moves_an_end_is_in_the_run_time(options, longest):
     assert read({"global": {"time_based": True}, "jobs": jobs}).longest == longest
 
 
-def test_size_in_both_job_and_target_is_rejected():
+def test_size_of_the_job_is_within_that_of_the_target():
     fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", None, "cell")
-    with pytest.raises(BadInput, match="both the job and its target"):
+    fio_job.check_target(read({"rw": "read", "size": "4k"}), "device", 4096, "cell")
+    with pytest.raises(BadInput, match="with size the job ends at byte 1073741824, but the target has a size of 4096 bytes"):
         fio_job.check_target(read({"rw": "read", "size": "1G"}), "device", 4096, "cell")
-    with pytest.raises(BadInput, match="give its target a size"):
-        fio_job.check_target(read({"rw": "read", "size": "1G"}), "file", None, "cell")
+
+
+def test_sections_of_one_name_get_names_of_their_own():
+    rows = [
+        {"name": name, "rw": mode}
+        for name, mode in (("a", "read"), ("a", "write"), ("b", "read"), ("a_2", "read"), ("a", "randread"), ("c" * 64, "read"), ("c" * 64, "read"))
+    ]
+    job = read({"jobs": rows})
+    assert [(one.name, one.value("rw")) for one in job.sections][:5] == [("a", "read"), ("a_3", "write"), ("b", "read"), ("a_2", "read"), ("a_4", "randread")]
+    assert job.sections[-1].name == "c" * 58 + "_2"
+    assert job.notes == (
+        "Sections of the same name were renamed, so that each has figures of its own: a in place 2 is a_3, a in place 5 is a_4, "
+        f"{'c' * 64} in place 7 is {'c' * 58}_2.",
+    )
+    assert [title for title, _lines in job.section_lines] == [section.name for section in job.sections]
+
+
+def test_thousands_of_sections_of_one_name_are_named_quickly():
+    job = read({"jobs": [{"name": "a", "rw": "read"}] * 2048})
+    assert len({section.name for section in job.sections}) == 2048
 
 
 def test_workload_hash_is_independent_of_target():

@@ -230,9 +230,9 @@ def test_suite_and_estimate_of_a_replay():
     (cell,) = suite.cells
     assert cell.job["read_iolog"].startswith("packed:")
     assert not cell.discards
-    found = estimate(cell.checked_job(), CampaignTarget("", "/dev/sdb", False, {}, None, write_rate=1e9, write_iops=1e6), "oltp")
+    found = estimate(cell.checked_job(), CampaignTarget("", "/dev/sdb", "device", {}, None, write_rate=1e9, write_iops=1e6), "oltp")
     assert (found.written, found.exact, found.seconds) == (8192, True, 0.008)
-    slow = estimate(cell.checked_job(), CampaignTarget("", "/dev/sdb", False, {}, None, write_rate=1e9, write_iops=3), "oltp")
+    slow = estimate(cell.checked_job(), CampaignTarget("", "/dev/sdb", "device", {}, None, write_rate=1e9, write_iops=3), "oltp")
     assert slow.seconds == pytest.approx(1.0)
     with pytest.raises(BadInput, match="must set 'runtime' and 'time_based'"):
         read_suite("s", {"s": {"cells": [{"name": "oltp", "job": {"read_iolog": TIMED}, "rounds": {}}]}})

@@ -70,6 +70,21 @@ def test_space_for_all_cells_is_checked_before_the_first_run(monkeypatch):
     facts = {cell.target.path: found for cell, found in pairs}
     monkeypatch.setattr(checks.examination, "examine", lambda _devices, target, *_args, **_more: facts[target.path])
     host = type("AnyHost", (), {"runner": None, "root": None})()
-    assert set(checks.guard_all(cells[:1], host, None)) == {cells[0].key}
+    assert set(checks.guard_all(cells[:1], host, None)) == {(cells[0].target, True)}
     with pytest.raises(Refused, match="/a, /b"):
         checks.guard_all(cells, host, None)
+
+
+@pytest.mark.parametrize(
+    ("options", "fits"), [({"size": "1m"}, True), ({"size": "512k", "offset": "512k"}, True), ({"size": "2m"}, False), ({"offset": "4k"}, False), ({}, True)]
+)
+def test_job_must_end_within_a_file_that_is_used_as_it_is(monkeypatch, options, fits):
+    cell = read_cell("v", {"name": "c", "target": {"file": "/srv/f", "allow_data_loss": True}, "job": {"rw": "write", **options}})
+    facts = TargetFacts(target=cell.target, path="/srv/f", size=MIB, exists=True, free=FREE)
+    monkeypatch.setattr(checks.examination, "examine", lambda *_args, **_more: facts)
+    host = type("AnyHost", (), {"runner": None, "root": None})()
+    if fits:
+        checks.guard_all([cell], host, None)
+    else:
+        with pytest.raises(Refused, match=r"fio will not use /srv/f for c: the job ends at byte \d+, and the file has 1 MiB \(1048576 bytes\)"):
+            checks.guard_all([cell], host, None)

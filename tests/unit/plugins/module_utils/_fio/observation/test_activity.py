@@ -50,6 +50,38 @@ def test_bytes_moved():
     assert activity.moved(None, {}, {}, None) == (None, None)
 
 
+def test_bytes_moved_on_each_of_several_targets():
+    sections = [{"name": "a", "rw": "read", "target": "x"}, {"name": "b", "rw": "write"}, {"name": "c", "rw": "write"}]
+    alone = read_job({"jobs": sections}, "c")
+    numbers = {"a": {"read": 1}, "b": {"write": 20, "read": 300}, "c": {"write": 4000}}
+
+    def report(**entries):
+        found = [
+            Job(
+                name,
+                0,
+                0,
+                None,
+                {},
+                {direction: Direction(total_ios=1, io_bytes=count, iops=1.0, bw_bytes=1, runtime_ms=1) for direction, count in one.items()},
+            )
+            for name, one in entries.items()
+        ]
+        return output(*found)
+
+    # What a section reads back to verify it is read on its target.
+    assert [activity.moved(None, {}, {}, report(**numbers), alone, alone.on(name)) for name in (None, "x")] == [(4020, 300), (0, 1)]
+    assert activity.moved(None, {}, {}, report(**numbers), alone, alone) == (4020, 301)
+    # One entry for all of them tells directions apart, and nothing else.
+    grouped = read_job({"global": {"group_reporting": True}, "jobs": sections}, "c")
+    assert [activity.moved(None, {}, {}, report(a={"read": 7, "write": 8}), grouped, grouped.on(name)) for name in (None, "x")] == [(8, 0), (0, 7)]
+    both = read_job({"global": {"group_reporting": True}, "jobs": [{**sections[0], "rw": "write"}, sections[1]]}, "c")
+    assert [activity.moved(None, {}, {}, report(a={"write": 8}), both, both.on(name)) for name in (None, "x")] == [(None, 0), (None, 0)]
+    assert (activity.added([1, None]), activity.added([1, 2])) == (None, 3)
+    assert activity.written_to_each({"targets": [{"bytes_written": 1}, {"bytes_written": None}]}) == [1, None]
+    assert activity.written_to_each({"targets": None, "bytes_written": 5}) == [5]
+
+
 @pytest.mark.parametrize(
     ("usr", "sys", "host", "bound", "words"),
     [(10.0, 20.0, 30.0, False, None), (40.0, 58.0, 30.0, True, "98 % of a CPU for each of its 4 threads"), (1.0, 1.0, 99.0, True, "99 % busy")],

@@ -56,9 +56,9 @@ def test_figures_of_several_targets():
 
 def test_device_below_another_target_is_counted_once():
     folder = Path()
-    volume, disk, other = (sampler.Watched(top, names, folder) for top, names in (("dm-1", ("dm-1", "sdb")), ("sdb", ("sdb",)), ("sdc", ("sdc",))))
+    volume, disk, other = (sampler.Watched((top,), names, folder) for top, names in (("dm-1", ("dm-1", "sdb")), ("sdb", ("sdb",)), ("sdc", ("sdc",))))
     assert sampler.counted_once([volume, disk, other]) == {"dm-1", "sdc"}
-    assert sampler.counted_once([disk, disk, sampler.Watched(None, ("sdd",), folder)]) == {"sdb"}
+    assert sampler.counted_once([disk, disk, sampler.Watched((), ("sdd",), folder)]) == {"sdb"}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_sampler_writes_series_and_reports_figures(tmp_path):
     stats = tmp_path / "proc/diskstats"
     stats.write_text(BEFORE)
     reported = []
-    watched = sampler.Watched("sdb", ("sdb", "sdz"), tmp_path)
+    watched = sampler.Watched(("sdb",), ("sdb", "sdz"), tmp_path)
     one = sampler.Sampler([watched], 0.05, reported.append, lambda names: ["bcache0,10,20,1,2,3,4,,"] if "sdb" in names else [], tmp_path)
     one.begin()
     stats.write_text(AFTER)
@@ -98,7 +98,7 @@ def test_sampler_writes_series_and_reports_figures(tmp_path):
 
 
 def test_sampler_without_counters_writes_only_a_header(tmp_path):
-    one = sampler.Sampler([sampler.Watched(None, (), tmp_path)], 0.05, lambda figures: None, None, tmp_path)
+    one = sampler.Sampler([sampler.Watched((), (), tmp_path)], 0.05, lambda figures: None, None, tmp_path)
     one.begin()
     one.end()
     assert (tmp_path / "device_series.log").read_text() == sampler.COLUMNS + "\n"

@@ -44,12 +44,22 @@ def look(root, made, path="/data/f", size=MIB, writing=True, **values):
 def test_new_file_is_private_to_root_and_preallocated(tmp_path, made):
     with handed_over(look(tmp_path, made), WRITE, made, tmp_path) as given:
         assert given.facts.path == f"/proc/self/fd/{given.descriptors[0]}"
-        assert given.unit == unit_of(tmp_path / "data/f")
+        assert given.units == {unit_of(tmp_path / "data/f")}
         status = (tmp_path / "data/f").stat()
         assert (status.st_size, oct(status.st_mode & 0o777)) == (MIB, "0o600")
         assert "filename=/proc/self/fd/" in render(WRITE, given.facts)
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(given.descriptors[0])
+
+
+def test_file_that_is_laid_out_to_be_read_cannot_be_written_through_its_descriptor(tmp_path, made):
+    with handed_over(look(tmp_path, made, writing=False), READ, made, tmp_path) as given:
+        (descriptor,) = given.descriptors
+        assert len(os.pread(descriptor, MIB, 0)) == MIB
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            os.pwrite(descriptor, b"x", 0)
+    with handed_over(look(tmp_path, made), WRITE, made, tmp_path) as given:
+        os.pwrite(given.descriptors[0], b"x", 0)
 
 
 @pytest.mark.parametrize("how", ["link", "file", "hard link", "gone", "folder", "fifo", "link above"])
@@ -278,10 +288,10 @@ def test_open_files_beside_the_target_are_found(tmp_path):
         child.stdout.readline()
         target = unit_of(tmp_path / "target")
         # Whoever runs the tests may have given it further open files.
-        found = [path for path in other_files_of(child.pid, target, tmp_path / "folder") if path.startswith(str(tmp_path))]
+        found = [path for path in other_files_of(child.pid, {target}, tmp_path / "folder") if path.startswith(str(tmp_path))]
         assert found == [str(tmp_path / "stranger")]
-        assert not any(str(tmp_path) in path for path in other_files_of(child.pid, unit_of(tmp_path / "stranger"), tmp_path))
-        assert other_files_of(2**22 + 1, target, tmp_path, Path("/proc")) == []
+        assert not any(str(tmp_path) in path for path in other_files_of(child.pid, {unit_of(tmp_path / "stranger")}, tmp_path))
+        assert other_files_of(2**22 + 1, {target}, tmp_path, Path("/proc")) == []
     finally:
         child.communicate(b"\n")
 
@@ -300,7 +310,7 @@ def test_process_ending_while_its_threads_are_listed_is_ignored(tmp_path, monkey
 
     monkeypatch.setattr("os.listdir", listdir)
     (tmp_path / "target").write_bytes(b"x")
-    assert other_files_of(77, unit_of(tmp_path / "target"), tmp_path, tmp_path / "proc") == []
+    assert other_files_of(77, {unit_of(tmp_path / "target")}, tmp_path, tmp_path / "proc") == []
 
 
 @pytest.mark.parametrize("moment", ["fdinfo", "again"])
@@ -314,10 +324,10 @@ def test_concurrently_closed_descriptor_is_ignored(tmp_path, monkeypatch, moment
     (place / "fd/5").symlink_to(tmp_path / "library")
     (place / "fdinfo/5").write_text("flags:\t0100002\n")
     target = unit_of(tmp_path / "log")
-    assert other_files_of(77, target, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
+    assert other_files_of(77, {target}, tmp_path / "work", tmp_path / "proc") == [str(tmp_path / "library")]
     if moment == "fdinfo":
         (place / "fdinfo/5").unlink()
     else:
         links = [str(tmp_path / "library"), str(tmp_path / "log")]
         monkeypatch.setattr("os.readlink", lambda path: links.pop(0))
-    assert other_files_of(77, target, tmp_path / "work", tmp_path / "proc") == []
+    assert other_files_of(77, {target}, tmp_path / "work", tmp_path / "proc") == []

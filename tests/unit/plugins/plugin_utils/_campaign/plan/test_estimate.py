@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.
 
 GIB = 1024**3
 #: 1000 writes of 4 KiB a second, or 100 MB/s.
-DISK = CampaignTarget("", "/dev/x", False, {"device": "/dev/x"}, 10 * GIB, 100e6, 1000)
+DISK = CampaignTarget("", "/dev/x", "device", {"device": "/dev/x"}, 10 * GIB, 100e6, 1000)
 TIMED = {"rw": "randwrite", "bs": "4k", "runtime": 60, "time_based": 1}
 
 
@@ -79,7 +79,7 @@ def test_size_options_limit_the_written_bytes(options, written, exact):
 
 
 def test_estimate_without_device_size_is_unknown():
-    unknown = CampaignTarget("", "/dev/x", False, {"device": "/dev/x"}, None)
+    unknown = CampaignTarget("", "/dev/x", "device", {"device": "/dev/x"}, None)
     assert (of({"rw": "write"}, unknown).written, of({"rw": "write"}, unknown).seconds) == (None, None)
     assert of({"rw": "read"}, unknown).written == 0
     assert of({"rw": "write", "runtime": 10}, unknown).seconds == 10
@@ -111,7 +111,7 @@ def test_invalid_numbers_are_rejected_in_one_sentence(options):
 
 @given(seconds=st.integers(1, 10**6), rate=st.integers(1, 10**10), iops=st.integers(1, 10**7), block=st.sampled_from(["4k", "64k", "1m"]))
 def test_estimate_never_exceeds_the_target_rate(seconds, rate, iops, block):
-    cost = of({**TIMED, "bs": block, "runtime": seconds}, CampaignTarget("", "/dev/x", False, {}, None, rate, iops))
+    cost = of({**TIMED, "bs": block, "runtime": seconds}, CampaignTarget("", "/dev/x", "device", {}, None, rate, iops))
     assert 0 <= cost.written <= seconds * rate
 
 

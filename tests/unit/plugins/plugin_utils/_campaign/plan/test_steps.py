@@ -160,9 +160,23 @@ def test_part_of_a_device_is_set_in_job_or_target():
     assert (sized.job, sized.target.given["size"]) == (TIMED, 70 * 1024**2)
 
 
-def test_size_in_both_job_and_target_is_rejected():
-    with pytest.raises(BadInput, match="both the job and its target have a size"):
-        plan_of({"cells": [{"name": "a", "job": {**TIMED, "size": "1g"}}]}, [{**DISK, "size": "2g"}])
+@pytest.mark.parametrize("target", [DISK, {"file": "/srv/f"}])
+def test_size_of_the_job_must_fit_into_that_of_the_target(target):
+    suite = {"cells": [{"name": "a", "job": {**TIMED, "size": "1g"}}]}
+    assert plan_of(suite, [{**target, "size": "2g"}]).runs[0].target.given["size"] == "2g"
+    with pytest.raises(BadInput, match="a: with size the job ends at byte 1073741824, but the target has a size of 536870912 bytes"):
+        plan_of(suite, [{**target, "size": "512m"}])
+
+
+def test_file_without_a_size_is_as_large_as_the_job_needs_it():
+    sections = {"jobs": [{"name": "x", "rw": "read", "size": "4m", "offset": "1m"}, {"name": "y", "rw": "write", "size": "2m"}]}
+    suite = {"cells": [{"name": "a", "job": sections}, {"name": "b", "job": {"rw": "read"}}]}
+    assert [run.target.given.get("size") for run in plan_of(suite, [{"file": "/srv/f"}]).runs] == [5 * 1024**2, None]
+    only = make_plan("s", {"s": suite}, [], file="/srv/f")
+    assert [run.target.given.get("size") for run in only.runs] == [5 * 1024**2, "1g"]
+    # What a suite sets is meant for all of its cells.
+    with pytest.raises(BadInput, match=r"a larger size"):
+        make_plan("s", {"s": {**suite, "size": "3m"}}, [], file="/srv/f")
 
 
 def test_no_targets_give_an_empty_plan():

@@ -79,8 +79,8 @@ def test_share_of_a_target():
 @pytest.mark.parametrize(
     ("targets", "sentence"),
     [
-        ([{}], "exactly one of 'device' and 'file'"),
-        ([{"device": "/dev/a", "file": "/b"}], "exactly one of 'device' and 'file'"),
+        ([{}], "exactly one of 'device', 'file' and 'directory'"),
+        ([{"device": "/dev/a", "file": "/b"}], "exactly one of 'device', 'file' and 'directory'"),
         ([{"device": "/dev/a", "serial": "x"}], "'serial' is not supported"),
         (["/dev/a"], "target 1 must be a dictionary"),
         ([{"device": "/dev/a/x"}, {"device": "/dev/b/x"}], "a 'name' of its own"),

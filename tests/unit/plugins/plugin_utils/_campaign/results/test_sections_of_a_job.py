@@ -60,3 +60,19 @@ def test_sizes_of_a_split_and_the_last_of_two_switches_are_what_fio_did(tmp_path
     # fio does the sizes of bssplit whatever bs is, and of direct and buffered it takes the last one.
     assert rows(tmp_path, "[global]\nbs=8k\ndirect=1\n\n[c]\nbssplit=4k/50:64k/50\nbuffered=1\n")["read"][1:5] == ("4k/50:64k/50", None, 1, False)
     assert rows(tmp_path, "[global]\nbuffered=0\n\n[c]\nblocksize_range=4k-64k\n")["read"][1:5] == ("4k-64k", None, 1, True)
+
+
+def test_each_direction_has_the_targets_of_its_sections(tmp_path):
+    (tmp_path / "job.fio").write_text(JOB)
+    job, sections = job_options(tmp_path)
+    places = [
+        {"path": "/dev/sdb", "identity": "B", "model": "disk b", "size": 100, "used_size": 40, "directions": ["write"]},
+        {"path": "/dev/sdc", "identity": "C", "model": "disk c", "size": 300, "used_size": None, "directions": ["read"]},
+    ]
+    meta = {"summary": {**SUMMARY, "mixed": SUMMARY["read"]}, "target": places[0], "targets": places}
+    found = measurements_of(CellRecord("node1", CellKey("v", "c", 1), "ok", "", tmp_path, meta, job, sections=sections), dict, {"model": "disk b, disk c"})
+    assert {one.direction: (one.target, one.target_identity, one.target_size, one.model) for one in found} == {
+        "read": ("/dev/sdc", "C", 300, "disk c"),
+        "write": ("/dev/sdb", "B", 40, "disk b"),
+        "mixed": ("/dev/sdb, /dev/sdc", "B, C", 340, "disk b, disk c"),
+    }

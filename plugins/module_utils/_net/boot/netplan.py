@@ -22,6 +22,7 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
@@ -102,7 +103,9 @@ class Netplan(BootProvider):
         :param ours: whether the MTU of the definition was written by an earlier run, which gave it to all of them: that is never as it should be.
         """
         if not mtu.isdigit():
-            return SystemdNetworkd(self.runner, self.links, self.root).beside_link_file(link, f"The definition {identity} of netplan", sharing)
+            place = SystemdNetworkd(self.runner, self.links, self.root).beside_link_file(link, f"The definition {identity} of netplan", sharing)
+            # It is found by netplan again before it is written: for networkd the card belongs to netplan.
+            return replace(place, provider=self.name)
         others = f"of {', '.join(sharing)} too" if sharing else "of every card that it matches"
         return MtuSource(
             self.name,
@@ -122,6 +125,8 @@ class Netplan(BootProvider):
     def change(self, place: MtuSource, mtu: int) -> BootChange:
         """One more line in the file. Several changes of one run are made one after the other: see :func:`boot.merge`."""
         details = place.details
+        if details["kind"] == "link":
+            return SystemdNetworkd(self.runner, self.links, self.root).change(place, mtu)
         after = with_entry(details["before"], details["kind"], details["identity"], mtu)
         # netplan complains about files that others can read.
         return BootChange(files=(file_change(FILE, details["before"], after, 0o600),), commands=(("netplan", "generate"),), undo=(("netplan", "generate"),))

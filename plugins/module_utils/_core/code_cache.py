@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
 FOLDER = "/run/cachefleet.storage"
 #: Bytes, above which only the code of this process is kept.
 MOST = 8 << 20
-#: Bytes of the file system that others need: a full /run stops what waits for udev, and systemd starts nothing.
+#: Bytes that udev and systemd need.
 LEFT = 4 << 20
 _CHECKSUM = 4
 
@@ -94,7 +94,7 @@ class CodeCache:
             if room.f_bavail * room.f_frsize < len(data) + LEFT:
                 return
             beside = f"{self.path}.new"
-            # Two calls may write at once: what is damaged by that has a wrong checksum, and is not read.
+            # Two calls may write at once: what is damaged has a wrong checksum.
             try:
                 with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
                     file.write(_checksum(data) + data)

@@ -17,7 +17,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import PROVIDERS, find_places
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer, carrying, find_peers
@@ -94,7 +94,7 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
         # Read again: a step before may have written into the same file.
         place = find_places(self.runner, links, {step.item: operation.provider}, self.root)[step.item]
         if place.obstacle:
-            raise Refused(place.obstacle, item=step.item)
+            raise NotEffective(place.obstacle, item=step.item)
         change = PROVIDERS[operation.provider](self.runner, links, self.root).change(place, operation.mtu)
         if self.note is not None:
             self.note(change)

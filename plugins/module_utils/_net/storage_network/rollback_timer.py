@@ -102,7 +102,7 @@ class RollbackTimer:
             # No process waits for a confirmation of it any more; one that starts late finds nothing to restore.
             with contextlib.suppress(OSError):
                 self.journal.unlink()
-            # systemd keeps the unit of the process in /run, and only says that it is not found if that is full.
+            # systemd names no reason.
             require_room(self.root)
             raise
 

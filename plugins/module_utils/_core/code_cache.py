@@ -31,6 +31,8 @@ if t.TYPE_CHECKING:
 FOLDER = "/run/cachefleet.storage"
 #: Bytes, above which only the code of this process is kept.
 MOST = 8 << 20
+#: Bytes that udev and systemd need.
+LEFT = 4 << 20
 _CHECKSUM = 4
 
 
@@ -88,11 +90,18 @@ class CodeCache:
                 os.mkdir(self.folder, 0o700)
             if not self._is_private(os.lstat(self.folder), stat.S_ISDIR):
                 return
+            room = os.statvfs(self.folder)
+            if room.f_bavail * room.f_frsize < len(data) + LEFT:
+                return
             beside = f"{self.path}.new"
-            # Two calls may write at once: what is damaged by that has a wrong checksum, and is not read.
-            with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
-                file.write(_checksum(data) + data)
-            os.replace(beside, self.path)
+            # Two calls may write at once: what is damaged has a wrong checksum.
+            try:
+                with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "wb") as file:
+                    file.write(_checksum(data) + data)
+                os.replace(beside, self.path)
+            except OSError:
+                os.unlink(beside)
+                raise
         self._new = {}
 
     def _read(self) -> dict[bytes, bytes]:

@@ -8,9 +8,8 @@
 netplan reads all files in the order of their names and merges their values for one definition, so a file with nothing but ``mtu``
 changes nothing else, and the user's files are never rewritten. A definition that matches several cards, or may (``match: {name: en*}``),
 would give the MTU to all of them: there it goes into a ``.link`` file that names the card by its address (:mod:`networkd`). ``mtu`` of such
-a definition wins over that, so it must not have one. It is written here and not by ``netplan set``: that one
-rewrites the whole file, and which one depends on its version. ``netplan generate`` shows whether netplan takes the result; it
-writes below /run only, and networkd reads it at the next boot.
+a definition wins over that, so it must not have one. ``netplan set`` would
+rewrite whole files. ``netplan generate`` shows whether netplan takes the result, and writes below /run only.
 
 Sources: netplan(5) "mtu", netplan-get(8), netplan-generate(8).
 """
@@ -22,6 +21,7 @@ from __future__ import annotations
 import json
 import re
 import typing as t
+from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange, BootProvider, MtuSource, file_change
@@ -99,10 +99,12 @@ class Netplan(BootProvider):
     def _own_place(self, link: Link, identity: str, mtu: str, sharing: t.Sequence[str], *, ours: bool) -> MtuSource:
         """Of a card whose definition is for several: the ``.link`` file of that card, if the definition leaves the MTU alone.
 
-        :param ours: whether the MTU of the definition was written by an earlier run, which gave it to all of them: that is never as it should be.
+        :param ours: whether an earlier run wrote the MTU of the definition, for all of them: never as it should be.
         """
         if not mtu.isdigit():
-            return SystemdNetworkd(self.runner, self.links, self.root).beside_link_file(link, f"The definition {identity} of netplan", sharing)
+            place = SystemdNetworkd(self.runner, self.links, self.root).beside_link_file(link, f"The definition {identity} of netplan", sharing)
+            # For networkd it belongs to netplan.
+            return replace(place, provider=self.name)
         others = f"of {', '.join(sharing)} too" if sharing else "of every card that it matches"
         return MtuSource(
             self.name,
@@ -122,6 +124,8 @@ class Netplan(BootProvider):
     def change(self, place: MtuSource, mtu: int) -> BootChange:
         """One more line in the file. Several changes of one run are made one after the other: see :func:`boot.merge`."""
         details = place.details
+        if details["kind"] == "link":
+            return SystemdNetworkd(self.runner, self.links, self.root).change(place, mtu)
         after = with_entry(details["before"], details["kind"], details["identity"], mtu)
         # netplan complains about files that others can read.
         return BootChange(files=(file_change(FILE, details["before"], after, 0o600),), commands=(("netplan", "generate"),), undo=(("netplan", "generate"),))

@@ -93,6 +93,8 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
         links = read_links(self.runner, self.root)
         # Read again: a step before may have written into the same file.
         place = find_places(self.runner, links, {step.item: operation.provider}, self.root)[step.item]
+        if place.obstacle:
+            raise NotEffective(place.obstacle, item=step.item)
         change = PROVIDERS[operation.provider](self.runner, links, self.root).change(place, operation.mtu)
         if self.note is not None:
             self.note(change)

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
 
 if t.TYPE_CHECKING:
@@ -89,6 +89,8 @@ class RollbackTimer:
             # No process waits for a confirmation of it any more; one that starts late finds nothing to restore.
             with contextlib.suppress(OSError):
                 self.journal.unlink()
+            # systemd names no reason.
+            require_room(self.root)
             raise
 
     def _write(self, journal: t.Mapping[str, t.Any]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import resource
 import sys
 import zipfile
 import zipimport
@@ -114,6 +115,23 @@ def test_what_belongs_to_another_user_is_not_run_nor_written(folder, calls):
 def test_a_folder_that_cannot_be_made_is_no_error(tmp_path):
     (tmp_path / "file").touch()
     assert process(tmp_path / "file" / "kept")["value"]() == 7
+
+
+def test_what_could_not_be_written_whole_leaves_nothing_in_run(folder):
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (64, limits[1]))
+    try:
+        process(folder)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert os.listdir(folder) == []
+
+
+def test_the_last_space_of_run_is_not_used(folder, monkeypatch):
+    room = os.statvfs(folder)
+    monkeypatch.setattr(sys.modules[CodeCache.__module__], "LEFT", room.f_blocks * room.f_frsize)
+    process(folder)
+    assert os.listdir(folder) == []
 
 
 def test_only_root_has_a_cache(monkeypatch):

@@ -60,6 +60,8 @@ def _write(tmp_path, path, text):
 
 
 def _change(tmp_path, runner, place, mtu):
+    # As the layer does it: a step before may have written into the same file.
+    assert find_places(runner, LINKS, {place.interface: place.provider}, tmp_path)[place.interface] == place
     return PROVIDERS[place.provider](runner, LINKS, tmp_path).change(place, mtu)
 
 

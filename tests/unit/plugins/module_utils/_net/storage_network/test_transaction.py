@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_ne
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_timer as timer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.rollback_timer import FOLDER, RollbackTimer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkSpec, Part, StorageNetworkLayer, Transaction
-from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
+from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import Faults, strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 MAC = "52:54:00:00:00:02"
@@ -90,6 +90,11 @@ class Host:
         return "" if reply.rc == 0 else "failed"
 
     def _start(self, switch, argv, token):
+        try:
+            self.write(f"run/systemd/transient/{token}.service", "")
+        except OSError:
+            # As systemd 252 says it of a full /run, and of a read-only one.
+            raise CommandFailed(f"Failed to start transient service unit: Unit {token}.service not found.") from None
         self.started.append((token, [(entry["name"], entry["mtu"]) for entry in switch.armed()["live"]]))
         self.write(f"{FOLDER}/watching.json", json.dumps({"token": token, "pid": os.getpid()}))
 
@@ -358,6 +363,20 @@ def test_rollback_timer_that_does_not_start_prevents_any_change(host, monkeypatc
     monkeypatch.setattr(timer.RollbackTimer, "_start", fails)
     with pytest.raises(CommandFailed, match="systemd-run"):
         host.transaction(VLAN).run("t1")
+    assert (host.mtu("eth1"), not host.switch.armed()) == (1500, True)
+
+
+def test_full_run_is_said_where_systemd_finds_no_unit_of_the_rollback_timer(host, monkeypatch):
+    (host.root / "run/udev").mkdir(parents=True)
+    with contextlib.ExitStack() as full:
+
+        def fails(switch, argv, token):
+            full.enter_context(Faults(host, "run", errno.ENOSPC, at=1))
+            raise CommandFailed("Failed to start transient service unit: Unit t1.service not found.")
+
+        monkeypatch.setattr(timer.RollbackTimer, "_start", fails)
+        with pytest.raises(CommandFailed, match=r"run/udev cannot be written: No space left on device"):
+            host.transaction(VLAN).run("t1")
     assert (host.mtu("eth1"), not host.switch.armed()) == (1500, True)
 
 

@@ -143,7 +143,8 @@ class Planner:
         except ToolMissing as error:
             one.left_out = error
         except StorageError as error:
-            related = [other for other in before if other.changes and depends(plan.devices, one.stage, other.stage)]
+            # What drives will be is expected already: see _expect_drives.
+            related = [other for other in before if other.changes and other.stage.layer != DRIVES and depends(plan.devices, one.stage, other.stage)]
             if not one.waits_for and not (related and isinstance(error, _RESOLVABLE)):
                 error.facts.setdefault("layer", one.stage.layer)
                 raise

@@ -316,15 +316,24 @@ def test_a_migration_is_left_to_the_play_also_in_check_mode(play):
 
 def test_a_risk_that_a_layer_before_removes_is_planned_again_after_it(play):
     def refusal(world):
-        return None if "drive_write_cache" in world["set"] else Refused("b: the cache of sda is on.", item="b")
+        return None if "dm_cache" in world["set"] else Refused("b: nothing to cache yet.", item="b")
 
-    predicted = play("drive_write_cache", "lvm_cache", refusals={"lvm_cache": refusal}, check_mode=True)
-    assert predicted.undetermined == {"lvm_cache": "b: the cache of sda is on."}
+    predicted = play("dm_cache", "lvm_cache", refusals={"lvm_cache": refusal}, check_mode=True)
+    assert predicted.undetermined == {"lvm_cache": "b: nothing to cache yet."}
     assert "its steps can be predicted only after those of the layers before it" in predicted.warnings[0]
     # Nothing relates the two without a device that both are about.
     with pytest.raises(Refused):
         play("lvm_cache", refusals={"lvm_cache": refusal})
     assert play.world["set"] == []
+
+
+def test_refusal_that_no_layer_before_resolves_comes_before_the_first_change(play):
+    """What drives will be is expected by the layers above them, so that disabling their caches is no reason to wait."""
+    refused = Refused("images: vg0/images would lose data if sdb failed.", item="images")
+    for check_mode in (False, True):
+        with pytest.raises(Refused):
+            play("drive_write_cache", "lvm_cache", refusals={"lvm_cache": lambda _world: refused}, check_mode=check_mode)
+        assert play.world["set"] == []
 
 
 def test_a_device_that_a_layer_before_creates_is_waited_for(play):

@@ -316,9 +316,9 @@ def test_a_migration_is_left_to_the_play_also_in_check_mode(play):
 
 def test_a_risk_that_a_layer_before_removes_is_planned_again_after_it(play):
     def refusal(world):
-        return None if "dm_cache" in world["set"] else Refused("b: nothing to cache yet.", item="b")
+        return None if "bcache" in world["set"] else Refused("b: nothing to cache yet.", item="b")
 
-    predicted = play("dm_cache", "lvm_cache", refusals={"lvm_cache": refusal}, check_mode=True)
+    predicted = play("bcache", "lvm_cache", refusals={"lvm_cache": refusal}, check_mode=True)
     assert predicted.undetermined == {"lvm_cache": "b: nothing to cache yet."}
     assert "its steps can be predicted only after those of the layers before it" in predicted.warnings[0]
     # Nothing relates the two without a device that both are about.

@@ -106,7 +106,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep import journal as sweep_journal
 
 
 def main() -> None:

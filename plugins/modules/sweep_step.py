@@ -74,7 +74,7 @@ if __name__ == "__main__":
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.benchmark import run_host_and_measure
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep.step import run_host_and_measure
 
 
 def main() -> None:

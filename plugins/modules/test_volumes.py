@@ -169,6 +169,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.run import VolumesRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VOLUME_OPTIONS, read_volumes
 
@@ -183,7 +184,7 @@ def main() -> None:
         supports_check_mode=True,
     )
     try:
-        run = VolumesRun(Runner(), read_volumes(module.params["volumes"]), Path(module.params["spool"]))
+        run = VolumesRun(Runner(), read_volumes(module.params["volumes"]), Spool(Path(module.params["spool"]), "test_volumes"))
         finish = module.params["operation"] == "finish" and not module.check_mode
         plans = run.finish() if finish else run.prepare(check_mode=module.check_mode)
     except StorageError as error:

@@ -203,13 +203,13 @@ def hold(proof: Proof, device: str) -> None:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import claimed
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import claimed
 
     run("mkfs.ext4", "-q", device)
     runner = Runner()
-    facts = examine(read_devices(runner), FioTarget(device), runner)
+    facts = examine(read_devices(runner), GuardTarget(device), runner)
     point = proof.folder / "held"
     point.mkdir(exist_ok=True)
     with claimed(facts, runner):

@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision, Run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import COLLECTION_VERSION, SCHEMA, CellKey, component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -54,9 +54,9 @@ class Cell:
     """
 
     key: CellKey
-    target: FioTarget
+    target: GuardTarget
     job: Job
-    others: t.Mapping[str, FioTarget] = field(default_factory=dict)
+    others: t.Mapping[str, GuardTarget] = field(default_factory=dict)
 
     @property
     def parts(self) -> tuple[Cell, ...]:
@@ -100,7 +100,7 @@ def read_cell(variant: str, row: t.Mapping[str, t.Any]) -> Cell:
     return cell
 
 
-def _read_others(rows: t.Any, job: Job, cell: str) -> dict[str, FioTarget]:
+def _read_others(rows: t.Any, job: Job, cell: str) -> dict[str, GuardTarget]:
     """The targets that sections of a job name, and no others."""
     if rows is not None and not isinstance(rows, dict):
         raise BadInput(f"{cell}: targets must be a dictionary of targets by the names that sections use, not {abbreviated(rows)}.", item=cell)
@@ -149,7 +149,7 @@ def read_cells(variant: str, rows: t.Sequence[t.Mapping[str, t.Any]]) -> tuple[C
     return tuple(cells.values())
 
 
-def read_target(row: t.Any, cell: str) -> FioTarget:
+def read_target(row: t.Any, cell: str) -> GuardTarget:
     """Where a cell runs; ``size`` is in bytes.
 
     :raises BadInput: if it is both a device and a file, or neither, or if one of its values is not what it must be.
@@ -166,7 +166,7 @@ def read_target(row: t.Any, cell: str) -> FioTarget:
     kind = kinds[0]
     if kind == "directory" and permission:
         raise BadInput(f"{cell}: allow_data_loss is not supported for a directory: the collection only uses one that it has made.", item=cell)
-    return FioTarget(
+    return GuardTarget(
         path=_checked_path(row[kind], kind, cell), kind=kind, allow_data_loss=bool(permission), identity=_identity(row, cell), size=_target_size(row, cell)
     )
 
@@ -258,7 +258,7 @@ def describe_cell(
     }
 
 
-def describe_target(target: FioTarget, facts: TargetFacts | None) -> dict[str, t.Any]:
+def describe_target(target: GuardTarget, facts: TargetFacts | None) -> dict[str, t.Any]:
     device = facts.device if facts else None
     return {
         "kind": target.kind,

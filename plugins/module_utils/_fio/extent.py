@@ -49,8 +49,6 @@ _MOVERS = (
 
 #: Files of one job at most: each takes some time to be made, memory in fio, and an inode.
 MOST_FILES = 65536
-#: What a file may be called that the collection makes in a folder.
-FILE_NAME = re.compile(r"s\d{1,4}\.\d{1,4}\.\d{1,5}\Z")
 #: Options that only mean something where a job has several files.
 OPTIONS_OF_FILES = ("nrfiles", "openfiles")
 

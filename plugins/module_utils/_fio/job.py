@@ -33,7 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import end_of_range, parse_time
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 #: What fio itself calls reading; every other value of ``rw`` writes or trims.
 _READING = frozenset({"read", "randread"})

@@ -33,7 +33,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_option
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Section
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 #: The option that has the log, and those by which the collection changes its I/Os. fio gets only the first.
 LOG, SCALE, ALIGN, SKIP, NO_STALL, TIME_SCALE = ("read_iolog", "replay_scale", "replay_align", "replay_skip", "replay_no_stall", "replay_time_scale")

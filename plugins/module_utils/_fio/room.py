@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import ext
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 #: What a file takes besides its data: block maps of ext2 and ext3 have 4 bytes for each block of 4 KiB; and what fio writes beside it.
 _METADATA_SHARE = 1024

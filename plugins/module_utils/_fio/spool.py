@@ -31,7 +31,12 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import LARGEST, exchangeable, sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import (
+    READABLE,
+    new_file,
+    write_new,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey, component
 
@@ -55,9 +60,6 @@ MEASUREMENT_OPTIONS: t.Mapping[str, t.Mapping[str, t.Any]] = {
 
 #: The least that must be free before a cell begins. In bytes.
 MINIMUM_FREE = 16 * MIB
-
-#: Modes of files: for the user who measures, and for the user who fetches as well.
-PRIVATE, READABLE = 0o600, 0o644
 
 META = "meta.json"
 
@@ -185,7 +187,7 @@ class Spool:
                 hashes = {name: hashlib.sha256(content).hexdigest() for name, content in sorted(packed.items())}
                 packed[META] = _json({**meta, "files": hashes})
                 for name, content in packed.items():
-                    _write(new / name, content)
+                    write_new(new / name, content)
                 sync_folder(new)
                 for folder in (place.parent.parent, place.parent):
                     folder.mkdir(mode=0o700, exist_ok=True)
@@ -221,7 +223,7 @@ class Spool:
         """
         with self._explained():
             draft = self.home / ".progress.json"
-            _write(draft, _json(progress), durable=False, mode=READABLE)
+            write_new(draft, _json(progress), durable=False, mode=READABLE)
             draft.rename(self.home / "progress.json")
 
     def pack(self) -> dict[str, t.Any]:
@@ -246,7 +248,7 @@ class Spool:
         draft = self.folder / f".{self.campaign}.tar.new"
         with self._explained():
             try:
-                with os.fdopen(_new_file(draft), "wb") as new, tarfile.open(fileobj=new, mode="w", format=tarfile.PAX_FORMAT) as tar:
+                with os.fdopen(new_file(draft), "wb") as new, tarfile.open(fileobj=new, mode="w", format=tarfile.PAX_FORMAT) as tar:
                     for cell in cells:
                         self._add_cell(tar, cell)
                     os.fchmod(new.fileno(), READABLE)
@@ -323,70 +325,6 @@ def _require_unexchangeable(folder: Path) -> None:
 
 def _json(content: t.Any) -> bytes:
     return (json.dumps(content, indent=1, sort_keys=False, allow_nan=False) + "\n").encode()
-
-
-def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRIVATE) -> None:
-    """Put a small file in its place, whole or not at all.
-
-    :param durable: it must survive a power cut.
-    :param mode: :data:`PRIVATE` or :data:`READABLE`.
-    :raises OSError: if it cannot be written.
-    """
-    draft = path.parent / f".{path.name}.new"
-    try:
-        _write(draft, text.encode(), durable=durable, mode=mode)
-        draft.rename(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-    if durable:
-        sync_folder(path.parent)
-
-
-def read_own(path: Path) -> str:
-    """The text of a file that this user or root has written, never through a link: others may put files into a spool in /tmp.
-
-    :raises OSError: if it cannot be read or is too large, or is the file of another user or may be written by every user.
-    """
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), encoding="utf-8") as file:
-        found = os.fstat(file.fileno())
-        if not stat.S_ISREG(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & stat.S_IWOTH:
-            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), str(path))
-        content = file.read(LARGEST + 1)
-    if len(content) > LARGEST:
-        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
-    return content
-
-
-def append_line(path: Path, line: str) -> None:
-    """Add a line to a file that is this user's alone, never through a link.
-
-    :raises OSError: if it cannot be written.
-    """
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE), "a") as file:
-        file.write(f"{line}\n")
-
-
-def _new_file(path: Path) -> int:
-    """A new file in the place of whatever a run left that was killed, for this user alone.
-
-    :raises OSError: if it cannot be made; also if it is made by another process at the same time.
-    """
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, PRIVATE)
-
-
-def _write(path: Path, content: bytes, *, durable: bool = True, mode: int = PRIVATE) -> None:
-    with os.fdopen(_new_file(path), "wb") as file:
-        file.write(content)
-        if mode != PRIVATE:
-            file.flush()
-            os.fchmod(file.fileno(), mode)
-        if durable:
-            file.flush()
-            os.fsync(file.fileno())
 
 
 def _add(tar: tarfile.TarFile, file: Path, name: str) -> None:

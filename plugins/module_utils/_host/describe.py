@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import description as drive_description
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import description as queue_description
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import description as fio_description
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import description as fio_description
 from ansible_collections.cachefleet.storage.plugins.module_utils._host import describe_block_caches, describe_raid
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe import description as aoe_description
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import description as links_description

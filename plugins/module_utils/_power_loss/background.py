@@ -21,8 +21,8 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file, require_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
 
 _STOPPING_SECONDS = 30.0

@@ -18,8 +18,8 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import opened_target, verifier
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.host_writer import boot_id, fence_records
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks
@@ -29,7 +29,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.wit
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import Medium
     from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import WitnessLog
 
@@ -109,9 +109,9 @@ def _wait_for_target(spec: RunSpec, read_devices: t.Callable[[], Devices], runne
                 if not Path(spec.path).parent.is_dir():
                     raise DeviceMissing(f"The folder {Path(spec.path).parent} does not exist.", item=spec.path)
                 return None
-            target = FioTarget(spec.path, identity=spec.identity, size=spec.extent)
+            target = GuardTarget(spec.path, identity=spec.identity, size=spec.extent)
             facts = examination.examine(read_devices(), target, runner, writing=False)
-            guard.require(facts, writing=False)
+            judge.require(facts, writing=False)
             return facts
         except DeviceMissing as error:
             if time.monotonic() > deadline:

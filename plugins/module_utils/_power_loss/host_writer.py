@@ -20,9 +20,9 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import resolved
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.file_examination import resolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import opened_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import SECTOR, Blocks, Record, is_test_sector
@@ -51,7 +51,7 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def examine(target: FioTarget, spec: RunSpec, devices: Devices, runner: Runner) -> TargetFacts:
+def examine(target: GuardTarget, spec: RunSpec, devices: Devices, runner: Runner) -> TargetFacts:
     """The facts of a target that may be written to.
 
     :raises StorageError: if it may not.
@@ -60,14 +60,9 @@ def examine(target: FioTarget, spec: RunSpec, devices: Devices, runner: Runner) 
         raise Refused(
             f"{target.path} exists: the power-loss test only writes to a file or folder that it makes, so name one that does not exist.", item=target.path
         )
-    whole = dataclasses.replace(target, size=spec.extent)
-    try:
-        facts = examination.examine(devices, whole, runner, writing=True)
-        guard.require(facts, writing=True, extent=spec.extent)
-    except StorageError as error:
-        # The guard is that of fio.
-        error.message = error.message.replace("fio will not", "The power-loss test will not").replace("fio must never make", "it must never make")
-        raise
+    whole = dataclasses.replace(target, size=spec.extent, caller="The power-loss test")
+    facts = examination.examine(devices, whole, runner, writing=True)
+    judge.require(facts, writing=True, extent=spec.extent)
     return facts
 
 
@@ -123,9 +118,9 @@ def _writer_main(
 ) -> None:
     """The writer from beginning to end, in its own process."""
     try:
-        with guard.claimed(facts, runner):
+        with judge.claimed(facts, runner):
             if facts.device is not None:
-                guard.require_contents(examination.examined_again(facts, runner, Path("/"), None))
+                judge.require_contents(examination.examined_again(facts, runner, Path("/"), None))
             with _prepared(spec, facts, background, runner) as target:
                 medium = spec.medium(target)
                 greeting = {"run": background.run, "boot_id": boot_id(), "spec": spec.to_dict(), "owner": os.fstat(target).st_uid}
@@ -134,7 +129,7 @@ def _writer_main(
                 writer = Writer(medium, blocks, spec.load(), connection, session)
                 signal.signal(signal.SIGTERM, lambda *_signal: writer.stop())
                 if facts.device is not None:
-                    guard.require_same_device(target, facts, runner)
+                    judge.require_same_device(target, facts, runner)
                 background.update(state="writing")
                 under_way()
                 daemon.leave_session_scope(runner)
@@ -248,10 +243,10 @@ def remove_written(background: BackgroundRun, runner: Runner, devices: t.Callabl
 
 def _zero_device(spec: RunSpec, permitted: bool, devices: Devices, runner: Runner) -> None:
     # What the run wrote is data without a signature: whether it may be overwritten is decided by what it is.
-    target = FioTarget(spec.path, allow_data_loss=True, identity=spec.identity, size=spec.extent)
+    target = GuardTarget(spec.path, allow_data_loss=True, identity=spec.identity, size=spec.extent)
     facts = examination.examine(devices, target, runner, writing=True)
-    guard.require(facts, writing=True, extent=spec.extent)
-    with guard.claimed(facts, runner):
+    judge.require(facts, writing=True, extent=spec.extent)
+    with judge.claimed(facts, runner):
         descriptor = opened_target.open_device(facts, os.O_WRONLY, runner)
         try:
             if not permitted:

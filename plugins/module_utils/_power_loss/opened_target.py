@@ -22,15 +22,15 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import folder_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MARK
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MARK
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.medium import FILE_NAME
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 _NEW = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 # A FIFO in its place must not block.
@@ -70,7 +70,7 @@ def open_device(facts: TargetFacts, flags: int, runner: Runner) -> int:
     except OSError as error:
         raise CommandFailed(f"{facts.target.path} cannot be opened: {error.strerror}.", item=facts.target.path) from None
     try:
-        guard.require_same_device(descriptor, facts, runner)
+        judge.require_same_device(descriptor, facts, runner)
     except BaseException:
         os.close(descriptor)
         raise

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.output import parse_erase
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import DONE, FAILED, RUNNING, PurgeRecord, read_record, write_record
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge import erase
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.plan import (
     LAYER,
@@ -64,7 +64,7 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
     # -- read and plan
 
     def read(self) -> PurgeStates:
-        """Each drive of the list: what the guard of fio finds, how it can be purged, and its last purge."""
+        """Each drive of the list: what the guard finds, how it can be purged, and its last purge."""
         if not self.spec:
             return {}
         devices = read_devices(self.runner, self.root)
@@ -74,10 +74,9 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
         facts = examination.examine(devices, spec.target, self.runner, self.root, writing=True, pause=self.sleep)
         refusal, objections = "", ()
         try:
-            guard.require(facts, writing=True)
+            judge.require(facts, writing=True)
         except Refused as error:
-            # The guard is that of fio.
-            refusal = error.message.replace("fio will not write to", "The purge will not erase")
+            refusal = error.message
             objections = tuple((one["kind"], one["text"]) for one in error.to_dict()["objections"])
         found = PurgeState(facts, objections, refusal, record=read_record(facts.identity, self.root))
         if interrupted(found):
@@ -132,14 +131,14 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
         facts = operation.found.facts
         record = PurgeRecord(facts.identity or "", step.item, operation.method, self.spec.once, RUNNING, self.now())
         node = self.root / facts.path.lstrip("/")
-        with guard.claimed(facts, self.runner, self.root, pause=self.sleep):
-            guard.require_contents(examination.examined_again(facts, self.runner, self.root, None))
+        with judge.claimed(facts, self.runner, self.root, pause=self.sleep):
+            judge.require_contents(examination.examined_again(facts, self.runner, self.root, None))
             # The drives before it took hours: how it is reached, and what else would be erased with it, may have changed since.
             found = self._with_ways(dataclasses.replace(operation.found, erase=None, controller="", flbas=0, namespaces=1))
             require_method(found, operation.method, step.item)
             places = contents.places_of(facts.size)
             before = self._contents(node, places)
-            guard.require_unchanged(facts, self.runner, self.root)
+            judge.require_unchanged(facts, self.runner, self.root)
             write_record(record, self.root)
             try:
                 erase.erase(self.runner, facts.path, operation.method, found, self.sleep)

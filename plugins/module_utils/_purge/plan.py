@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.output import AtaSecurity, NvmeErase
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import DONE, RUNNING, PurgeRecord
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 LAYER = "purge"
 
@@ -48,8 +48,8 @@ class PurgeSpec:
     identity: str | None = None
 
     @property
-    def target(self) -> FioTarget:
-        return FioTarget(self.device, "device", self.allow_data_loss, self.identity)
+    def target(self) -> GuardTarget:
+        return GuardTarget(self.device, "device", self.allow_data_loss, self.identity, caller="The purge", verb="erase")
 
 
 @frozen

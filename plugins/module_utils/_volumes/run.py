@@ -13,8 +13,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.plan import VolumePlan, plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.state import CREATING, DONE, REMOVING, HostReader
 
@@ -23,8 +22,17 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VolumeSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.state import VolumeState
 
-#: The folder in the spool that shows that its record may be written.
-_CAMPAIGN = "test_volumes"
+
+class MeasurementFolder(t.Protocol):
+    """Where measurements of this host are: beside their campaigns is the record of left devices."""
+
+    folder: Path
+
+    def is_free(self) -> bool:
+        """Whether nothing is measured now."""
+
+    def make(self) -> None:
+        """Make a folder of our own in it, which shows that its record may be written."""
 
 
 class VolumesRun:
@@ -33,7 +41,7 @@ class VolumesRun:
     :param spool: of measurements, whose record of left devices says which devices may be written again.
     """
 
-    def __init__(self, runner: Runner, specs: t.Sequence[VolumeSpec], spool: Path, root: Path = Path("/")) -> None:
+    def __init__(self, runner: Runner, specs: t.Sequence[VolumeSpec], spool: MeasurementFolder, root: Path = Path("/")) -> None:
         self.runner = runner
         self.specs = specs
         self.spool = spool
@@ -51,10 +59,10 @@ class VolumesRun:
         changing = [one for one in plans if one.steps]
         for one in changing:
             self._require_tools(one, check_mode=check_mode)
-        if changing and not Spool(self.spool, _CAMPAIGN).is_free():
+        if changing and not self.spool.is_free():
             raise Refused(f"{changing[0].spec.name}: a measurement is running on this host: wait for its end.", item=changing[0].spec.name)
         if changing and not check_mode:
-            Spool(self.spool, _CAMPAIGN).make()
+            self.spool.make()
             for one in changing:
                 self._claim(reader, one, states[one.spec.name])
         return plans
@@ -89,7 +97,7 @@ class VolumesRun:
                 records.leave(member.facts, self.root)
 
     def _planned(self) -> tuple[HostReader, dict[str, VolumeState], list[VolumePlan]]:
-        reader = HostReader(self.runner, self.spool, self.root)
+        reader = HostReader(self.runner, self.spool.folder, self.root)
         states = {spec.name: reader.read(spec) for spec in self.specs}
         return reader, states, plan(self.specs, states)
 

@@ -23,11 +23,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.discove
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import Objection, judge
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices, identity_of, indistinct_from
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import Objection, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices, identity_of, indistinct_from
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.report import REPORT, Group, Report, parse_report
 
 if t.TYPE_CHECKING:
@@ -137,12 +136,12 @@ class HostReader:
 
     def records(self, spec: VolumeSpec, what: str) -> LeftDevices:
         """The record of the devices, as that work on this volume writes and reads it."""
-        return LeftDevices(Spool(self.spool, f"test_volume.{spec.name}.{what}"))
+        return LeftDevices(self.spool, f"test_volume.{spec.name}.{what}")
 
     def identified(self, device: BlockDevice, path: str) -> TargetFacts:
         """What the record of left devices needs to know a device."""
         return TargetFacts(
-            target=FioTarget(path),
+            target=GuardTarget(path),
             path=device.path,
             size=device.size,
             identity=identity_of(self.devices, device, self.root),
@@ -163,7 +162,7 @@ class HostReader:
         begun = next((what for what in (CREATING, REMOVING) if self.records(spec, what).is_claimed(known)), None)
         if not examined:
             return Member(path, device.name, (), begun, facts=known)
-        facts = examine(self.devices, FioTarget(path), self.runner, self.root, left=self.records(spec, begun or CREATING))
+        facts = examine(self.devices, GuardTarget(path), self.runner, self.root, left=self.records(spec, begun or CREATING))
         return Member(path, device.name, tuple(judge(facts, writing=True)), begun, self._is_ours(spec, facts, begun), facts)
 
     def _is_ours(self, spec: VolumeSpec, facts: TargetFacts, begun: str | None) -> bool:
@@ -181,7 +180,7 @@ class HostReader:
         return begun is not None and name in orphans and all(text.startswith("LVM2_member") for text in signatures)
 
     def _judge(self, spec: VolumeSpec, path: str) -> t.Iterator[Objection]:
-        facts = examine(self.devices, FioTarget(path), self.runner, self.root, left=self.records(spec, DONE))
+        facts = examine(self.devices, GuardTarget(path), self.runner, self.root, left=self.records(spec, DONE))
         # Room in a thin pool is no matter of the volume's own contents.
         return (one for one in judge(facts, writing=True) if one.kind != "room")
 

@@ -217,13 +217,13 @@ def objections(path: str) -> str:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import judge
 
     runner = Runner()
     try:
-        facts = examine(read_devices(runner), FioTarget(path), runner, writing=True)
+        facts = examine(read_devices(runner), GuardTarget(path), runner, writing=True)
     except StorageError as error:
         return error.message
     return "; ".join(objection.text for objection in judge(facts, writing=True))

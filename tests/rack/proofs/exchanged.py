@@ -31,22 +31,22 @@ class Examined:
     def __init__(self, path: str, identity: str | None = None) -> None:
         from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
         from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+        from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+        from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 
         settle()
         self.runner = Runner()
-        identity = identity or examine(read_devices(self.runner), FioTarget(path), self.runner, writing=False).identity
-        self.facts = examine(read_devices(self.runner), FioTarget(path, allow_data_loss=True, identity=identity), self.runner)
+        identity = identity or examine(read_devices(self.runner), GuardTarget(path), self.runner, writing=False).identity
+        self.facts = examine(read_devices(self.runner), GuardTarget(path, allow_data_loss=True, identity=identity), self.runner)
 
     @property
     def permitted(self) -> bool:
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
+        from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import judge
 
         return judge(self.facts, writing=True) == []
 
     def claim(self) -> t.ContextManager[None]:
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import claimed
+        from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import claimed
 
         return claimed(self.facts, self.runner)
 
@@ -62,7 +62,7 @@ class Examined:
 
     def refusal_of_cell(self) -> str:
         from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-        from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import require_unchanged
+        from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import require_unchanged
 
         try:
             require_unchanged(self.facts, self.runner)

@@ -32,13 +32,13 @@ def objections_to(path: str, kind: str, writing: bool, **permission: object) -> 
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import judge
 
     runner = Runner()
     try:
-        facts = examine(read_devices(runner), FioTarget(path, kind=kind, **permission), runner, writing=writing)
+        facts = examine(read_devices(runner), GuardTarget(path, kind=kind, **permission), runner, writing=writing)
         return [(one.kind, one.text) for one in judge(facts, writing=writing)]
     except StorageError as error:
         return [(error.kind, error.message)]

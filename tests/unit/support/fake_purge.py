@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, Neighbour, TargetFacts
 
 SIZE = 3 * 1024**2
 SATA, NVME, SAS, VOLUME = "/dev/sda", "/dev/nvme0n1", "/dev/sdb", "/dev/sdc"
@@ -95,7 +95,7 @@ class FakePurge:
             mountpoints=self.mountpoints, partitions=self.partitions,
         )  # fmt: skip
 
-    def examine(self, _devices: Devices, target: FioTarget, *_arguments: t.Any, **_options: t.Any) -> TargetFacts:
+    def examine(self, _devices: Devices, target: GuardTarget, *_arguments: t.Any, **_options: t.Any) -> TargetFacts:
         device = self._device(target.path.rsplit("/", 1)[-1])
         permitted = target.identity == device.serial
         empty = not self.read(device.name).strip(b"\0")

@@ -22,7 +22,8 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, SCHEMA, append_line, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE, append_line, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA
 
 STATUS_FILE = "runner.json"
 #: Bytes of a status; it has about one thousand. The controller asks for no more.

@@ -20,7 +20,9 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, RunnerLog, Status, is_alive, read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon, outcomes
@@ -29,9 +31,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.ord
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared, prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner import HostRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import READABLE, Spool, SpoolError, write_draft
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool, SpoolError
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 
 #: Seconds that a runner has to stop: fio may finish its I/O, and then the results are stored.
@@ -75,7 +76,7 @@ def validated(order: Order, spool: Spool, host: MeasuredHost, *, check_mode: boo
     if not check_mode:
         # A fio whose runner was killed may go on for a while, and would keep its target busy.
         end_leftover_fio(spool)
-    return prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool))
+    return prepare(order, host, MadeFiles(spool, host.root), LeftDevices(spool.folder, spool.campaign))
 
 
 def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | None = None) -> None:
@@ -147,7 +148,7 @@ def _runner_main(prepared: Prepared, spool: Spool, host: MeasuredHost, waiter: W
         write_draft(spool.home / ORDER_FILE, text, durable=True)
         status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + seconds_left(order)[0])
         made = MadeFiles(spool, host.root)
-        run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool))
+        run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool.folder, spool.campaign))
         with run.claims():
             waiter.listen()
             status.update()

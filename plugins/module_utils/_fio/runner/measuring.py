@@ -34,6 +34,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell impor
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import consistent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import covers_target
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.held import handed_over
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
@@ -45,10 +47,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.gate import LEAD, OPTION, Gate, fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import FioProcess
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import notes_on
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 
 if t.TYPE_CHECKING:
     from pathlib import Path
@@ -56,14 +56,14 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshot, Snapshots
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 #: Seconds after its start at which the open files of a fio are checked, and how long to wait at most between two checks.
 _CHECKS, _FIRST_CHECKS = (0.2, 1.0, 5.0), 0.25
@@ -251,10 +251,10 @@ class Measuring:
         if cell.target.kind == "device":
             facts = self.prepared.facts[cell.target, cell.job.writes]
             if cell.job.writes:
-                guard.require_unchanged(facts, self.host.runner, self.host.root)
+                judge.require_unchanged(facts, self.host.runner, self.host.root)
             return facts
         facts = examination.examine(self.prepared.devices, cell.target, self.host.runner, self.host.root, writing=cell.job.writes, created=self.made.paths())
-        guard.require(facts, writing=cell.job.writes, extent=growth(cell, facts) if cell.target.kind == "directory" else None)
+        judge.require(facts, writing=cell.job.writes, extent=growth(cell, facts) if cell.target.kind == "directory" else None)
         return facts
 
     def _run(self, ready: list[_Ready], hashes: t.Mapping[CellKey, str], start_time: StartTime, last: bool) -> Metas:

@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.sea
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, component
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 
 ORDER_FILE = "order.json"
 KINDS = ("cells", "search", "rounds")
@@ -279,7 +279,7 @@ def _with_size_in_bytes(target: t.Mapping[str, t.Any], name: str) -> dict[str, t
     return {**target, "size": None if size is None else parse_size(size, item=name)}
 
 
-def _is_inside(target: FioTarget, folder: FioTarget) -> bool:
+def _is_inside(target: GuardTarget, folder: GuardTarget) -> bool:
     return folder.kind == "directory" and target.path.startswith(f"{folder.path.rstrip('/')}/")
 
 

@@ -19,15 +19,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import Fio, check_fio, guard_all
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import Order, edges
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.checks import Fio, check_fio, guard_all
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 
 #: Job files that fio reads at once. It holds every job of all of them in memory, and not more than some thousands.
 _AT_ONCE, _MOST_THREADS = 24, 1000
@@ -45,7 +45,7 @@ class Prepared:
     order: Order
     fio: Fio
     devices: Devices
-    facts: t.Mapping[tuple[FioTarget, bool], TargetFacts]
+    facts: t.Mapping[tuple[GuardTarget, bool], TargetFacts]
     command: tuple[str, ...]
     kept: t.Collection[CellKey] | None = None
 

@@ -20,6 +20,8 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost, describe_target, devices_below
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.fingerprint import measurement_sha256
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.activity import written_to_each
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cache_samples import CacheSamples
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import Status
@@ -32,14 +34,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.out
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.snapshots import Snapshots
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import measurement_sha256
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.waiting import Waiter
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 
 #: Seconds between two readings of caches that become clean.
 _LOOK = 2.0
@@ -85,8 +85,8 @@ class HostRun:
             for (target, writing), facts in self.prepared.facts.items():
                 if writing and target.kind == "device" and facts.path not in claimed:
                     claimed.add(facts.path)
-                    held.enter_context(guard.claimed(facts, self.host.runner, self.host.root))
-                    guard.require_contents(examination.examined_again(facts, self.host.runner, self.host.root, self.left))
+                    held.enter_context(judge.claimed(facts, self.host.runner, self.host.root))
+                    judge.require_contents(examination.examined_again(facts, self.host.runner, self.host.root, self.left))
                     self.left.begin(facts)
                     held.callback(self.left.leave, facts, self.host.root)
             yield

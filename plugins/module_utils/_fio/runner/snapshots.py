@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import health
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.fingerprint import cheap_fingerprint, hash_of_all, stack_sha256
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.fingerprint import cheap_fingerprint, hash_of_all, stack_sha256
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost

@@ -11,7 +11,7 @@ import json
 import pytest
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.modules import purge
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_purge import NVME, SATA, FakePurge, Killed

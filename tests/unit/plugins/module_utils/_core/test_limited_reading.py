@@ -22,16 +22,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import PurgeRecord, read_record, write_record
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import barriers, control, outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import readings
-from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._net import interfaces
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep import journal as sweep_journal
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss import journal as power_loss
 
 RUN = "5a" * 16
@@ -47,7 +47,7 @@ READERS = {
     "spool/c1/outcomes.log": lambda root: outcomes.read_outcomes(root / "spool/c1", "a"),
     f"spool/c1/{ORDER_FILE}": lambda root: control._cells(Spool(root / "spool", "c1")),
     "spool/c1/release-0.json": lambda root: barriers.read_release(root / "spool/c1", 0),
-    "spool/.left_devices.json": lambda root: LeftDevices(Spool(root / "spool", "c1"))._read(),
+    "spool/.left_devices.json": lambda root: LeftDevices(root / "spool", "c1")._read(),
     "spool/.made_files.json": lambda root: MadeFiles(Spool(root / "spool", "c1"), root)._made,
     "readings.json": lambda root: readings.from_file("/readings.json", root),
     interfaces._CHANGES: interfaces.mtu_changes,

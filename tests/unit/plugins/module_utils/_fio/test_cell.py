@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_cell, read_cells, read_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ALIASES, COMPUTED, HARMLESS, REFUSED
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 JOB = {"rw": "write"}
 ROW = {"name": "c", "target": {"device": "/dev/sdb"}, "job": JOB}
@@ -112,7 +112,7 @@ def test_any_job_is_accepted_or_rejected_with_one_sentence(value):
         assert "\n" not in error.message
         error.message.encode()
         return
-    text = fio_job.render(job, TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=10**9))
+    text = fio_job.render(job, TargetFacts(target=GuardTarget("/dev/sdb"), path="/dev/sdb", size=10**9))
     assert [line for line in text.splitlines() if line.startswith("filename")] == ["filename=/dev/sdb"]
     assert text.count("[global") == 1
     assert 1 <= job.threads <= 4096

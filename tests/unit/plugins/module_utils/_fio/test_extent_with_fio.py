@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 pytestmark = pytest.mark.skipif(shutil.which("fio") is None, reason="needs fio")
 
@@ -107,7 +107,7 @@ def test_device_is_not_accessed_beyond_computed_end(tmp_path):
         path.unlink(missing_ok=True)
         path.touch()
         os.truncate(path, size)
-        reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path)), path=str(path), size=size))
+        reached, text = reached_by_fio(job, TargetFacts(target=GuardTarget(str(path)), path=str(path), size=size))
         if path.stat().st_size == size:
             # A device cannot grow; a file that did is another case.
             assert reached <= end, text
@@ -125,7 +125,7 @@ def test_file_does_not_grow_beyond_computed_end(tmp_path):
         path.unlink(missing_ok=True)
         path.touch()
         os.truncate(path, present)
-        reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=size), path=str(path), size=present))
+        reached, text = reached_by_fio(job, TargetFacts(target=GuardTarget(str(path), kind="file", size=size), path=str(path), size=present))
         assert max(reached, path.stat().st_size) <= max(end, present), text
 
 
@@ -147,7 +147,7 @@ def test_laid_out_file_is_never_made_longer_by_sizes_of_the_job(tmp_path):
         path.touch()
         os.truncate(path, present)
         inode = path.stat().st_ino
-        reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=size), path=str(path), size=present))
+        reached, text = reached_by_fio(job, TargetFacts(target=GuardTarget(str(path), kind="file", size=size), path=str(path), size=present))
         assert (path.stat().st_ino, path.stat().st_size) == (inode, present), text
         assert reached <= present, text
         # A job that sizes itself makes a new file so large that the same holds.
@@ -167,7 +167,7 @@ def test_whole_file_is_what_its_target_gives_of_it(tmp_path, place):
     )
     fio_job.check_target(job, "file", 256 * KIB, "cell")
     assert fio_job.size_of_file(job) is None
-    reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path), kind="file", size=256 * KIB), path=str(path), size=1024 * KIB))
+    reached, text = reached_by_fio(job, TargetFacts(target=GuardTarget(str(path), kind="file", size=256 * KIB), path=str(path), size=1024 * KIB))
     assert reached == 256 * KIB, text
 
 
@@ -188,7 +188,7 @@ def test_examples_end_where_computed(tmp_path, options, end):
     os.truncate(path, 1024 * KIB)
     job = fio_job.read_job(options, "cell")
     computed = extent.end_of_io(job, size=None, device_size=1024 * KIB)
-    reached, text = reached_by_fio(job, TargetFacts(target=FioTarget(str(path)), path=str(path), size=1024 * KIB))
+    reached, text = reached_by_fio(job, TargetFacts(target=GuardTarget(str(path)), path=str(path), size=1024 * KIB))
     assert reached <= computed, text
     if end is not None:
         assert computed == end

@@ -15,9 +15,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import block_sizes
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
-DEVICE = TargetFacts(target=FioTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
+DEVICE = TargetFacts(target=GuardTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
 
 
 def read(job, name="cell"):
@@ -68,19 +68,19 @@ def test_options_of_0_and_1_may_be_true_or_false(key):
 
 def test_user_options_override_added_options():
     assert "percentile_list=50:90:95" not in fio_job.render(read({"rw": "read", "percentile_list": "99"}), DEVICE)
-    sized = TargetFacts(target=FioTarget("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)
+    sized = TargetFacts(target=GuardTarget("/dev/sdb", size=4096), path="/dev/sdb", size=10**9)
     assert "\nsize=4096\n" in fio_job.render(read({"rw": "read"}), sized)
     assert "write_iops_log=series" in fio_job.render(read({"rw": "read"}), DEVICE, series="series")
-    plain = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f", size=8192)
+    plain = TargetFacts(target=GuardTarget("/data/f", kind="file"), path="/data/f", size=8192)
     assert "size=8192" in fio_job.render(read({"rw": "read"}), plain)
     assert "allow_file_create" not in fio_job.render(read({"rw": "read"}), plain)
 
 
 def test_colons_in_paths_are_escaped():
-    odd = TargetFacts(target=FioTarget("/x"), path="/data/a:b", size=1)
+    odd = TargetFacts(target=GuardTarget("/x"), path="/data/a:b", size=1)
     assert "filename=/data/a\\:b\n" in fio_job.render(read({"rw": "read"}), odd)
     with pytest.raises(BadInput, match="cannot carry"):
-        fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path="/data/a#b", size=1))
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=GuardTarget("/x"), path="/data/a#b", size=1))
 
 
 @pytest.mark.parametrize(
@@ -296,13 +296,13 @@ def test_global_percentage_conflicting_with_section_number_is_rejected():
 
 def test_lines_longer_than_the_fio_limit_are_rejected():
     with pytest.raises(BadInput, match="cannot carry"):
-        fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path="/" + "x" * 5000, size=1))
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=GuardTarget("/x"), path="/" + "x" * 5000, size=1))
 
 
 @pytest.mark.parametrize("path", ["/data/a ", " /data/a", "/data/a\t", "/data/a\\b", "/data/a\x85"])
 def test_paths_altered_by_fio_are_rejected(path):
     with pytest.raises(BadInput, match="cannot carry"):
-        fio_job.render(read({"rw": "read"}), TargetFacts(target=FioTarget("/x"), path=path, size=1))
+        fio_job.render(read({"rw": "read"}), TargetFacts(target=GuardTarget("/x"), path=path, size=1))
 
 
 MIB = 1024**2
@@ -358,13 +358,13 @@ def test_job_that_ends_behind_the_size_of_a_file_is_rejected(options):
 @pytest.mark.parametrize("options", [{"size": "1m"}, {"size": "256k", "offset": "512k"}, {"filesize": "64k"}, {"offset": "256k", "filesize": "1m"}])
 def test_sizes_within_a_file_are_those_of_the_job(options):
     fio_job.check_target(read({"rw": "write", **options}), "file", MIB, "cell")
-    text = fio_job.render(read({"rw": "write", **options}), TargetFacts(FioTarget("/srv/f", kind="file", size=MIB), path="/srv/f", size=MIB))
+    text = fio_job.render(read({"rw": "write", **options}), TargetFacts(GuardTarget("/srv/f", kind="file", size=MIB), path="/srv/f", size=MIB))
     assert "size=1048576" not in text
 
 
 def test_only_sections_without_a_size_get_that_of_the_target():
     job = read({"global": {"rw": "read"}, "jobs": [{"name": "own", "size": "64k"}, {"name": "all"}, {"name": "zero", "size": 0}]})
-    text = fio_job.render(job, TargetFacts(FioTarget("/dev/sdb", size=MIB), path="/dev/sdb", size=2 * MIB))
+    text = fio_job.render(job, TargetFacts(GuardTarget("/dev/sdb", size=MIB), path="/dev/sdb", size=2 * MIB))
     common, own, rest, zero = text.split("\n\n")
     assert "size=" not in common and own == "[own]\nsize=64k" and rest == "[all]\nsize=1048576"
     # The last of two counts for fio: without the second it would use all of the device.

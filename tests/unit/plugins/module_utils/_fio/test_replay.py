@@ -21,12 +21,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.discards import discards
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.discards import discards
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import check_version
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import estimate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import CampaignTarget
@@ -47,7 +47,7 @@ TIMED = """fio version 3 iolog
 """
 #: As fio before 3.31 records it.
 UNTIMED = "fio version 2 iolog\n/dev/sdq add\n/dev/sdq open\n/dev/sdq write 8192 4096\n/dev/sdq datasync 8192 0\n/dev/sdq close\n"
-DEVICE = TargetFacts(target=FioTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
+DEVICE = TargetFacts(target=GuardTarget("/dev/vg0/scratch"), path="/dev/dm-3", size=10**9)
 
 
 def read(log, **options):

@@ -9,9 +9,9 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import read_cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import checks
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import checks
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 MIB = 1024**2
 FREE = 100 * MIB

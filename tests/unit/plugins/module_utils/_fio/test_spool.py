@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog, Status, boot_id, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError, read_own, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError
 
 KEY = CellKey("as_found", "randwrite-4k", 1)
 

@@ -17,7 +17,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_verifier, host_witness, host_writer
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
@@ -46,7 +46,7 @@ def start_witness(host, secret=SECRET, run=RUN, hosts=("127.0.0.1",)):
 
 def start_writer(host, port, *, run=RUN, secret=SECRET, name="file", **more):
     spec = RunSpec(str(host / name), "file", None, 64 * BLOCK, direct=False, **more)
-    facts = TargetFacts(FioTarget(spec.path, kind="file", size=spec.extent), spec.path, exists=False)
+    facts = TargetFacts(GuardTarget(spec.path, kind="file", size=spec.extent), spec.path, exists=False)
     host_writer.start(spec, facts, run, host_writer.WitnessAddress("127.0.0.1", port, secret), Runner(), host / "writer")
     return spec
 
@@ -177,7 +177,7 @@ def test_run_cannot_be_started_twice(host):
 
 def start_again(host, port):
     spec = RunSpec(str(host / "file"), "file", None, 64 * BLOCK, direct=False)
-    facts = TargetFacts(FioTarget(spec.path, kind="file", size=spec.extent), spec.path, exists=False)
+    facts = TargetFacts(GuardTarget(spec.path, kind="file", size=spec.extent), spec.path, exists=False)
     return host_writer.start(spec, facts, RUN, host_writer.WitnessAddress("127.0.0.1", port, SECRET), Runner(), host / "writer")
 
 
@@ -262,7 +262,7 @@ def test_other_data_in_the_range_is_not_overwritten(host):
 def test_guard_examines_the_target(path, message):
     spec = RunSpec(path, "file", None, 64 * BLOCK)
     with pytest.raises(StorageError) as caught:
-        host_writer.examine(FioTarget(path, kind="file", allow_data_loss=True), spec, no_devices(), Runner())
+        host_writer.examine(GuardTarget(path, kind="file", allow_data_loss=True), spec, no_devices(), Runner())
     assert message in caught.value.message
 
 

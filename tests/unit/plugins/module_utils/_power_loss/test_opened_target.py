@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import Sameness
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_verifier, host_writer, opened_target
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.opened_target import MadeTarget, make_file, make_folder
@@ -71,7 +71,7 @@ def spec_in(folder, layout):
 def start(place, layout):
     """A run whose witness cannot be reached: it is prepared and removed again."""
     spec = spec_in(place.folder, layout)
-    facts = TargetFacts(FioTarget(spec.path, kind="file", size=spec.extent), spec.path, exists=False)
+    facts = TargetFacts(GuardTarget(spec.path, kind="file", size=spec.extent), spec.path, exists=False)
     host_writer.start(spec, facts, RUN, host_writer.WitnessAddress("127.0.0.1", 1, b"s" * 32), Runner(), place.folder.parent / "writer")
 
 
@@ -203,7 +203,7 @@ def test_note_that_others_can_write_is_not_used(tmp_path):
 
 def facts_of(path, number="7:99", stable_path=None):
     device = types.SimpleNamespace(number=number, stable_path=stable_path)
-    return TargetFacts(FioTarget(str(path)), "/dev/null", device=device)
+    return TargetFacts(GuardTarget(str(path)), "/dev/null", device=device)
 
 
 def test_device_that_was_replaced_is_not_opened():

@@ -13,7 +13,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotEffective, NotUnderstood, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import read_record
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge import layer as layer_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.erase import PASSWORD
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.layer import PurgeLayer

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import Objection
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import Objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.plan import plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.report import Group, Volume, parse_report
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VOLUME_OPTIONS, read_volumes

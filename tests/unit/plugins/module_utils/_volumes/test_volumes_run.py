@@ -15,6 +15,7 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotEffective, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.run import VolumesRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VOLUME_OPTIONS, read_volumes
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
@@ -48,7 +49,7 @@ class Host:
             ("lvm",): Reply(json.dumps(rows)),
         }
         volumes = read_volumes([{**known, "name": "t", "type": "striped", "devices": LINKS, **options}])
-        return VolumesRun(ScriptedRunner(replies, self.missing), volumes, self.root / "spool", self.root)
+        return VolumesRun(ScriptedRunner(replies, self.missing), volumes, Spool(self.root / "spool", "test_volumes"), self.root)
 
     def planned(self, **options):
         (plan,) = self.run(**options).prepare(check_mode=True)

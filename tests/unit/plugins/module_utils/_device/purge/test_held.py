@@ -19,9 +19,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import OpenFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness, require_same
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -64,11 +64,11 @@ class Rig:
         place.write_text(text + "\n", encoding="latin-1")
 
     def examined(self, name: str, **permission):
-        return examine(read_devices(self.runner, self.root), FioTarget(f"/dev/{name}", **permission), self.runner, self.root, pause=lambda _seconds: None)
+        return examine(read_devices(self.runner, self.root), GuardTarget(f"/dev/{name}", **permission), self.runner, self.root, pause=lambda _seconds: None)
 
 
 def kinds(facts):
-    return {objection.kind for objection in guard.judge(facts, writing=True)}
+    return {objection.kind for objection in judge.judge(facts, writing=True)}
 
 
 SWAPS = {
@@ -97,17 +97,17 @@ def test_device_that_became_another_one_before_its_claim_is_refused(tmp_path, na
     facts = rig.examined(name)
     facts = rig.examined(name, allow_data_loss=True, identity=facts.identity)
     assert not kinds(facts) & {"identity", "data"}, "the permission is that of the first device"
-    with guard.claimed(facts, rig.runner, tmp_path):
-        guard.require_unchanged(facts, rig.runner, tmp_path)
+    with judge.claimed(facts, rig.runner, tmp_path):
+        judge.require_unchanged(facts, rig.runner, tmp_path)
     (tmp_path / "other").write_bytes(b"")
     rig.set(path, text)
-    with pytest.raises(Refused) as caught, guard.claimed(facts, rig.runner, tmp_path):
+    with pytest.raises(Refused) as caught, judge.claimed(facts, rig.runner, tmp_path):
         pytest.fail("it would have been written")
     assert f"/dev/{name} is not the device any more that was examined: " in caught.value.message
     assert word in caught.value.message
     assert caught.value.message.endswith("Nothing was written to what is there now.")
     with pytest.raises(Refused, match="is not the device any more that was examined"):
-        guard.require_unchanged(facts, rig.runner, tmp_path)
+        judge.require_unchanged(facts, rig.runner, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_mapping_that_gets_another_table_is_refused(tmp_path, name, before, afte
     rig.tables = TABLES.replace(before, after)
     assert rig.tables != TABLES
     with pytest.raises(Refused, match=r"the row 0 of the device-mapper table was .* now"):
-        guard.require_same_device(None, facts, rig.runner, tmp_path)
+        judge.require_same_device(None, facts, rig.runner, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -173,13 +173,13 @@ def test_drive_pulled_on_a_kernel_without_sequence_numbers_is_refused(tmp_path):
     rig = Rig(tmp_path)
     (rig.places["sdb"] / "diskseq").unlink()
     facts = rig.examined("sdb")
-    with guard.claimed(facts, rig.runner, tmp_path):
+    with judge.claimed(facts, rig.runner, tmp_path):
         pass
     # It keeps its inode, which sysfs does not give again either.
     rig.places["sdb"].rename(tmp_path / "pulled")
     shutil.copytree(tmp_path / "pulled", rig.places["sdb"], symlinks=True)
     number = r"the number that the kernel gives anew to each device was inode \d+ and is inode \d+ now"
-    with pytest.raises(Refused, match=number), guard.claimed(facts, rig.runner, tmp_path):
+    with pytest.raises(Refused, match=number), judge.claimed(facts, rig.runner, tmp_path):
         pytest.fail("it would have been written")
 
 
@@ -215,7 +215,7 @@ def detach(node: str) -> None:
 
 def examined_loop(node: str, **permission):
     runner = Runner()
-    return examine(read_devices(runner), FioTarget(node, **permission), runner), runner
+    return examine(read_devices(runner), GuardTarget(node, **permission), runner), runner
 
 
 @pytest.mark.parametrize("same_file", [False, True], ids=["another file of the same size", "the same file again"])
@@ -226,27 +226,27 @@ def test_loop_device_attached_again_under_the_same_number_is_refused(tmp_path, l
     assert not kinds(facts) & {"identity", "data"}, "the permission is that of the first file"
     detach(node)
     loop(first if same_file else second, node=node)
-    with pytest.raises(Refused, match=r"is not the device any more that was examined: the .*(diskseq|backing file)"), guard.claimed(facts, runner):
+    with pytest.raises(Refused, match=r"is not the device any more that was examined: the .*(diskseq|backing file)"), judge.claimed(facts, runner):
         pytest.fail("it would have been written")
     assert second.read_bytes().startswith(b"b must be kept")
     # What is held is no proof of its own: a descriptor that was opened later is of the second file.
     descriptor = os.open(node, os.O_RDONLY | os.O_CLOEXEC)
     try:
         with pytest.raises(Refused, match="is not the device any more"):
-            guard.require_same_device(descriptor, facts, runner)
+            judge.require_same_device(descriptor, facts, runner)
     finally:
         os.close(descriptor)
 
 
 def test_unchanged_loop_device_is_claimed_and_renaming_its_file_changes_nothing(tmp_path, loop, monkeypatch):
     # Of some machines not all processes can be read, not even by root.
-    monkeypatch.setattr(guard, "open_files", lambda *_arguments, **_options: OpenFiles({}))
+    monkeypatch.setattr(judge, "open_files", lambda *_arguments, **_options: OpenFiles({}))
     image = image_of(tmp_path, "a", b"a may be lost")
     node = loop(image)
     facts, runner = examined_loop(node, allow_data_loss=True, identity=str(image))
     image.rename(tmp_path / "c")
-    with guard.claimed(facts, runner):
-        guard.require_unchanged(facts, runner)
+    with judge.claimed(facts, runner):
+        judge.require_unchanged(facts, runner)
 
 
 def test_loop_device_of_another_number_under_the_name_is_refused(tmp_path, loop):
@@ -255,7 +255,7 @@ def test_loop_device_of_another_number_under_the_name_is_refused(tmp_path, loop)
     other = os.open(loop(image_of(tmp_path, "b", b"")), os.O_RDONLY | os.O_CLOEXEC)
     try:
         with pytest.raises(Refused, match=r"the device number was 7:\d+ and is 7:\d+ now; the number that the kernel gives anew to each device was diskseq"):
-            guard.require_same_device(other, facts, runner)
+            judge.require_same_device(other, facts, runner)
     finally:
         os.close(other)
 
@@ -265,11 +265,11 @@ def test_partition_table_read_again_with_another_start_is_refused(tmp_path, loop
     node = loop(image, "--partscan")
     subprocess.run(["addpart", node, "1", "2048", "2048"], check=True)
     facts, runner = examined_loop(f"{node}p1")
-    with guard.claimed(facts, runner):
+    with judge.claimed(facts, runner):
         pass
     subprocess.run(["delpart", node, "1"], check=True)
     subprocess.run(["addpart", node, "1", "4096", "2048"], check=True)
-    with pytest.raises(Refused, match="the start was 2048 and is 4096 now"), guard.claimed(facts, runner):
+    with pytest.raises(Refused, match="the start was 2048 and is 4096 now"), judge.claimed(facts, runner):
         pytest.fail("it would have been written")
     subprocess.run(["delpart", node, "1"], check=True)
 
@@ -278,11 +278,11 @@ def test_loop_device_over_another_one_that_was_attached_again_is_refused(tmp_pat
     first, second = image_of(tmp_path, "a", b""), image_of(tmp_path, "b", b"b must be kept")
     below = loop(first)
     facts, runner = examined_loop(loop(Path(below)))
-    with guard.claimed(facts, runner):
+    with judge.claimed(facts, runner):
         pass
     subprocess.run(["losetup", "--detach", facts.path], check=True)
     detach(below)
     loop(second, node=below)
     loop(Path(below), node=facts.path)
-    with pytest.raises(Refused, match="is not the device any more that was examined"), guard.claimed(facts, runner):
+    with pytest.raises(Refused, match="is not the device any more that was examined"), judge.claimed(facts, runner):
         pytest.fail("it would have been written")

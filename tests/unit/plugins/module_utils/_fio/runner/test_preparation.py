@@ -10,10 +10,10 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import prepare
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import TooOld
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -81,7 +81,7 @@ def test_guard_checks_write_extent_at_both_ends_of_a_search(host, tmp_path, monk
     host.runner.replies[("wipefs",)] = Reply('{"signatures": []}')
     judged = []
     monkeypatch.setattr(
-        "ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.checks.guard.require", lambda facts, **how: judged.append(how["extent"])
+        "ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks.guard.require", lambda facts, **how: judged.append(how["extent"])
     )
     job = {**JOB, "rw": "write", "bs": "4k", "size": "1m", "offset_increment": "1m"}
     search = {"kind": "search", "cell": {"name": "s", "target": {"device": "/dev/sdb"}, "job": job}, "search": {"limit": 5, "over": "numjobs", "last": 64}}

@@ -25,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import registry
 from ansible_collections.cachefleet.storage.tests.unit.support.runner_rig import JOB, RunnerRig, await_gone, is_running, step
 
@@ -422,7 +422,7 @@ def test_written_bytes_are_counted_per_target_and_reset_by_discard():
     measuring = Measuring(*[None] * 8)
 
     def wrote(amount, rw="write", path="/dev/sdb", limit=None, **options):
-        cell = Cell(CellKey("v", "w", 1), FioTarget(path, size=limit), read_job({"rw": rw, "bs": "4k", **options}, "w"))
+        cell = Cell(CellKey("v", "w", 1), GuardTarget(path, size=limit), read_job({"rw": rw, "bs": "4k", **options}, "w"))
         measuring.note_written(RequestedCell(cell, {}), {"bytes_written": amount})
 
     wrote(10)

@@ -21,13 +21,14 @@ if t.TYPE_CHECKING:
 
 
 @frozen
-class FioTarget:
-    """What one cell measures and what its user permits.
+class GuardTarget:
+    """What is to be read or written, and what its user permits.
 
     :param path: as the user wrote it.
     :param kind: ``device`` for a block device, ``file`` for a plain file, ``directory`` for a folder that the collection makes.
     :param identity: serial, WWN, ``vg/lv`` or device-mapper name that the device must have.
     :param size: bytes of the target to use; ``None`` for the whole device or the file as it is.
+    :param caller: who is going to write, in a refusal: ``fio will not write to /dev/sda``; ``verb`` is what it does.
     """
 
     path: str
@@ -35,6 +36,8 @@ class FioTarget:
     allow_data_loss: bool = False
     identity: str | None = None
     size: int | None = None
+    caller: str = "fio"
+    verb: str = "write to"
 
 
 @frozen
@@ -80,7 +83,7 @@ class TargetFacts:
     :param file_system: ``major:minor`` of the file system of a file (``st_dev`` of its folder), by which room is added up.
     """
 
-    target: FioTarget
+    target: GuardTarget
     path: str
     size: int = 0
     read_only: bool = False

@@ -23,17 +23,16 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import part_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import Extent
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 #: Beside the campaigns, whose own folders go when their results are collected.
 _FILE = ".left_devices.json"
@@ -54,11 +53,14 @@ class _Left:
 
 
 class LeftDevices:
-    """Devices that a campaign may write again: its own, also after its runner was killed, and those that have not been changed since."""
+    """Devices that a campaign may write again: its own, also after its runner was killed, and those that have not been changed since.
 
-    def __init__(self, spool: Spool) -> None:
-        self.path = spool.folder / _FILE
-        self.campaign = spool.campaign
+    :param folder: beside the folders of the campaigns.
+    """
+
+    def __init__(self, folder: Path, campaign: str) -> None:
+        self.path = folder / _FILE
+        self.campaign = campaign
 
     def is_unchanged(self, facts: TargetFacts, root: Path = Path("/")) -> bool:
         """Whether everything on a device is what fio left there, as far as it is read."""

@@ -17,14 +17,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.held import handed_over, lay_out, open_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job, render
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import require
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over, lay_out, open_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.opened import other_files_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import require
 
 MIB = 1024**2
 WRITE, READ = read_job({"rw": "randwrite", "bs": "4k"}, "w"), read_job({"rw": "randread", "bs": "4k"}, "r")
@@ -38,7 +38,7 @@ def made(tmp_path):
 
 def look(root, made, path="/data/f", size=MIB, writing=True, **values):
     (root / "data").mkdir(exist_ok=True)
-    return examine(Devices([], root), FioTarget(path, kind="file", size=size, **values), Runner(), root, writing=writing, created=made.paths())
+    return examine(Devices([], root), GuardTarget(path, kind="file", size=size, **values), Runner(), root, writing=writing, created=made.paths())
 
 
 def test_new_file_is_private_to_root_and_preallocated(tmp_path, made):
@@ -108,7 +108,7 @@ def test_file_replaced_after_listing_is_refused(tmp_path, made):
         pytest.skip("this file system keeps no extended attributes")
     (tmp_path / "data/f").unlink()
     (tmp_path / "data/f").write_bytes(b"p" * MIB)
-    facts = examine(Devices([], tmp_path), FioTarget("/data/f", kind="file", size=MIB), Runner(), tmp_path, created=ours)
+    facts = examine(Devices([], tmp_path), GuardTarget("/data/f", kind="file", size=MIB), Runner(), tmp_path, created=ours)
     require(facts, writing=True)
     with pytest.raises(Refused, match="is no longer the file"), handed_over(facts, WRITE, made, tmp_path):
         pytest.fail("fio would have run")

@@ -11,7 +11,7 @@ import os
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._host import sweep_journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep import journal as sweep_journal
 
 JOURNAL = {"campaign": "night", "host": "node1", "created": "2026-11-25", "description": {"variables": []}, "restore": {"block_cache_caches": []}}
 

@@ -21,22 +21,26 @@ import contextlib
 import dataclasses
 import errno
 import os
+import resource
 import stat
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import files_of, open_at_once
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.folder import read_folder
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MadeFiles
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
-_FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+#: Descriptors that a process of fio has beside its files.
+_OTHER_DESCRIPTORS = 64
 #: Bytes that are laid out between two checks whether to stop, and of random contents that are written again and again.
 _STRIDE, _CONTENTS = 64 * MIB, MIB
 _BLOCK = 4096
@@ -77,9 +81,9 @@ def handed_over(
     """
     if facts.target.kind == "directory":
         with _open_folder(facts, made, root) as descriptor:
-            folder.require_descriptors(job, facts.path)
+            _require_descriptors(job, facts.path)
             made.take_over(facts.path)
-            units = folder.make_files(descriptor, facts.path, job, facts.target, lambda one, path, size: lay_out(one, path, size, None, stopping))
+            units = _make_files(descriptor, facts.path, job, facts.target, lambda one, path, size: lay_out(one, path, size, None, stopping))
             yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}/."), (descriptor,), units)
         return
     if facts.target.kind != "file":
@@ -144,23 +148,6 @@ def open_file(facts: TargetFacts, root: Path, *, writing: bool) -> int:
         os.close(descriptor)
         raise _exchanged(facts)
     return descriptor
-
-
-@contextlib.contextmanager
-def folder_of(path: str, root: Path) -> t.Iterator[tuple[int, str]]:
-    """The folder of a file, open, and the file's name in it; no part of the path may be a link.
-
-    :raises OSError: ``ELOOP`` or ``ENOTDIR`` for a link.
-    """
-    *folders, name = path.strip("/").split("/")
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        for one in folders:
-            above, descriptor = descriptor, os.open(one, _FOLDER, dir_fd=descriptor)
-            os.close(above)
-        yield descriptor, name
-    finally:
-        os.close(descriptor)
 
 
 def _exchanged(facts: TargetFacts) -> Refused:
@@ -234,3 +221,47 @@ def _write(descriptor: int, offset: int, length: int) -> None:
         written = 0
         while written < len(part):
             written += os.pwrite(descriptor, part[written:], start + written)
+
+
+def _make_files(folder: int, path: str, job: Job, target: GuardTarget, lay_out: t.Callable[[int, str, int], None]) -> frozenset[Unit]:
+    """Make all files of a job in an open folder, each as large as the job needs it.
+
+    :param lay_out: gives an open file its size and contents.
+    :returns: what fio may write.
+    :raises StorageError: if one is something else by now, or cannot be made.
+    """
+    units = set()
+    there = read_folder(target, folder)
+    for name, size in files_of(job).items():
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (0 if name in there else os.O_CREAT | os.O_EXCL)
+        try:
+            descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+        except OSError as error:
+            raise CommandFailed(f"{path}/{name} cannot be made on this host: {error.strerror}.", item=path) from None
+        try:
+            unit = unit_of_status(os.fstat(descriptor))
+            if name in there and unit != unit_of_status(there[name]):
+                raise Refused(f"{path}/{name} was replaced since it was examined.", item=path)
+            lay_out(descriptor, f"{path}/{name}", size)
+            units.add(unit)
+        finally:
+            os.close(descriptor)
+    return frozenset(units)
+
+
+def _require_descriptors(job: Job, path: str) -> None:
+    """Let fio open as many files as the job has open at once.
+
+    :raises Refused: if this host does not allow that.
+    """
+    needed = open_at_once(job) + _OTHER_DESCRIPTORS
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY not in (soft, hard) and needed > hard:
+        raise Refused(
+            f"fio would have {needed} files open in {path} at once, and this host allows {hard} (ulimit -Hn): set openfiles in the job.",
+            item=path,
+        )
+    if soft != resource.RLIM_INFINITY and needed > soft:
+        with contextlib.suppress(OSError, ValueError):
+            # What fio inherits; the hard limit stays as it is.
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else hard, hard))

@@ -13,13 +13,12 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices, indistinct_from
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices, indistinct_from
 
 SIZE = 64 * 1024**2
 DISK = BlockDevice("sdb", "/dev/sdb", "8:16", size=SIZE, serial="S-B")
-FACTS = TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=SIZE, identity="S-B", device=DISK)
+FACTS = TargetFacts(target=GuardTarget("/dev/sdb"), path="/dev/sdb", size=SIZE, identity="S-B", device=DISK)
 
 
 @pytest.fixture
@@ -32,7 +31,7 @@ def root(tmp_path):
 
 
 def campaign(root, name="c1"):
-    return LeftDevices(Spool(root / "spool", name))
+    return LeftDevices(root / "spool", name)
 
 
 def test_device_released_by_fio_is_writable_by_every_campaign(root):

@@ -20,11 +20,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.users i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, is_read_only, read_cell, time_before, what_was_measured
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.held import handed_over
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MARK, MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, folder, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import handed_over
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.made_files import MARK, MadeFiles
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 READ = {"rw": "randread", "bs": "4k", "nrfiles": 3, "filesize": "4k-12k", "numjobs": 2}
 
@@ -43,7 +44,7 @@ class Host:
         (root / "spool").mkdir(mode=0o700)
         (root / "proc").mkdir()
         self.place = root / "srv/files"
-        self.target = FioTarget("/srv/files", kind="directory")
+        self.target = GuardTarget("/srv/files", kind="directory")
 
     def made(self, campaign="c1"):
         return MadeFiles(Spool(self.root / "spool", campaign), self.root)
@@ -136,7 +137,7 @@ def test_links_files_and_missing_parents_are_refused(host):
         ("/", Refused, "collection did not make this directory|cannot"),
     ):
         with pytest.raises(error, match=words):
-            host.examine(target=FioTarget(path, kind="directory"))
+            host.examine(target=GuardTarget(path, kind="directory"))
 
 
 def test_folder_that_others_can_use_is_refused(host):
@@ -233,7 +234,7 @@ def test_file_system_without_marks_is_refused_and_nothing_stays(host, monkeypatc
 
 
 def test_space_and_inodes_are_those_of_all_cells_together():
-    target = FioTarget("/srv/files", kind="directory")
+    target = GuardTarget("/srv/files", kind="directory")
     cells = [Cell(CellKey("v", name, 1), target, job_of(**more)) for name, more in (("a", {"filesize": "1m"}), ("b", {"nrfiles": 5, "filesize": "5000"}))]
     facts = TargetFacts(target=target, path="/srv/files", exists=True, free=2**30, inodes=100, files={"s0.0.0": 2**20, "s0.0.1": 100})
     # Four of six files of 1 MiB grow whole, one but for its 100 bytes, and four of 5000 bytes take two blocks each.
@@ -251,16 +252,16 @@ def test_thin_pool_below_must_have_room_for_what_is_added(monkeypatch):
         def problem(self, high, grows):
             return None if grows <= 4096 else f"the pool lacks room for {grows}"
 
-    facts = TargetFacts(FioTarget("/srv/files", kind="directory"), path="/srv/files", rooms=(Pool(),))
-    guard.require(facts, writing=False, extent=4096)
+    facts = TargetFacts(GuardTarget("/srv/files", kind="directory"), path="/srv/files", rooms=(Pool(),))
+    judge.require(facts, writing=False, extent=4096)
     with pytest.raises(Refused, match="the pool lacks room for 8192"):
-        guard.require(facts, writing=False, extent=8192)
+        judge.require(facts, writing=False, extent=8192)
 
 
 def test_open_files_are_in_use(host):
-    facts = TargetFacts(FioTarget("/srv/files", kind="directory"), path="/srv/files", writers=("dd (7)",), readers=("tar (8)",))
+    facts = TargetFacts(GuardTarget("/srv/files", kind="directory"), path="/srv/files", writers=("dd (7)",), readers=("tar (8)",))
     with pytest.raises(Refused, match=r"open for writing in dd \(7\); /srv/files is open for reading in tar \(8\)"):
-        guard.require(facts, writing=False)
+        judge.require(facts, writing=False)
 
 
 @pytest.mark.parametrize(
@@ -293,7 +294,7 @@ def test_files_of_a_job():
         {"jobs": [{"name": "b", **READ, "numjobs": 1, "nrfiles": 1}, {"name": "a", **READ, "numjobs": 1, "nrfiles": 1, "filesize": "1k"}]}, "c"
     )
     assert extent.files_of(two) == {"s0.0.0": 4096, "s1.0.0": 1024}
-    text = fio_job.render(two, TargetFacts(FioTarget("/srv/files", kind="directory"), path="/proc/self/fd/7/."))
+    text = fio_job.render(two, TargetFacts(GuardTarget("/srv/files", kind="directory"), path="/proc/self/fd/7/."))
     assert "directory=/proc/self/fd/7/." in text and "allow_file_create=0" in text and "filename=" not in text and "\nsize=" not in text
     assert text.count("filename_format=s0.$jobnum.$filenum") == text.count("filename_format=s1.$jobnum.$filenum") == 1
 
@@ -326,7 +327,7 @@ def test_several_files_need_a_directory(option, target):
 def test_what_was_measured_is_the_directory_whatever_lies_in_it_already():
     one, other = ({"kind": "directory", "identity": "/srv/files", "size": size, "used_size": None} for size in (0, 49152))
     assert what_was_measured(one) == what_was_measured(other)
-    facts = TargetFacts(FioTarget("/srv/files", kind="directory"), path="/srv/files", exists=False)
+    facts = TargetFacts(GuardTarget("/srv/files", kind="directory"), path="/srv/files", exists=False)
     cell = Cell(CellKey("v", "c", 1), facts.target, job_of())
     assert is_read_only(cell, facts)
     assert time_before(cell.job, facts) > 0

@@ -24,8 +24,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import folder
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, Neighbour, TargetFacts
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -41,7 +41,7 @@ _UNITS = "etc/systemd/system"
 _MOST_LINKS = 40
 
 
-def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
+def examine_file(devices: Devices, target: GuardTarget, runner: Runner, root: Path, created: t.Container[str], *, writing: bool, again: bool) -> TargetFacts:
     """Examine a plain file or a folder, which may be there or not: see :func:`examination.examine`."""
     if not target.path.startswith("/"):
         raise DeviceMissing(f"The {target.kind} {target.path} must be an absolute path.", item=target.path)
@@ -75,7 +75,7 @@ def examine_file(devices: Devices, target: FioTarget, runner: Runner, root: Path
     return _with_users(facts, Neighbourhood(devices, runner, root), root, again)
 
 
-def resolved(path: Path, target: FioTarget) -> Path:
+def resolved(path: Path, target: GuardTarget) -> Path:
     """The path behind every link on it, of which none may be one that another user could have put there.
 
     :raises Refused: naming such a link.
@@ -104,7 +104,7 @@ def resolved(path: Path, target: FioTarget) -> Path:
     return done
 
 
-def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: FioTarget) -> None:
+def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result, target: GuardTarget) -> None:
     """A permission for a path is none for what another user lets it lead to."""
     trusted = (0, os.geteuid())
     is_shared = folder.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not folder.st_mode & stat.S_ISVTX
@@ -116,15 +116,13 @@ def _require_trusted(link: Path, status: os.stat_result, folder: os.stat_result,
         )
 
 
-def _status(target: FioTarget, real: Path, inside: str, created: t.Container[str]) -> os.stat_result | None:
+def _status(target: GuardTarget, real: Path, inside: str, created: t.Container[str]) -> os.stat_result | None:
     """What lies there; ``None`` if nothing does.
 
     :raises StorageError: if it is no place for a plain file of fio's.
     """
     if any(inside == tree or inside.startswith(tree + "/") for tree in _KERNEL_TREES):
-        raise Refused(
-            f"{target.path} is in {inside.split('/')[1]}: fio must never make a file there; name a block device with device: instead.", item=target.path
-        )
+        raise Refused(f"{target.path} is in {inside.split('/')[1]}: no file may be made there; name a block device with device: instead.", item=target.path)
     try:
         # The path was resolved: what is a link now was put there since.
         status: os.stat_result | None = os.lstat(real)
@@ -145,7 +143,7 @@ def _status(target: FioTarget, real: Path, inside: str, created: t.Container[str
     return status
 
 
-def _require_mounted(target: FioTarget, inside: str, root: Path) -> None:
+def _require_mounted(target: GuardTarget, inside: str, root: Path) -> None:
     """A file below a mount point on which nothing is mounted would be on another file system than the one that is meant.
 
     :raises Refused: naming the line of /etc/fstab, or the unit of systemd.
@@ -174,7 +172,7 @@ def _mounted_at_boot(root: Path) -> t.Iterator[tuple[str, str]]:
 
 
 def _with_files(
-    facts: TargetFacts, target: FioTarget, real: Path, around: Neighbourhood, devices: Devices, runner: Runner, root: Path, again: bool
+    facts: TargetFacts, target: GuardTarget, real: Path, around: Neighbourhood, devices: Devices, runner: Runner, root: Path, again: bool
 ) -> TargetFacts:
     """What lies in a folder of the collection, and whether anybody uses it."""
     below = next((one for one in devices if one.number == facts.file_system), None)

@@ -17,17 +17,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.discards import require_discard
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import require_fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.discards import require_discard
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 
 
 @frozen
@@ -52,14 +52,14 @@ def check_fio(cells: t.Sequence[Cell], host: MeasuredHost) -> Fio:
 
 def guard_all(
     cells: t.Sequence[Cell], host: MeasuredHost, devices: Devices, created: t.Container[str] = (), left: LeftDevices | None = None
-) -> dict[tuple[FioTarget, bool], TargetFacts]:
+) -> dict[tuple[GuardTarget, bool], TargetFacts]:
     """Facts of every target, by target and whether it is written; all refusals of a host are reported at once.
 
     :param created: files that the collection has made, and that were not changed since (:class:`made_files.MadeFiles`).
     :param left: devices that fio has written, and what it left there.
     :raises StorageError: the refusal of the first target, with the others behind it.
     """
-    known: dict[tuple[FioTarget, bool], TargetFacts] = {}
+    known: dict[tuple[GuardTarget, bool], TargetFacts] = {}
     refusals: list[StorageError] = []
     parts = [part for cell in cells for part in cell.parts]
     for target, writing in dict.fromkeys((part.target, part.job.writes) for part in parts):
@@ -67,7 +67,7 @@ def guard_all(
         engines = {engine for cell in here for engine in cell.job.engines_past_the_block_layer}
         try:
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
-            guard.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
+            judge.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
             require_discard(facts, here, host.root)
             require_fits(facts, here)
             _require_within(facts, here)

@@ -3,7 +3,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Whether fio may touch a target: facts are collected in ``examination.py``, decided on by :func:`judge`.
+"""Whether a target may be touched: facts are collected in ``examination.py``, decided on by :func:`judge`.
 
 Kinds of objection:
 
@@ -36,7 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.users i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import Neighbour, TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import Neighbour, TargetFacts
 
 #: An exclusive open and the list of writers are tried this often: udev and scanners hold a device for a moment.
 _ATTEMPTS = 3
@@ -145,7 +145,7 @@ def _room_objections(facts: TargetFacts, extent: int | None) -> t.Iterator[Objec
 
 def require(facts: TargetFacts, *, writing: bool, engines: t.Collection[str] = (), extent: int | None = None) -> None:
     """:raises Refused: if :func:`judge` objects; the message names the variable that allows it, if one does."""
-    _refuse(facts, judge(facts, writing=writing, engines=engines, extent=extent), "write to" if writing else "read")
+    _refuse(facts, judge(facts, writing=writing, engines=engines, extent=extent), facts.target.verb if writing else "read")
 
 
 def require_contents(facts: TargetFacts) -> None:
@@ -153,7 +153,7 @@ def require_contents(facts: TargetFacts) -> None:
 
     :raises Refused: if it was written to since it was examined for the first time.
     """
-    _refuse(facts, [] if _permitted(facts) else list(_data_objections(facts)), "write to")
+    _refuse(facts, [] if _permitted(facts) else list(_data_objections(facts)), facts.target.verb)
 
 
 def _refuse(facts: TargetFacts, objections: t.Sequence[Objection], what: str) -> None:
@@ -161,7 +161,7 @@ def _refuse(facts: TargetFacts, objections: t.Sequence[Objection], what: str) ->
         return
     reasons = "; ".join(objection.text for objection in objections)
     raise Refused(
-        f"fio will not {what} {facts.target.path}: {reasons}. {_way_out(facts, objections)}",
+        f"{facts.target.caller} will not {what} {facts.target.path}: {reasons}. {_way_out(facts, objections)}",
         item=facts.target.path,
         objections=[{"kind": objection.kind, "text": objection.text} for objection in objections],
         identity=facts.identity,

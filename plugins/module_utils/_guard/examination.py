@@ -28,14 +28,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.h
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import rooms_below
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata, read_signatures
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.file_examination import examine_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import identity_of, indistinct_from
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.file_examination import examine_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import identity_of, indistinct_from
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.left_devices import LeftDevices
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.left_devices import LeftDevices
 
 #: The signature that a device carries because another one is built on it, by the kind of the device above.
 NORMAL_BELOW: t.Mapping[str, frozenset[str]] = {
@@ -56,7 +56,7 @@ _PAUSE = 0.3
 
 def examine(
     devices: Devices,
-    target: FioTarget,
+    target: GuardTarget,
     runner: Runner,
     root: Path = Path("/"),
     *,
@@ -83,7 +83,7 @@ def examine(
 class _Examination:
     """The examination of one block device and its neighbourhood."""
 
-    def __init__(self, devices: Devices, target: FioTarget, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
+    def __init__(self, devices: Devices, target: GuardTarget, runner: Runner, root: Path, left: LeftDevices | None, pause: t.Callable[[float], None]) -> None:
         self.devices = devices
         self.target = target
         self.runner = runner

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).resolve().parents[5] / "rack/guard_on_real_devices.py"
+SCRIPT = Path(__file__).resolve().parents[4] / "rack/guard_on_real_devices.py"
 
 
 @pytest.fixture(scope="module")

@@ -9,8 +9,8 @@ import copy
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import fingerprint
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import fingerprint
 
 STACK = {
     "path": "/dev/vg0/lv",

@@ -20,10 +20,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.room import Room
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.examination import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.guard import judge, require
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import judge as guard
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.examination import examine
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, Neighbour, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.judge import judge, require
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 GIB = 1024**3
@@ -43,7 +44,7 @@ def texts(objections):
 
 # --- judge: pure decisions -------------------------------------------------------------------------------------------
 
-EMPTY = TargetFacts(target=FioTarget("/dev/sdb"), path="/dev/sdb", size=GIB, identity="S1", neighbours=(Neighbour("itself", "/dev/sdb"),))
+EMPTY = TargetFacts(target=GuardTarget("/dev/sdb"), path="/dev/sdb", size=GIB, identity="S1", neighbours=(Neighbour("itself", "/dev/sdb"),))
 
 
 def with_target(facts, **values):
@@ -141,7 +142,7 @@ def test_read_only_empty_small_and_unreadable_devices_are_refused():
     assert "Input/output error" in texts(judge(dataclasses.replace(EMPTY, unreadable="Input/output error"), writing=False))
 
 
-FILE = TargetFacts(target=FioTarget("/data/f", kind="file", size=GIB), path="/data/f", size=GIB, free=10 * GIB, neighbours=(Neighbour("itself", "/data/f"),))
+FILE = TargetFacts(target=GuardTarget("/data/f", kind="file", size=GIB), path="/data/f", size=GIB, free=10 * GIB, neighbours=(Neighbour("itself", "/data/f"),))
 
 
 def test_existing_file_requires_permission_unless_created_by_this_run():
@@ -199,7 +200,7 @@ class Host:
 
     def examine(self, path, **values):
         writing = values.pop("writing", True)
-        return examine(self.devices, FioTarget(path, **values), self.runner, self.root, writing=writing, pause=lambda seconds: None)
+        return examine(self.devices, GuardTarget(path, **values), self.runner, self.root, writing=writing, pause=lambda seconds: None)
 
     def judge(self, path, writing=True, **values):
         return judge(self.examine(path, writing=writing, **values), writing=writing)
@@ -536,7 +537,7 @@ def test_path_now_belonging_to_another_device_is_refused(tmp_path, monkeypatch, 
 
 
 def test_regular_file_is_not_claimed(tmp_path):
-    facts = TargetFacts(target=FioTarget("/data/f", kind="file"), path="/data/f")
+    facts = TargetFacts(target=GuardTarget("/data/f", kind="file"), path="/data/f")
     with guard.claimed(facts, ScriptedRunner({}), tmp_path):
         pass
 
@@ -854,7 +855,7 @@ def test_udev_reads_after_a_write_are_awaited(tmp_path, name, pauses, accepted):
         if len(waited) == pauses:
             (process / "fd/3").unlink()
 
-    objections = judge(examine(host.devices, FioTarget("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
+    objections = judge(examine(host.devices, GuardTarget("/dev/sda"), host.runner, tmp_path, pause=pause), writing=True)
     assert (objections == []) is accepted
     assert accepted or f"is open for reading in {name} (77)" in texts(objections)
 
@@ -874,7 +875,7 @@ def test_hard_link_of_a_loop_backing_file_is_in_use(tmp_path):
 def test_no_file_is_created_in_kernel_file_systems(tmp_path, path):
     host = Host(tmp_path, [])
     (tmp_path / path.lstrip("/")).parent.mkdir(parents=True, exist_ok=True)
-    with pytest.raises(Refused, match="must never make a file there"):
+    with pytest.raises(Refused, match="no file may be made there"):
         host.examine(path, kind="file", size=GIB)
     assert not (tmp_path / path.lstrip("/")).exists()
 

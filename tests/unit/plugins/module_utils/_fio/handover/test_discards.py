@@ -17,10 +17,10 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import discards
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import guard_all
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Run, decide
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import discards
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.checks import guard_all
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 TRIM = {"rw": "trim", "bs": "64m", "ioengine": "libaio", "direct": 1}

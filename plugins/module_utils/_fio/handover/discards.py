@@ -18,7 +18,7 @@ if t.TYPE_CHECKING:
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import TargetFacts
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 
 def discards(job: Job) -> bool:

@@ -20,10 +20,9 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import folder_of, read_own, write_draft
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import read_own, write_draft
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target.handover import folder_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit

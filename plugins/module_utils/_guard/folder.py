@@ -14,47 +14,48 @@ none by a link (``lstat`` in ``str_directory_cb``, ``options.c``), hence the dot
 
 from __future__ import annotations
 
-import contextlib
 import os
-import resource
+import re
 import stat
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import OpenFiles, open_files
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import FILE_NAME, files_of, open_at_once
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of_status
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget
+    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget
 
-#: Descriptors that a process of fio has beside its files.
-_OTHER_DESCRIPTORS = 64
+#: What a file may be called that the collection makes in a folder.
+FILE_NAME = re.compile(r"s\d{1,4}\.\d{1,4}\.\d{1,5}\Z")
 #: Names that a refusal has.
 _NAMED = 3
 
 
-def require_folder(target: FioTarget, real: Path, status: os.stat_result, *, ours: bool) -> None:
+def _refusal(target: GuardTarget) -> str:
+    return f"{target.caller} will not write in {target.path}"
+
+
+def require_folder(target: GuardTarget, real: Path, status: os.stat_result, *, ours: bool) -> None:
     """:raises StorageError: if what lies in the place of a folder is not one that the collection has made."""
     if not stat.S_ISDIR(status.st_mode):
         raise DeviceMissing(f"{target.path} is not a directory: name one that does not exist yet.", item=target.path)
     if not ours:
         raise Refused(
-            f"fio will not write in {target.path}: the collection did not make this directory, or it was changed since. "
+            f"{_refusal(target)}: the collection did not make this directory, or it was changed since. "
             "Name one that does not exist yet; no variable overrules this.",
             item=target.path,
         )
     if status.st_uid != os.geteuid() or status.st_mode & 0o077:
-        raise Refused(f"fio will not write in {target.path}: other users can use this directory now. Name one that does not exist yet.", item=target.path)
+        raise Refused(f"{_refusal(target)}: other users can use this directory now. Name one that does not exist yet.", item=target.path)
     if status.st_dev != os.lstat(real.parent).st_dev:
-        raise Refused(f"fio will not write in {target.path}: a file system is mounted there. Unmount it or name another directory.", item=target.path)
+        raise Refused(f"{_refusal(target)}: a file system is mounted there. Unmount it or name another directory.", item=target.path)
 
 
-def read_folder(target: FioTarget, place: Path | int) -> dict[str, os.stat_result]:
+def read_folder(target: GuardTarget, place: Path | int) -> dict[str, os.stat_result]:
     """The files in a folder of the collection, none of which is followed anywhere.
 
     :param place: its path, or an open descriptor.
@@ -76,7 +77,7 @@ def read_folder(target: FioTarget, place: Path | int) -> dict[str, os.stat_resul
     if others:
         more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
         raise Refused(
-            f"fio will not write in {target.path}: it contains {', '.join(sorted(others)[:_NAMED])}{more}, which the collection did not make there. "
+            f"{_refusal(target)}: it contains {', '.join(sorted(others)[:_NAMED])}{more}, which the collection did not make there. "
             "Move it away, or name a directory that does not exist yet; no variable overrules this.",
             item=target.path,
         )
@@ -91,47 +92,3 @@ def openers_of_folder(real: Path, files: t.Mapping[str, os.stat_result], around:
     units = {unit_of_status(one) for one in files.values()}
     found = open_files(root, units, str(real / name), unit_of_status(status), mapped=not again)
     return OpenFiles(found.found, found.unreadable, (*around.unknown, *found.unknown))
-
-
-def make_files(folder: int, path: str, job: Job, target: FioTarget, lay_out: t.Callable[[int, str, int], None]) -> frozenset[Unit]:
-    """Make all files of a job in an open folder, each as large as the job needs it.
-
-    :param lay_out: gives an open file its size and contents.
-    :returns: what fio may write.
-    :raises StorageError: if one is something else by now, or cannot be made.
-    """
-    units = set()
-    there = read_folder(target, folder)
-    for name, size in files_of(job).items():
-        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (0 if name in there else os.O_CREAT | os.O_EXCL)
-        try:
-            descriptor = os.open(name, flags, 0o600, dir_fd=folder)
-        except OSError as error:
-            raise CommandFailed(f"{path}/{name} cannot be made on this host: {error.strerror}.", item=path) from None
-        try:
-            unit = unit_of_status(os.fstat(descriptor))
-            if name in there and unit != unit_of_status(there[name]):
-                raise Refused(f"{path}/{name} was replaced since it was examined.", item=path)
-            lay_out(descriptor, f"{path}/{name}", size)
-            units.add(unit)
-        finally:
-            os.close(descriptor)
-    return frozenset(units)
-
-
-def require_descriptors(job: Job, path: str) -> None:
-    """Let fio open as many files as the job has open at once.
-
-    :raises Refused: if this host does not allow that.
-    """
-    needed = open_at_once(job) + _OTHER_DESCRIPTORS
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if resource.RLIM_INFINITY not in (soft, hard) and needed > hard:
-        raise Refused(
-            f"fio would have {needed} files open in {path} at once, and this host allows {hard} (ulimit -Hn): set openfiles in the job.",
-            item=path,
-        )
-    if soft != resource.RLIM_INFINITY and needed > soft:
-        with contextlib.suppress(OSError, ValueError):
-            # What fio inherits; the hard limit stays as it is.
-            resource.setrlimit(resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else hard, hard))

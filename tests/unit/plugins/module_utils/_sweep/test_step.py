@@ -13,8 +13,8 @@ import yaml
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.request import RequestedRun
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.benchmark import Measurement
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostOutcome
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep.step import Measurement
 from ansible_collections.cachefleet.storage.tests.unit.support.host_rig import CACHES, DRIVES, HDD, HostRig
 
 CELL = {"name": "c", "target": {"device": "/dev/vg/data"}, "job": {"rw": "randread"}}

@@ -25,8 +25,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import read_sameness
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target import examination, guard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.target_facts import FioTarget, TargetFacts
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import DiscardDrive
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_writer
@@ -41,13 +41,13 @@ runner, root, devices = Runner(), Path("/"), read_devices(Runner())
 still = lambda seconds: None
 
 def fio():
-    facts = examination.examine(devices, FioTarget(path), runner, pause=still)
-    guard.require(facts, writing=True)
+    facts = examination.examine(devices, GuardTarget(path), runner, pause=still)
+    judge.require(facts, writing=True)
 
 def fio_before_a_cell():
     device = devices.resolve(path)
-    facts = TargetFacts(FioTarget(path), path, size=device.size, device=device, unit=unit_of(path), sameness=read_sameness(device.name, runner))
-    guard.require_unchanged(facts, runner)
+    facts = TargetFacts(GuardTarget(path), path, size=device.size, device=device, unit=unit_of(path), sameness=read_sameness(device.name, runner))
+    judge.require_unchanged(facts, runner)
 
 def cache_device_alone():
     return cache_device.examine(runner, path, root, still).reasons
@@ -70,7 +70,7 @@ def volumes():
     return [one.text for one in reader._judge(VolumeSpec("v", (path,)), path)]
 
 def power_loss_writer():
-    host_writer.examine(FioTarget(path), RunSpec(path, "device", None, 2**20), devices, runner)
+    host_writer.examine(GuardTarget(path), RunSpec(path, "device", None, 2**20), devices, runner)
 
 said = {}
 for caller in (fio, fio_before_a_cell, cache_device_alone, cache_origin, cache_devices_of_a_list, over_provisioning, purge, volumes, power_loss_writer):

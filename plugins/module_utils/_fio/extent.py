@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section
 
 _BLOCK = 4096
 _ZONES = ("zonesize", "zonerange", "zoneskip", "zonecapacity")

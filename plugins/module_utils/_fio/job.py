@@ -16,27 +16,22 @@ environment, and a value with ``$`` keywords is calculated by a shell command; n
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 import typing as t
-from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, abbreviated
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay, schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, FLAGS, LOGS, canonical, left_out, needs_engine, refusal
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS, MAXIMUM_JOBS, is_number, objection
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import FLAGS, LOGS, canonical, left_out, needs_engine, refusal
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import MAXIMUM_JOBS, is_number, objection
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import end_of_range, parse_time
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section, check_times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
-#: What fio itself calls reading; every other value of ``rw`` writes or trims.
-_READING = frozenset({"read", "randread"})
 _SECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ +-]{0,63}\Z")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 #: Control characters, half characters that cannot be encoded, and what fio cuts a line at or calculates.
@@ -52,214 +47,6 @@ _OWN_LOGS = 16
 
 #: A percentage in [global] stays in effect in fio when a section gives a number instead.
 _PERCENTAGES = ("size", "offset", "offset_increment", "io_size")
-
-
-@frozen
-class Section:
-    """One job of the file. ``options`` are rendered texts, ``None`` for a flag; those of the global section are merged in.
-
-    :param replay: the log whose I/Os it does; they replace those of ``rw`` and the other options.
-    :param target: the name of the target that it runs on; ``None``: that of the cell.
-    """
-
-    name: str
-    options: t.Mapping[str, str | None]
-    replay: Replay | None = None
-    target: str | None = None
-
-    def value(self, *names: str) -> str | None:
-        """The value of an option, however it is spelled."""
-        canonical_names = {canonical(name) for name in names}
-        return next((value for name, value in self.options.items() if canonical(name) in canonical_names), None)
-
-    @property
-    def directions(self) -> frozenset[str]:
-        """In which directions I/O must have been done afterwards."""
-        if self.replay is not None:
-            return self.replay.directions
-        mode = (self.value("rw") or "read").split(":")[0]
-        directions = set(DIRECTIONS.get(mode, ()))
-        if directions == {"read", "write"}:
-            # A mix of 100 % leaves one direction without I/O.
-            directions = {0.0: {"write"}, 1.0: {"read"}}.get(self.read_share, directions)
-        unified = self.value("unified_rw_reporting")
-        return frozenset({"mixed"}) if unified in ("1", "mixed") else frozenset(directions)
-
-    @property
-    def read_share(self) -> float:
-        """The part of a mix that it reads; of ``rwmixread`` and ``rwmixwrite`` the last one counts."""
-        name, value = self._last("rwmixread", "rwmixwrite")
-        share = int(value or 50) / 100
-        return 1 - share if name == "rwmixwrite" else share
-
-    @property
-    def discards(self) -> bool:
-        """Whether it may discard."""
-        return "trim" in ((self.value("rw") or "") if self.replay is None else self.replay.directions)
-
-    @property
-    def writes(self) -> bool:
-        """Whether it may change its target; what fio would not call reading writes."""
-        return (self.value("rw") or "read").split(":")[0] not in _READING if self.replay is None else self.replay.writes
-
-    @property
-    def is_buffered(self) -> bool:
-        """Whether its I/O goes through the page cache. ``direct`` and ``buffered`` are one switch for fio: the last one counts."""
-        name, value = self._last("direct", "buffered")
-        return name is None or (value == "0") == (name == "direct")
-
-    @property
-    def has_size(self) -> bool:
-        """Whether it sets how much of its target it uses: fio takes a size of 0 for all of it, as of 100 %."""
-        return self.replay is None and (self.value("filesize") is not None or not re.match(r"(?:0*\D*|100%)\Z", self.value("size") or "0"))
-
-    @property
-    def in_flight(self) -> int:
-        """I/Os at most that are under way at one time: an engine without a queue has one for each of its threads."""
-        depth = int(self.value("iodepth") or 1) if ENGINES[self.value("ioengine") or "psync"].queues else 1
-        return depth * int(self.value("numjobs") or 1)
-
-    @property
-    def asked_runtime(self) -> float | None:
-        """Seconds that the measurement must last; ``None`` if it may end by itself earlier."""
-        if not self.has_flag("time_based") or self.value("number_ios"):
-            return None
-        return self._seconds("runtime")
-
-    @property
-    def longest(self) -> float | None:
-        """Seconds from its start after which it must have ended, with its ramp and the pause that it may be in; ``None`` if nothing limits it."""
-        runtime = self._seconds("runtime")
-        if runtime is None:
-            return None
-        # A pause that has begun is not cut short.
-        return runtime + self.ramp + schedule.pause(self.value("thinktime"))
-
-    @property
-    def ramp(self) -> float:
-        """Seconds before anything counts."""
-        return self._seconds("ramp_time") or 0.0
-
-    @property
-    def delay(self) -> float:
-        """Seconds from the start of the first section before which it does not begin."""
-        return self._seconds("startdelay") or 0.0
-
-    @property
-    def is_alone(self) -> bool:
-        """Whether it waits until everything before it has ended."""
-        return self.has_flag("stonewall") or self.has_flag("wait_for_previous")
-
-    def has_flag(self, name: str) -> bool:
-        """Whether an option without a value is switched on."""
-        return name in self.options and self.options[name] != "0"
-
-    def _last(self, *names: str) -> tuple[str | None, str | None]:
-        """Of options that set the same thing the one that fio reads last: those of the global section come first."""
-        return next(((name, value) for name, value in reversed(list(self.options.items())) if name in names), (None, None))
-
-    def _seconds(self, *names: str) -> float | None:
-        return None if (value := self.value(*names)) is None else parse_time(end_of_range(value))
-
-
-@frozen
-class Job:
-    """A checked job: its sections, and the lines of the user in their order.
-
-    :param notes: what of the job is not sent, as sentences.
-    :param threads_elsewhere: how many processes or threads of the cell run on other targets.
-    """
-
-    sections: tuple[Section, ...]
-    global_lines: tuple[str, ...]
-    section_lines: tuple[tuple[str, tuple[str, ...]], ...]
-    has_percentiles: bool
-    notes: tuple[str, ...] = ()
-    threads_elsewhere: int = 0
-
-    @property
-    def target_names(self) -> tuple[str, ...]:
-        """The other targets that its sections name."""
-        return tuple(dict.fromkeys(section.target for section in self.sections if section.target is not None))
-
-    def on(self, target: str | None) -> Job:
-        """What of it runs on one of its targets; ``None``: that of the cell."""
-        if not self.target_names:
-            return self
-        here = [number for number, section in enumerate(self.sections) if section.target == target]
-        part = replace(self, sections=tuple(self.sections[number] for number in here), section_lines=tuple(self.section_lines[number] for number in here))
-        return replace(part, threads_elsewhere=self.threads - part.threads)
-
-    @property
-    def writes(self) -> bool:
-        """Whether any section may change its target."""
-        return any(section.writes for section in self.sections)
-
-    @property
-    def replays(self) -> dict[str, Replay]:
-        """The logs that its sections replay, by the file names in the job file."""
-        return {section.replay.file_name: section.replay for section in self.sections if section.replay is not None}
-
-    @property
-    def longest(self) -> float | None:
-        """Seconds until everything must have ended: phases, sections that wait for others and delays one after the other."""
-        spans = schedule.spans_of(self.sections, lambda section: section.longest)
-        return None if spans is None else schedule.covered(spans)[1]
-
-    @property
-    def block_size(self) -> int | None:
-        """Bytes of every I/O; ``None`` if they are not all of one size. fio before 2.1.14 does not count its I/Os."""
-        found: set[str] = set()
-        for section in self.sections:
-            if section.replay is not None:
-                if section.replay.block_size is None:
-                    return None
-                found.add(str(section.replay.block_size))
-                continue
-            if any(section.value(name) is not None for name in ("bssplit", "bsrange")):
-                return None
-            found.add(section.value("bs") or "4k")
-        try:
-            return parse_size(found.pop()) if len(found) == 1 else None
-        except BadInput:
-            return None
-
-    @property
-    def is_buffered(self) -> bool:
-        """Whether any section may be served from the page cache."""
-        return any(section.is_buffered for section in self.sections)
-
-    @property
-    def reads_back_between_writes(self) -> bool:
-        """Whether all that it reads is what it wrote a moment before (``verify_backlog``)."""
-        backlog = any(section.value("verify_backlog") not in (None, "0") for section in self.sections)
-        return backlog and not any("read" in section.directions for section in self.sections)
-
-    @property
-    def threads(self) -> int:
-        """How many processes or threads measure."""
-        return sum(int(section.value("numjobs") or 1) for section in self.sections)
-
-    def in_flight(self, direction: str) -> int:
-        """I/Os at most that are under way at one time in one direction; what is read back to be verified is of the sections that write."""
-        active = [section for section in self.sections if direction in section.directions]
-        return sum(section.in_flight for section in active or self.sections)
-
-    @property
-    def engines(self) -> tuple[str, ...]:
-        return tuple(sorted({section.value("ioengine") or "psync" for section in self.sections}))
-
-    @property
-    def engines_past_the_block_layer(self) -> tuple[str, ...]:
-        """Engines whose commands reach the whole disk, wherever the partition or volume that is opened begins and ends."""
-        return tuple(engine for engine in self.engines if ENGINES[engine].past_the_block_layer)
-
-    @property
-    def workload_sha256(self) -> str:
-        """What distinguishes two workloads, whatever they run on."""
-        places = {section.name: [f"target={section.target}"] if section.target is not None else [] for section in self.sections}
-        text = "\n".join((*self.global_lines, *(line for name, lines in self.section_lines for line in (f"[{name}]", *lines, *places[name]))))
-        return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read_job(job: t.Any, name: str) -> Job:
@@ -574,7 +361,7 @@ def _check_sections(job: Job, name: str) -> None:
         for option in section.options:
             if needs_engine(option, engine):
                 raise BadInput(f"{name}: the option {option} does not exist for ioengine={engine} in the job {section.name}.", item=name, option=option)
-        schedule.check_times(section, name)
+        check_times(section, name)
         waits = section.value("wait_for")
         if waits is not None and waits not in before:
             raise BadInput(
@@ -584,9 +371,19 @@ def _check_sections(job: Job, name: str) -> None:
                 value=waits,
             )
         before.add(section.name)
-        replay.require_alone(section, engine, name)
+        _require_alone(section, engine, name)
     if job.threads > MAXIMUM_JOBS:
         raise BadInput(f"{name}: numjobs adds up to {job.threads}, but fio runs at most {MAXIMUM_JOBS} jobs.", item=name, option="numjobs")
+
+
+def _require_alone(section: Section, engine: str, name: str) -> None:
+    """:raises BadInput: if a section that replays has options or an engine that would do other I/O than its log."""
+    if section.replay is None:
+        return
+    others = [option for option in section.options if canonical(option) not in replay.BESIDE and option != replay.LOG]
+    if others or engine in replay.ENGINES_NOT_FOR_REPLAY:
+        what = f"the option {others[0]}" if others else f"ioengine={engine}"
+        raise BadInput(f"{name}: {what} is not supported beside {replay.LOG} in the job {section.name}.", item=name, option=others[0] if others else "ioengine")
 
 
 def _escaped_path(path: str) -> str:

@@ -21,11 +21,11 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import parse_time
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import parse_time
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Section
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Direction, Job, Latency
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Section
 
 #: fio reads its clock between I/Os and prints whole milliseconds: a window is never shorter than this part of it.
 _OF_A_WINDOW = 0.98

@@ -25,15 +25,12 @@ import re
 import typing as t
 import zlib
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import canonical
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Section
-    from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
+    pass
 
 #: The option that has the log, and those by which the collection changes its I/Os. fio gets only the first.
 LOG, SCALE, ALIGN, SKIP, NO_STALL, TIME_SCALE = ("read_iolog", "replay_scale", "replay_align", "replay_skip", "replay_no_stall", "replay_time_scale")
@@ -171,30 +168,6 @@ def parse_log(text: str, name: str) -> tuple[list[LoggedIo], bool]:
         if len(found) > MOST_IOS:
             raise _bad(name, LOG, f"the log has more than {MOST_IOS} I/Os: replay a part of it")
     return found, timed
-
-
-def require_alone(section: Section, engine: str, name: str) -> None:
-    """:raises BadInput: if a section that replays has options or an engine that would do other I/O than its log."""
-    if section.replay is None:
-        return
-    others = [option for option in section.options if canonical(option) not in BESIDE and option != LOG]
-    if others or engine in ENGINES_NOT_FOR_REPLAY:
-        what = f"the option {others[0]}" if others else f"ioengine={engine}"
-        raise BadInput(f"{name}: {what} is not supported beside {LOG} in the job {section.name}.", item=name, option=others[0] if others else "ioengine")
-
-
-def require_fits(facts: TargetFacts, cells: t.Iterable[Cell]) -> None:
-    """:raises Refused: if a log reaches behind the end of the target: fio would make a file longer, and fail on a device."""
-    size = facts.size if facts.target.size is None else facts.target.size
-    for cell in cells:
-        end = max((log.end for log in cell.job.replays.values()), default=0)
-        if end > size:
-            raise Refused(
-                f"fio will not replay the log of {cell.key.cell} on {facts.target.path}: it ends at byte {end}, and the target at byte {size} "
-                f"({format_size(size)}). Choose a larger target, or set {SCALE} beside {LOG}.",
-                item=facts.target.path,
-                end=end,
-            )
 
 
 def packed(job: t.Any) -> t.Any:

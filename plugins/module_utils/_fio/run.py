@@ -25,13 +25,13 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.latency_target import is_met, target_that_ends
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output, Version, parse_version
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section
 
 #: Runs longer than this are dumped every minute, so that a killed fio loses a minute and not everything. In seconds.
 LONG_RUN = 300.0
@@ -267,8 +267,8 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
     ends_all = any(section.options.get("exitall", "0") != "0" for section in job.sections)
     alone = job.threads == 1 or not ends_all
     whole = _ends_of_whole_jobs(job, output) if ends_all else {}
-    ends = [end for _begin, end in schedule.started_spans(job, output)]
-    names = schedule.reported_as(job.sections)
+    ends = [end for _begin, end in sections.started_spans(job, output)]
+    names = sections.reported_as(job.sections)
     for section, end in zip(job.sections, ends):
         entries = [one for one in output.jobs if one.name == names[section.name]]
         if not entries:
@@ -298,7 +298,7 @@ def _decide_by_figures(job: Job, output: Output) -> Decision:
 def _ends_of_whole_jobs(job: Job, output: Output) -> dict[str, float]:
     """When the jobs ended that did all that was requested of them, in seconds from the start of the first: with ``exitall`` one of them ended the others."""
     found = {}
-    for section, (_begin, end) in zip(job.sections, schedule.started_spans(job, output)):
+    for section, (_begin, end) in zip(job.sections, sections.started_spans(job, output)):
         entries = [one for one in output.jobs if one.name == section.name]
         if any(_shortfall(section, entry) is None for entry in entries):
             found[section.name] = end

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram, schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram, sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import DIRECTIONS
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job as RequestedJob
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Job, Latency, Output
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job as RequestedJob
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
 
@@ -33,7 +33,7 @@ def summarize(output: Output, job: RequestedJob | None = None) -> dict[str, t.An
 
     :param job: what was requested, which shows what ran at the same time; without it all jobs of a group are taken to.
     """
-    spans = {} if job is None else schedule.measured_spans(job, output)
+    spans = {} if job is None else sections.measured_spans(job, output)
     first = min((begin for some in spans.values() for begin, _end in some), default=0.0)
     summary: dict[str, t.Any] = {name: _summarize_direction(output.jobs, name, spans.get(name), first, job) for name in DIRECTIONS}
     syncs = [job.sync for job in output.jobs if job.sync is not None]
@@ -45,16 +45,16 @@ def summarize(output: Output, job: RequestedJob | None = None) -> dict[str, t.An
 
 
 def _summarize_direction(
-    jobs: t.Sequence[Job], name: str, spans: t.Sequence[schedule.Span] | None, first: float, requested: RequestedJob | None
+    jobs: t.Sequence[Job], name: str, spans: t.Sequence[sections.Span] | None, first: float, requested: RequestedJob | None
 ) -> dict[str, t.Any] | None:
     active = [job for job in jobs if name in job.directions]
     if not active:
         return None
-    of_one_phase = len({job.group for job in active}) == 1 or schedule.are_of_one_phase(requested, {job.name for job in active})
+    of_one_phase = len({job.group for job in active}) == 1 or sections.are_of_one_phase(requested, {job.name for job in active})
     parts = [job.directions[name] for job in active]
     spans = spans or [(0.0, (part.runtime_ms or 0) / 1000) for part in parts if part.runtime_ms] or [(0.0, 0.0)]
-    begin, end = schedule.covered(spans)
-    together = of_one_phase and schedule.are_at_once(spans)
+    begin, end = sections.covered(spans)
+    together = of_one_phase and sections.are_at_once(spans)
     total_ios, io_bytes = _added([part.total_ios for part in parts]), _added([part.io_bytes for part in parts])
     # Of what is read back between the writes fio counts a part of the time only.
     is_timed = name != "read" or requested is None or not requested.reads_back_between_writes

@@ -23,7 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output imp
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section
 
 #: The oldest version whose JSON is understood and that dumps its state while it runs.
 MINIMUM = Version(2, 1)

@@ -14,11 +14,10 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import replay, versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import run as fio_run
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import versions
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import end_of_io
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.discards import require_discard
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import require_fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 
@@ -69,7 +68,7 @@ def guard_all(
             facts = examination.examine(devices, target, host.runner, host.root, writing=writing, created=created, left=left)
             judge.require(facts, writing=writing, engines=engines, extent=_extent(here, facts))
             require_discard(facts, here, host.root)
-            require_fits(facts, here)
+            require_log_fits(facts, here)
             _require_within(facts, here)
         except StorageError as error:
             refusals.append(error)
@@ -122,3 +121,17 @@ def _extent(cells: t.Sequence[Cell], facts: TargetFacts) -> int | None:
         return max((end_of_io(cell.job, size=cell.target.size, device_size=facts.size) for cell in cells), default=None)
     except BadInput:
         return None
+
+
+def require_log_fits(facts: TargetFacts, cells: t.Iterable[Cell]) -> None:
+    """:raises Refused: if a log reaches behind the end of the target: fio would make a file longer, and fail on a device."""
+    size = facts.size if facts.target.size is None else facts.target.size
+    for cell in cells:
+        end = max((log.end for log in cell.job.replays.values()), default=0)
+        if end > size:
+            raise Refused(
+                f"fio will not replay the log of {cell.key.cell} on {facts.target.path}: it ends at byte {end}, and the target at byte {size} "
+                f"({format_size(size)}). Choose a larger target, or set {replay.SCALE} beside {replay.LOG}.",
+                item=facts.target.path,
+                end=end,
+            )

@@ -17,7 +17,7 @@ if t.TYPE_CHECKING:
     from pathlib import Path
 
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import TargetFacts
 
 

@@ -36,7 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._guard.folder i
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
 #: Descriptors that a process of fio has beside its files.

@@ -13,14 +13,14 @@ import contextlib
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import agrees, series_note
 
 if t.TYPE_CHECKING:
     from pathlib import Path
 
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Output
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 
 _SECTOR = 512
 
@@ -38,12 +38,12 @@ def window(output: Output, finished: float, began: float | None = None, job: Job
     :param began: when the last of its threads was observed to begin, ramps included.
     :param job: what was requested, which shows which jobs did not run at the same time.
     """
-    spans = [span for some in (schedule.measured_spans(job, output) if job is not None else {}).values() for span in some]
-    first, last = schedule.covered(spans) if spans else _one_after_the_other(output)
+    spans = [span for some in (sections.measured_spans(job, output) if job is not None else {}).values() for span in some]
+    first, last = sections.covered(spans) if spans else _one_after_the_other(output)
     if last <= first:
         return None, None
     reported = [one.start_ms / 1000 for one in output.jobs if one.start_ms]
-    starts = [begin for begin, _end in schedule.started_spans(job, output)] if job is not None and spans else [0.0]
+    starts = [begin for begin, _end in sections.started_spans(job, output)] if job is not None and spans else [0.0]
     one_phase = len({one.group for one in output.jobs}) == 1
     # What was observed, and what is reported of each, is the start of the section that began last.
     if began is None and reported and one_phase:
@@ -58,7 +58,7 @@ def window(output: Output, finished: float, began: float | None = None, job: Job
     return round(ended - (last - first), 3), round(ended, 3)
 
 
-def _one_after_the_other(output: Output) -> schedule.Span:
+def _one_after_the_other(output: Output) -> sections.Span:
     """From the start of the first phase to the end of the last: those of a stonewall."""
     lengths: dict[t.Any, float] = {}
     for job in output.jobs:
@@ -136,7 +136,7 @@ def _counted(output: Output, direction: str, job: Job | None, part: Job | None) 
     entries = [one for one in output.jobs if direction in one.directions]
     others = [] if job is None or part is None else [section for section in job.sections if section not in part.sections]
     if job is not None and part is not None and others:
-        names = schedule.reported_as(job.sections)
+        names = sections.reported_as(job.sections)
         own = {names[section.name] for section in part.sections}
         if not own & {names[section.name] for section in others}:
             entries = [one for one in entries if one.name in own]

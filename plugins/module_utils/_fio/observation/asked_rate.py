@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 
 #: The order of the parts of a value for each direction.
 _ORDER = ("read", "write", "trim")

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import phases_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import phases_of
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section
 
 _DOING = {"read": "read", "write": "write", "trim": "trim", "mixed": "read and write"}
 

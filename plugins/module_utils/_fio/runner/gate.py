@@ -25,7 +25,7 @@ import typing as t
 from pathlib import Path
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 
 #: How long before the instant fio is started, in seconds. Emulated machines with one processor were seen to need 2.3.
 LEAD = 5.0

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.schedule import parse_time
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, parse_time
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 
 #: What a search may hold under its limit: percentiles that every result has, and the average.

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import bytes_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, Section
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
@@ -82,14 +82,14 @@ def estimate(job: Job, target: CampaignTarget, cell: str, others: t.Mapping[str,
             raise BadInput(f"{cell}: how much the job writes cannot be determined: {error.message}", item=cell) from None
         except (ValueError, ArithmeticError):
             raise BadInput(f"{cell}: how much the job writes cannot be determined: one of its numbers is out of range.", item=cell) from None
-    spans = schedule.spans_of(job.sections, lambda section: parts[section.name].seconds)
+    spans = sections.spans_of(job.sections, lambda section: parts[section.name].seconds)
     when = {} if spans is None else {section.name: span for section, span in zip(job.sections, spans)}
     phases = [
-        [section.name for section in phase if section.target == place] for phase in schedule.phases_of(job.sections) for place in (None, *job.target_names)
+        [section.name for section in phase if section.target == place] for phase in sections.phases_of(job.sections) for place in (None, *job.target_names)
     ]
     known = all(section.asked_runtime is not None for section in job.sections)
     return Estimate(
-        seconds=job.longest if known else None if spans is None else schedule.covered(spans)[1],
+        seconds=job.longest if known else None if spans is None else sections.covered(spans)[1],
         known=known,
         longest=job.longest,
         written=_sum([_written([parts[name] for name in names], [when[name] for name in names if name in when]) for names in phases]),
@@ -101,12 +101,12 @@ def _sum(values: t.Sequence[t.Any]) -> t.Any:
     return None if any(value is None for value in values) else sum(values)
 
 
-def _written(parts: t.Sequence[_Part], spans: t.Sequence[schedule.Span]) -> int | None:
+def _written(parts: t.Sequence[_Part], spans: t.Sequence[sections.Span]) -> int | None:
     """What the sections of one phase write: in the time that they take together their device takes no more than it can."""
     written = _sum([part.written for part in parts])
     if written is None or not spans or all(part.exact for part in parts):
         return written
-    begin, end = schedule.covered(spans)
+    begin, end = sections.covered(spans)
     return min(written, round((end - begin) * max(part.device_rate for part in parts)))
 
 

@@ -23,8 +23,9 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import Job, read_job
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import packed
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import (
     Pause,
     Rounds,

@@ -16,7 +16,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row, known, median, median_of_all, spread_of, state_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.sets import (
@@ -147,13 +147,13 @@ def _may_be_added(runs: t.Sequence[Run], direction: str, pro_rata: t.Sequence[st
     """Whether all did their I/O in this direction in the same seconds. Series show the rates in the seconds that whole measurements have in common;
     of a phase of a measurement, and without a series, there is only the rate of all of its own time."""
     spans = [run.span_of(direction) for run in runs]
-    is_whole = all(schedule.are_at_once([(run.span.start, run.span.end), (span.start, span.end)]) for run, span in zip(runs, spans, strict=True))
-    return (is_whole and not pro_rata) or schedule.are_at_once([(span.start, span.end) for span in spans], tolerance=common(spans).skew_error)
+    is_whole = all(sections.are_at_once([(run.span.start, run.span.end), (span.start, span.end)]) for run, span in zip(runs, spans, strict=True))
+    return (is_whole and not pro_rata) or sections.are_at_once([(span.start, span.end) for span in spans], tolerance=common(spans).skew_error)
 
 
 def _rates_in_turn(runs: t.Sequence[Run], direction: str) -> tuple[float | None, float | None]:
     """All I/Os, and all bytes, by the time from the first of them to the last."""
-    first, last = schedule.covered([(span.start, span.end) for span in (run.span_of(direction) for run in runs)])
+    first, last = sections.covered([(span.start, span.end) for span in (run.span_of(direction) for run in runs)])
     rows = [run.rows[direction] for run in runs]
     ios = _added([None if row.iops is None else row.total_ios for row in rows])
     sizes = _added([None if row.bw_bytes is None or row.runtime_ms is None else row.bw_bytes * row.runtime_ms / 1000 for row in rows])

@@ -13,7 +13,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import block_sizes
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 
@@ -431,7 +431,7 @@ def test_mixes_of_one_hundred_percent():
 
 @pytest.mark.parametrize(("text", "seconds"), [("30", 30), ("1m", 60), ("500ms", 0.5), ("2h", 7200), ("1.5s", 1.5)])
 def test_times_are_parsed(text, seconds):
-    assert schedule.parse_time(text) == seconds
+    assert sections.parse_time(text) == seconds
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.process i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cell
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import checks
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.discards import discards
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
@@ -220,9 +221,9 @@ def test_log_behind_the_size_of_its_target_is_rejected():
     assert not extent.covers_target(read(TIMED), None)
     for kind in ("device", "file"):
         cell = read_cell("v", {"name": "c", "target": {kind: "/dev/sdb"}, "job": {"read_iolog": TIMED}})
-        replay.require_fits(TargetFacts(target=cell.target, path="/dev/sdb", size=73728), [cell])
+        checks.require_log_fits(TargetFacts(target=cell.target, path="/dev/sdb", size=73728), [cell])
         with pytest.raises(Refused, match=r"will not replay the log of c on /dev/sdb: it ends at byte 73728, and the target at byte 73727"):
-            replay.require_fits(TargetFacts(target=cell.target, path="/dev/sdb", size=73727), [cell])
+            checks.require_log_fits(TargetFacts(target=cell.target, path="/dev/sdb", size=73727), [cell])
 
 
 def test_suite_and_estimate_of_a_replay():

@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio import schedule
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
@@ -115,9 +115,9 @@ def test_window_covers_everything_that_one_waits_for():
 
 def test_sections_are_reported_under_the_first_of_their_group():
     job = job_of({}, {}, {"stonewall": True}, group_reporting=True)
-    assert schedule.reported_as(job.sections) == {"a": "a", "b": "a", "c": "c"}
-    assert schedule.reported_as(job_of({}, {"new_group": True}, group_reporting=True).sections) == {"a": "a", "b": "b"}
-    assert schedule.reported_as(job_of({}, {}).sections) == {"a": "a", "b": "b"}
+    assert sections.reported_as(job.sections) == {"a": "a", "b": "a", "c": "c"}
+    assert sections.reported_as(job_of({}, {"new_group": True}, group_reporting=True).sections) == {"a": "a", "b": "b"}
+    assert sections.reported_as(job_of({}, {}).sections) == {"a": "a", "b": "b"}
 
 
 def test_options_that_shape_logs_are_left_out_with_a_note():

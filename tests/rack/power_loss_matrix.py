@@ -1,6 +1,4 @@
 #!/usr/bin/env python
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 """The laboratory of the power-loss test: stacks whose right answer follows from how they are built, all on one machine, all tested by each power cut.

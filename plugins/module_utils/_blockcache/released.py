@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 A cache whose superblock is wiped leaves copies of blocks of its origin that carry no signature. So the host keeps the SHA-256 of the places that
 ``_device/contents.py`` reads: as long as all of them are as they were left, the device has nothing else on it.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

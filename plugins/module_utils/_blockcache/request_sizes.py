@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ flashcache cuts every request at the boundaries of its blocks and caches a piece
 (``flashcache_map`` of flashcache_main.c); it counts the pieces up to 16 KiB by their size. So the counts show what was
 sent to it: requests that end in the middle of a block, requests that begin there, or requests that are simply small.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

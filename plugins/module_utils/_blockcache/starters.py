@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -16,8 +14,6 @@ origin. Mappings of device-mapper share their claim with each other, so that LVM
 Sources: lvm.conf(5) (``global_filter``, ``filter``), lvmdevices(8), 69-dm-lvm.rules, 64-md-raid-assembly.rules, 64-btrfs.rules, crypttab(5),
 systemd-cryptsetup-generator(8), systemd.mount(5), initramfs-tools(7) (``RESUME``), dracut.cmdline(7) (``root``, ``resume``), zpool-import(8).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ a format is refused and not escaped, except in systemd units, which have an esca
 Sources: udev(7) (values are shell patterns; ``$`` and ``%`` begin substitutions; a line has 16 KiB); systemd.syntax(7) (a backslash at
 the end continues a line; UTF-8); systemd.unit(5) (characters of a unit name); interfaces(5) and vblade-persistence(5) (read by a shell).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: Documentation/ABI/stable/sysfs-module; modprobe(8) (``--dry-run`` ends with 0 for what is built in or installed for this kernel);
 modprobe.d(5) (``install``); Documentation/admin-guide/sysctl/kernel.rst (``modules_disabled``); dmsetup(8) (``targets``); os-release(5).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ A device up to 256 MiB is read whole. Of a larger one are read the first and the
 equal slices in between. Data that fill one slice (1/256 of the device) are found for certain if they cover a slice whole, and data that are scattered
 over 2 % of the device are missed in less than 1 of 100 readings (0.98 to the power of 256 is 0.006).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

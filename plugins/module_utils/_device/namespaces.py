@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ bytes; ``cmic`` bit 1: several controllers) and Identify Namespace (``nsze`` in 
 bits 0 to 2: what a deallocated block reads as); nvme-cli(1). nvme-cli prints large numbers as text since 2.0, and
 lists namespaces as JSON since then only: 1.12 of Debian 11 prints ``[   0]:0x1``.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: hdparm(8) ``-N`` (ATA host protected area, or accessible maximum address); ``/sys/class/block/*/start`` and ``size`` in
 sectors of 512 bytes; NVM Express base specification, Identify Controller ``tnvmcap`` and ``unvmcap`` in bytes.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

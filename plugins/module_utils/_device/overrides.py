@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ merged key by key; a section is of the type of its name unless it has ``type=``;
 saptune(8), saptune-note(5) (section ``block``, files below ``override`` go first); udisks(8) (``/etc/udisks2/ID.conf``, ``WriteCacheEnabled`` in the
 group ``ATA``, where ID is made of model and serial number); smartd.conf(5) (``-e wcache,on|off``).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -15,8 +13,6 @@ dmsetup does not wait for udev (``--noudevsync``): node and links are there, and
 dm-cache counts every block as dirty each time its table is loaded, as long as its metadata is open that was not closed cleanly
 before (``load_mapping`` of drivers/md/dm-cache-target.c), and refuses to go on in passthrough while a block is dirty.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

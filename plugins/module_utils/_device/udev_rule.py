@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ Every function works on the file of drive write caches unless it is given anothe
 Source of the format: udev(7). Values are compared as shell patterns and have no portable escape for a quotation mark, and
 ``$`` and ``%`` begin substitutions, so a value from a host goes into a rule only if it consists of harmless characters.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

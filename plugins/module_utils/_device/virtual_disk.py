@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,8 +10,6 @@ Sources: pci.ids of the PCI ID project, include/linux/pci_ids.h, and the device 
 ECX bit 31 (``hypervisor`` in ``/proc/cpuinfo``); Documentation/ABI/testing/sysfs-class-dmi; Documentation/ABI/stable/sysfs-hypervisor-xen;
 the flag ``control_d`` of ``/proc/xen/capabilities``, which the first domain of Xen has: its disks are those of the hardware.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,8 +10,6 @@ Numbers of ATA attributes are a vendor's own (233 is wear on one drive and gigab
 the name that smartctl's drive database gives them, and wear by the normalised value, which counts down from 100 whatever the name. The raw value
 must not contradict it, unless number and family show which of them moves: of two that contradict each other, the wear is unknown.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

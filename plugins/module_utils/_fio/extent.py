@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ Source: fio 3.33 and 3.41. ``get_start_offset`` and ``setup_files`` (``filesetup
 of a fixed size that begins in the range is not cut at its end; one of a variable size always fits (``io_u_fits``). Of several files ``filesize`` is
 the size of each, a range is met by a file of any size in it, and ``size`` without it is divided by ``nrfiles``.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Source: ``stat.c`` of fio (``plat_val_to_idx``, ``plat_idx_to_val``, ``calc_clat_percentiles``): 64 bins per octave, each named
 by its midpoint, so a value is known within 1/128. Percentiles of several hosts come from added bins, never from averages.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ A list of what is allowed: an option that is not here is refused, because what i
 Source: ``options.c`` and ``engines/*.c`` of fio 3.33 and 3.41, ``fio --cmdhelp=all`` and ``fio --enghelp``, HOWTO of 2.1 to 3.42.
 fio compares the names of options with case and without treating ``-`` and ``_`` as one (``o_match`` in ``options.h``).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Source: ``parse.c`` and ``options.c`` of fio 3.33: a number ends at the first ch
 unless ``kb_base`` is 1000, ``(`` starts a calculation, a quoted part of a pattern is the name of a file that is read, and what follows a
 colon in ``mem`` is the name of a file that is written.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

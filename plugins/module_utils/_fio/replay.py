@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -13,8 +11,6 @@ Source: fio's HOWTO (Trace file format) and ``iolog.c`` of 3.33. A line is ``[TI
 with a time in microseconds, of which fio waits for the difference to the line before, unless that one is 0. In version 2 the time of
 ``wait`` is in milliseconds since fio started, and not as the HOWTO describes it (github.com/axboe/fio, issue 756).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ every other file. All cells of a campaign are packed into one tar for the journe
 The user of the connection reads the archive and ``runner.json``; everything else is for the user who measures. Files are made anew and
 never through a link, so that nothing is written elsewhere when the spool lies where every user may write.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ its threads (github.com/axboe/fio) and its mailing list, named in the table. fio
 campaign is likely to use; everything else is left to the fio of the host itself, which reads every job file before anything runs. So
 where a date leaves two releases possible the table has the earlier one: nothing is refused that would work.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

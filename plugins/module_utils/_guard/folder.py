@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ No permission makes another folder a target: what lies in a folder of a user is 
 its name: ``directory=/proc/self/fd/<number>/.`` leads to the same inode whatever becomes of the name (proc(5)). fio requires a directory that is
 none by a link (``lstat`` in ``str_directory_cb``, ``options.c``), hence the dot.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

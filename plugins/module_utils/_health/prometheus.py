@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Source: the text exposition format 0.0.4 (``# HELP``, ``# TYPE``, label values with backslash, quote and newline escaped, a newline at
 the very end) and Prometheus' naming practices: base units, ``_total`` for counters, ratios from 0 to 1, ``_info`` with the value 1.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: ``kstat`` of the SPL (a line of numbers, ``name type data``, then one line for each value), ``arcstats`` and ``zil`` of OpenZFS 0.8
 to 2.3, zpool-iostat(8) (``-H``: tabs, no headings; ``-p``: exact numbers). The statistics are those of all pools of a host together.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

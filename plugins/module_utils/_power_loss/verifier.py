@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -16,8 +14,6 @@ damage, of one kind:
 A damaged write is also ``reordered`` if a write survived that was begun after it had been acknowledged: then the device did not lose
 just the last writes. All times are of the monotonic clock of the host, within one boot: no clock of the day matters.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,8 +10,6 @@ Sources: ``/sys/class/block/<name>`` (a link to ``…/<PCI function>/host<H>/tar
 (``naa.…``), ``/sys/class/scsi_host/host<H>/proc_name``, and udev's ``ID_WWN_WITH_EXTENSION`` and ``ID_SERIAL`` (the SCSI identifier with
 its type in front: ``3600508b1…``).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: Documentation/admin-guide/md.rst (level, degraded, raid_disks, layout, 
 dev-*/state and slot), Documentation/driver-api/md/raid5-cache.rst, Documentation/admin-guide/device-mapper/dm-raid.rst (the status
 line), ``mirror_status`` of drivers/md/dm-raid1.c.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

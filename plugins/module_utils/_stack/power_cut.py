@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ is protected, or each flush gets there. A flush gets there if every queue on the
 it: a queue set to ``write through`` ends flushes at that point (Documentation/block/writeback_cache_control.rst), whatever
 the media below do. Flushes that were really sent and counted take precedence over a queue set to ``write back``.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

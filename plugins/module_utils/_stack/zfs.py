@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: zpool-status(8) (``-P``: full paths, ``-L``: the real path behind a link; since OpenZFS 0.7), zpool-list(8), zfs-get(8), zpoolconcepts(7),
 zfsprops(7) (``sync``), zfs(4) (``zfs_nocacheflush``). Nothing of a pool is ever changed.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -14,8 +12,6 @@ After a power cut the state can be clean while blocks are dirty: the superblock 
 journal, which marks the last blocks clean, up to ``journal_delay_ms`` later. The kernel writes nothing back while the state is clean
 (``bch_writeback_thread``, drivers/md/bcache/writeback.c of Linux 6.1), but a detachment writes back whatever is dirty before it ends.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

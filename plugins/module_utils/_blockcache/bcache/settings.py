@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: Documentation/admin-guide/bcache.rst, drivers/md/bcache/sysfs.c and uti
 refused by the kernel but moved to the bound, so the bounds are checked here. Sizes are printed with one digit after the
 point, cut off and not rounded (``4.7M`` for 5000000), and must be written as plain numbers (``4M`` is EINVAL).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ later file finds it there; writing through ``ATTR`` would come too early. No eve
 ``/dev/bcache0`` comes before its ``bcache/`` directory. A backing device is matched by the UUID of its superblock, and so is a
 cache device, through which the settings of its set are reached.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

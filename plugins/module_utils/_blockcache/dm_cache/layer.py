@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: dmsetup(8), Documentation/admin-guide/device-mapper/{cache,writecache}.
 one ``dmsetup resume``, which suspends, exchanges and goes on in one call of the kernel: there is no moment between two commands
 in which what is mounted stands still, whenever this is killed.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

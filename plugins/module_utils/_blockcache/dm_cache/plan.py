@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 What is mounted stays one mapping from the first day to the last. A cache is put under it and taken from under it while it is
 in use: it becomes a cache, or a plain way to the origin, by one exchange of tables.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

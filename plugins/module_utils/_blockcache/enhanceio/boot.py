@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -13,8 +11,6 @@ Sources: systemd.device(5) (``SYSTEMD_READY=0``: for systemd the device is not t
 (``enable`` ends with 0 whatever happened), eio_conf.c (a cache that was not shut down cleanly begins empty but for what is
 dirty, and one with dirty blocks is loaded in write-back only).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: eio_procfs.c (one folder for each cache below ``/proc/enhanceio``, besi
 ``/proc/sys/dev/enhanceio/NAME``, those of write-back only while a cache is in that mode), eio_main.c (what is done with a
 flush, see :data:`SWALLOWS`), eio_subr.c (what a lost device does).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

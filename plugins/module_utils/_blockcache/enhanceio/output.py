@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: Driver/enhanceio/eio_procfs.c (``config``, ``stats`` and ``errors`` are
 lines of a size and a count), eio.h (numbers of modes and policies, ``cache_flags``, ``union eio_superblock``) and eio_conf.c
 of EnhanceIO 0.1 and of its fork for kernels up to 5.x. Sizes are bytes, except where a name contains sectors (of 512 bytes).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: flashcache_conf.c (``flashcache_status_table``, ``flashcache_status_inf
 (``struct flash_superblock``) of github.com/facebookarchive/flashcache, and doc/flashcache-sa-guide.txt. The table is text
 for display over several lines, and no table that could be loaded again. Older releases leave out lines.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

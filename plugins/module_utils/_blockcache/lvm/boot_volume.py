@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ activates one, the host does not boot. A boot loader that reads ``/boot`` from a
 Sources: lsinitramfs(8), update-initramfs(8), lsinitrd(1), dracut(8), modules.builtin (Documentation/kbuild/kbuild.rst), lvmdevices(8),
 lvm.conf(5) (``global/cache_check_executable``), dracut.cmdline(7) (``rd.lvm.lv``).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ The cache of a thin pool or VDO pool is on a hidden volume inside of it (``pool_
 pool, and a snapshot on its origin. Which of the two names a command takes is seen with LVM 2.03.16: ``lvconvert``, ``--activate`` and
 ``--refresh`` that of the pool (lvmcache(7)), ``--cachemode`` and ``--cachesettings`` only the hidden one.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: lvmcache(7), lvconvert(8), lvchange(8), and what LVM 2.03 was seen to d
 proof: ``lvconvert --uncache`` can fail with status 5 after printing that the volume is not cached. A command that failed is
 forgiven only if its effect is read back, and nothing is taken away before the kernel reports that no block is dirty.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: lvmreport(7), lvm-fullreport(8), ``lvs -o help``, ``pvs -o help``; ever
 are bytes (``--units b --nosuffix``), names of hidden volumes stand in brackets, and a volume of several segments has
 several rows.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ Sources: drivers/nvme/target/configfs.c (``device_path`` and ``enable`` of a nam
 (``udev_path``, ``enable``), target_core_iblock.c and target_core_file.c (``info``); the sysfs interface of SCST (``devices/<name>/filename``, whose further
 lines are marks, and ``handler``); Documentation/ABI/testing/configfs-usb-gadget-mass-storage (``lun.*/file``).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: sysfs (Documentation/ABI/stable/sysfs-block: ``holders``, ``slaves``, `
 loop driver (loop(4)), proc(5), and ``dmsetup table``, whose rows give what a mapping uses of each device below it (Documentation/admin-guide/
 device-mapper: linear, striped, dm-crypt).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

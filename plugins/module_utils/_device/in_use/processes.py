@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ Sources: proc(5), ``fd``, ``fdinfo`` (``flags`` is octal, the lowest two bits ar
 ``scm_fds`` of a socket: descriptors that were sent to it and not received, in Linux 5.6 and later; io_uring/fdinfo.c, ``UserFiles``: files that a ring has,
 with or without a descriptor.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ Sources: proc(5) (``hidepid`` and ``subset`` of the mount, ``mountinfo``, ``load
 whatever this process may see; ``stat``: ``processes`` is the number of tasks that were made since boot); include/linux/proc_ns.h and
 include/uapi/linux/magic.h for the numbers; capabilities(7).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

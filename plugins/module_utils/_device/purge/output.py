@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: hdparm(8) and its function identify.c; ATA/ATAPI Command Set 4 (SECURITY ERASE UNIT); NVM Express base specification 2.0
 (Identify Controller ``oacs``, ``fna`` and ``sanicap``; Sanitize Status log page ``sprog`` and ``sstat``); nvme-cli(1).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

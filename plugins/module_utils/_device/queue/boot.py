@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: udev(7) (assignments of a line are made from left to right, each by wri
 several files add up, and the last one of the same name wins; ``-`` and ``_`` are the same in names of modules);
 Documentation/admin-guide/kernel-parameters.rst (``module.option=value``); moduleparam.h (how yes and no are spelled).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

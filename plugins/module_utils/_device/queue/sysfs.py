@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: Documentation/ABI/stable/sysfs-block; block/blk-sysfs.c, block/blk-mq.c and block/elevator.c (limits of nr_requests, what is
 rounded and what is silently ignored); drivers/scsi/scsi_sysfs.c and drivers/ata/libata-sata.c (queue_depth). Tried on Linux 6.1.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

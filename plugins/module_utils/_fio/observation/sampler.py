@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 Sources: Documentation/admin-guide/iostats.rst (``/proc/diskstats``), iostat(1), proc(5) (``/proc/stat``). Counters of milliseconds have
 32 bits and wrap around; those of I/Os and sectors only fall when a device was replaced, and then no rate can be given.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

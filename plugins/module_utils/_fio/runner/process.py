@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -8,8 +6,6 @@
 It is started by the main thread of the runner: the signal that ends it when the runner is killed is bound to the thread that made it
 (prctl(2), PR_SET_PDEATHSIG). What it prints goes into files, so that nothing need be read while it runs.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

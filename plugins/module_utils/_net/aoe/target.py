@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Sources: vblade(8), vblade-persistence(5) and the unit ``vblade@.service`` of De
 instance. vblade reads the MTU of its interface at each query and sizes its socket when it starts, as ``-b`` frames of that MTU
 (``dial`` of linux.c); the kernel gives twice what ``net.core.rmem_max`` lets it have (socket(7)).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -11,8 +9,6 @@ request not to edit it, and keeps what is edited; anaconda writes ifcfg files on
 Sources: cloudinit/net/{eni,sysconfig,network_manager}.py and cloudinit/stages.py of cloud-init (``network: {config: disabled}``),
 impl_ifcfg.py of os-net-config, ifacquire.py of VDSM, the headers of Puppet's file resources.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -14,8 +12,6 @@ The journal: ``token``; ``deadline`` (seconds of CLOCK_MONOTONIC) and ``boot`` (
 command); ``live``, a list of ``{index, name, mtu, up, routes}`` in the order in which to put back; ``changes``, a list of
 ``{files: [{path, before, after, mode}], commands, undo}`` in the order in which they were made.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -12,8 +10,6 @@ A drive is addressed by the pair in ``Reported Channel,Device(T:L) : 0,31(31:0)`
 listed by serial number, by the place of the drive or (old builds) by the pair, depending on the build. The labels of maxCache begin
 with its name, in three spellings, and in the oldest builds with MaxIQ.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

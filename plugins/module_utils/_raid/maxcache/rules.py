@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -10,8 +8,6 @@ Every rule answers with a clause that can follow the name of the controller, or 
 Sources of the rules: messages and usage texts of arcconf; "maxCache Limitations" and "Enabling Cache Optimizations" of the SmartRAID
 user guide; for one container of at most 1 TB that must be redundant for write caching, the field notes of the series 7 and 8.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -20,8 +18,6 @@ One read is one command for the whole host. ``modify`` prints nothing when it su
 Not confirmed by anything public: what the tool answers if a setting is so already (taken here for success if it reports
 "already"), and its words when Smart Path or a battery forbids a setting.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -14,8 +12,6 @@ which stand in column 0 in the middle of the tree.
 Sizes of logical drives and of the cache are in powers of 1024, sizes of physical drives in powers of 1000; newer versions print the
 size of the cache without a unit, in GiB (libstoragemgmt issue 340).
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

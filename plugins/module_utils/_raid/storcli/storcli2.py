@@ -1,5 +1,3 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
@@ -9,8 +7,6 @@ Its JSON has the frame of storcli's and other labels in it: the policy of a volu
 ``DefaultCache``), volumes and drives are lists, the protection is an energy pack, and there is no I/O policy. It takes one
 property per ``set``; anything else is a syntax error in plain text. Success exits with 6 at times.
 """
-
-# Note that this module util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 from __future__ import annotations
 

@@ -1,9 +1,6 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """Probes of a search and rounds: cells whose names are known before they run only by a pattern. Pure.
 
 A search over ``iodepth`` measures ``<cell>.iodepth-16``, rounds measure ``<cell>.round-03``; both leave ``<cell>`` with the answer.

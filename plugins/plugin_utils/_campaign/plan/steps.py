@@ -1,9 +1,6 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 """What one host measures, in steps: order, repeats, pauses, barriers, timetable, and what it costs. Pure.
 
 Repeats are interleaved and every second pass runs backwards (A B B A): a drift of the host then falls on all cells alike. A suite that

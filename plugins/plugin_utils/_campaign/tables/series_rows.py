@@ -1,9 +1,5 @@
-# Copyright (c) 2026, the cachefleet.storage authors
-# GNU General Public License v3.0 or later (see LICENSES/GPL-3.0-or-later.txt or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
-
-# Note that this plugin util is **PRIVATE** to the collection. It can have breaking changes at any time.
 
 """A measurement second by second, from the device's own counters: rows for ``device_intervals``."""
 

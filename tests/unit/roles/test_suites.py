@@ -20,6 +20,7 @@ ROLE = ROOT / "roles" / "fio_benchmark"
 SUITES = {name: suite for path in (ROLE / "files" / "suites").glob("*.yml") for name, suite in yaml.safe_load(path.read_text()).items()}
 DISK = {"device": "/dev/vg0/scratch", "allow_data_loss": True, "identity": "vg0/scratch"}
 FILE = {"file": "/srv/data/fio.bin"}
+FOLDER = {"directory": "/srv/data/fio-files", "size": "2g"}
 #: What case E set for all its jobs.
 CASE_E = {"thread": 0, "direct": 1, "group_reporting": 1, "norandommap": 1, "time_based": 1, "randrepeat": 0, "ramp_time": 10}
 
@@ -204,8 +205,10 @@ DOCUMENTED = [yaml.safe_load(text) for text in re.findall(r"```yaml\n(.*?)```", 
 
 def test_documented_suites_are_valid():
     mine = {name: suite for example in DOCUMENTED if isinstance(example, dict) for name, suite in example["fio_benchmark_suites"].items()}
-    plans = {name: make_plan(name, {**SUITES, **mine}, [DISK]) for name in mine}
-    assert set(plans) == {"database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once", "mixes_in_rounds", "snia_iops_client"}
+    targets = {"backup_beside_database": [{"device": "/dev/vg0/database", "name": "database"}, {**DISK, "name": "backup"}], "small_files": [FOLDER]}
+    plans = {name: make_plan(name, {**SUITES, **mine}, targets.get(name, [DISK])) for name in mine}
+    assert [run.name for run in plans["backup_beside_database"].runs] == ["backup.backup"]
+    assert set(plans) == {*targets, "database", "log_latency", "matrix_of_small_blocks", "three_disks_at_once", "mixes_in_rounds", "snia_iops_client"}
     assert [cell.decides for cell in plans["log_latency"].suite.cells] == [(), ("iops", "p99"), ()]
     assert len(plans["database"].runs) == 1 + 5 * (1 + 2 * 9 - 3)
     assert {run.job["bs"] for run in plans["matrix_of_small_blocks"].runs} == {"1m", "1k", "8k", "4k"}
@@ -243,7 +246,7 @@ def test_target_options_match_the_filter():
     for_the_host = {"device": "/dev/x", "allow_data_loss": True, "identity": "x", "size": "1g"}
     for_the_plan = {"name": "x", "capacity": "1g", "write_rate": "1g", "write_iops": 1000, "endurance": "150TB", "allow_purge": True, "purge_method": "auto"}
     documented = set(options()["fio_benchmark_targets"]["options"])
-    assert documented <= {*for_the_host, *for_the_plan, "file"}
+    assert documented <= {*for_the_host, *for_the_plan, "file", "directory"}
     every = {name: value for name, value in {**for_the_host, **for_the_plan}.items() if name in documented}
     assert plan("quick", every).runs[0].target.given == for_the_host
 

@@ -77,7 +77,7 @@ def handed_over(
     """
     if facts.target.kind == "directory":
         with _open_folder(facts, made, root) as descriptor:
-            _require_descriptors(job, facts.path)
+            require_descriptors(job, facts.path)
             made.take_over(facts.path)
             units = _make_files(descriptor, facts.path, job, facts.target, lambda one, path, size: lay_out(one, path, size, None, stopping))
             yield Handover(dataclasses.replace(facts, path=f"/proc/self/fd/{descriptor}/."), (descriptor,), units)
@@ -245,7 +245,7 @@ def _make_files(folder: int, path: str, job: Job, target: GuardTarget, lay_out: 
     return frozenset(units)
 
 
-def _require_descriptors(job: Job, path: str) -> None:
+def require_descriptors(job: Job, path: str) -> None:
     """Let fio open as many files as the job has open at once.
 
     :raises Refused: if this host does not allow that.

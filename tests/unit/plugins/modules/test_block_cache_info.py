@@ -79,7 +79,7 @@ def test_filters(run, host):
     _code, result = run(types=["bcache"])
     assert ([cache["name"] for cache in result["caches"]], result["problems"]) == (["bcache0"], [])
     _code, result = run(names=["dm-3", "elsewhere"], types=["lvm_cache"])
-    assert [(cache["name"], cache["matched"], cache["asked"]) for cache in result["caches"]] == [("vg0/images", ["dm-3"], ["dm-3"])]
+    assert [(cache["name"], cache["matched"]) for cache in result["caches"]] == [("vg0/images", ["dm-3"])]
     assert result["problems"] == ["No SSD cache of this host has the name, the device or the origin elsewhere."]
 
 

@@ -256,7 +256,7 @@ def test_other_data_in_the_range_is_not_overwritten(host):
         host_writer._require_test_data(spec, handle.fileno())
 
 
-@pytest.mark.parametrize(("path", "message"), [("/dev/shm/x", "never make a file there"), ("/nowhere/x", "does not exist"), (__file__, "exists")])
+@pytest.mark.parametrize(("path", "message"), [("/dev/shm/x", "no file may be made there"), ("/nowhere/x", "does not exist"), (__file__, "exists")])
 def test_guard_examines_the_target(path, message):
     spec = RunSpec(path, "file", None, 64 * BLOCK)
     with pytest.raises(StorageError) as caught:

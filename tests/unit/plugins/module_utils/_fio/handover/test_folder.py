@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.users i
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, room
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, is_read_only, read_cell, time_before, what_was_measured
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import held
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.held import handed_over
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MARK, MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool
@@ -195,7 +195,7 @@ def test_next_campaign_uses_it_until_something_in_it_is_changed(host):
 
 
 def test_run_that_was_killed_while_files_were_made_goes_on(host, monkeypatch):
-    real, count = folder.os.open, []
+    real, count = held.os.open, []
 
     def killed(name, flags, *more, **where):
         if str(name).startswith("s0."):
@@ -204,7 +204,7 @@ def test_run_that_was_killed_while_files_were_made_goes_on(host, monkeypatch):
                 raise KeyboardInterrupt
         return real(name, flags, *more, **where)
 
-    monkeypatch.setattr(folder.os, "open", killed)
+    monkeypatch.setattr(held.os, "open", killed)
     with pytest.raises(KeyboardInterrupt):
         host.use(job_of())
     monkeypatch.undo()
@@ -305,14 +305,14 @@ def test_open_files_of_one_process():
 
 def test_limit_of_open_files_is_raised_as_far_as_the_host_allows(monkeypatch):
     limits = []
-    monkeypatch.setattr(folder.resource, "getrlimit", lambda _which: (1024, 4096))
-    monkeypatch.setattr(folder.resource, "setrlimit", lambda _which, both: limits.append(both))
-    folder.require_descriptors(job_of(nrfiles=900), "/srv/files")
+    monkeypatch.setattr(held.resource, "getrlimit", lambda _which: (1024, 4096))
+    monkeypatch.setattr(held.resource, "setrlimit", lambda _which, both: limits.append(both))
+    held.require_descriptors(job_of(nrfiles=900), "/srv/files")
     assert limits == []
-    folder.require_descriptors(job_of(nrfiles=2000), "/srv/files")
+    held.require_descriptors(job_of(nrfiles=2000), "/srv/files")
     assert limits == [(4096, 4096)]
     with pytest.raises(Refused, match=r"would have 5064 files open in /srv/files at once, and this host allows 4096 \(ulimit -Hn\): set openfiles"):
-        folder.require_descriptors(job_of(nrfiles=5000), "/srv/files")
+        held.require_descriptors(job_of(nrfiles=5000), "/srv/files")
 
 
 @pytest.mark.parametrize("option", ["nrfiles", "openfiles"])

@@ -299,7 +299,7 @@ def test_device_in_use_since_examination_is_refused(rig, monkeypatch):
     def taken(*_arguments, **_options):
         raise Refused("/dev/sdb was free when it was examined and cannot be opened exclusively now: Device or resource busy.")
 
-    monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner.guard.claimed", taken)
+    monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner.judge.claimed", taken)
     with pytest.raises(StorageError, match="was free when it was examined") as caught:
         rig.measure(cell())
     assert caught.value.kind == "refused" and not rig.runs

@@ -79,7 +79,7 @@ def test_guard_checks_write_extent_at_both_ends_of_a_search(host, tmp_path, monk
     host.runner.replies[("wipefs",)] = Reply('{"signatures": []}')
     judged = []
     monkeypatch.setattr(
-        "ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks.guard.require", lambda facts, **how: judged.append(how["extent"])
+        "ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks.judge.require", lambda facts, **how: judged.append(how["extent"])
     )
     job = {**JOB, "rw": "write", "bs": "4k", "size": "1m", "offset_increment": "1m"}
     search = {"kind": "search", "cell": {"name": "s", "target": {"device": "/dev/sdb"}, "job": job}, "search": {"limit": 5, "over": "numjobs", "last": 64}}

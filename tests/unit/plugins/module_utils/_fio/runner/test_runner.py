@@ -129,7 +129,7 @@ def test_device_used_since_examination_fails_the_task(rig, monkeypatch):
     def taken(*_arguments, **_options):
         raise Refused("/dev/sdb was free when it was examined and cannot be opened exclusively now: Device or resource busy.")
 
-    monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner.guard.claimed", taken)
+    monkeypatch.setattr("ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.runner.judge.claimed", taken)
     with pytest.raises(StorageError, match="cannot be opened exclusively now") as caught:
         rig.start(step())
     assert caught.value.kind == "refused" and not rig.runs

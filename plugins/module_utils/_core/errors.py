@@ -39,6 +39,7 @@ FURTHER = frozenset(
         "option",
         "put_back",
         "refusals",
+        "value",
     }
 )
 

@@ -99,7 +99,7 @@ def test_failed_battery_is_detected_on_a_converged_host(name, model):
     with pytest.raises(NotEffective, match="is set to writeback, but writethrough is in effect") as caught:
         _converge(runner, _asking(name, write="writeback"))
     assert "reports no reason" not in caught.value.message
-    assert caught.value.facts["not_in_force"][0]["wanted"] == "writeback"
+    assert caught.value.facts["not_in_force"][0]["configured"] == "writeback"
     warned = _converge(runner, {**_asking(name, write="writeback"), "require_effective": False})
     assert not warned.changed
     assert len(warned.warnings) == 1

@@ -44,13 +44,6 @@ def test_variable_that_is_like_no_other_names_the_role_and_few_hosts(variables):
     )
 
 
-def test_aliases_are_known(tmp_path):
-    specs = tmp_path / "shelf/meta/argument_specs.yml"
-    specs.parent.mkdir(parents=True)
-    specs.write_text("argument_specs: {main: {options: {shelf_new: {aliases: [shelf_old]}}}, other: {}}")
-    assert RoleVariables(tmp_path).unknown(["shelf_new", "shelf_old", "shelf_else"]) == ["shelf_else"]
-
-
 def test_every_variable_that_the_collection_itself_sets_is_known(variables):
     files = [path for folder in ("playbooks", "roles", "inventories", "molecule", "tests/rack") for path in (TOP / folder).rglob("*.yml")]
     assert len(files) > 50

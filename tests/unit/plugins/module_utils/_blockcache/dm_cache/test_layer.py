@@ -311,7 +311,6 @@ def test_block_size_is_read_as_a_setting(tmp_path):
     assert host.mapped["images"].live[4] == "512"
     assert not run(host, **WRITECACHE, settings={"block_size": "512"}).changed
     assert not run(host, **WRITECACHE, settings={"block_size": "default"}).changed
-    assert not run(host, **WRITECACHE, chunk_size="512").changed
     assert facts(host, **WRITECACHE)["caches"][0]["settings"] == {"block_size": 512}
 
 
@@ -750,7 +749,7 @@ def test_writecache_block_size_matches_content_on_origin(tmp_path):
     run(host, **WRITECACHE)
     assert host.mapped["images"].live[4] == "4096"
     host = made(tmp_path / "y")
-    refused(host, "which settings.block_size: 4096 would break", **WRITECACHE, chunk_size="4096")
+    refused(host, "which settings.block_size: 4096 would break", **WRITECACHE, settings={"block_size": 4096})
 
 
 # -- whole lives, killed at every command

@@ -75,8 +75,8 @@ def _megaraid(
     jbod_write_cache: bool = False,
     jbod: bool = False,
     abilities: t.Mapping[str, bool] | None = None,
-    disk: State = _HARD_DISK,
-    ssd: State = _SATA_SSD,
+    disk: State | None = None,
+    ssd: State | None = None,
     enclosure: int = 252,
     first_slot: int = 0,
     counting_down: bool = False,
@@ -96,6 +96,7 @@ def _megaraid(
     :param jbod: the unconfigured drives are passed through, each with a cache that is on.
     :param jbod_write_cache: the card can set the cache of drives without RAID (``Support JBOD Write cache``).
     """
+    disk, ssd = disk or _HARD_DISK, ssd or _SATA_SSD
     policies = {"read": "RA", "write": "WB", "io": "Direct", "disk_cache": "Default", **(policy or {})}
     volumes = min(volumes, 240 if counting_down else 64)
     drives = 2 * volumes if drives is None else drives

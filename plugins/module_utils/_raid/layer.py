@@ -9,7 +9,8 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, registry
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan as raid_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.commands import RaidLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import AUTO, ControllerSpec, tool_path_alone
@@ -25,7 +26,7 @@ if t.TYPE_CHECKING:
 class RaidCacheLayer(RaidLayer[ControllerSpec]):
     """The caches of the RAID controllers of one host."""
 
-    name = plan.LAYER
+    name = raid_plan.LAYER
 
     def __init__(self, *given: t.Any, **further: t.Any) -> None:
         super().__init__(*given, **further)
@@ -37,7 +38,7 @@ class RaidCacheLayer(RaidLayer[ControllerSpec]):
         :raises StorageError: for whatever is impossible, dangerous without permission, or could not be proved.
         """
         try:
-            return plan.plan(state, self.spec)[0]
+            return raid_plan.plan(state, self.spec)[0]
         except StorageError as error:
             # The same plan serves for reading back; its result must hold then as well.
             error.message = f"After the change: {error.message}" if self.sent else f"{error.message} Nothing was changed."
@@ -50,7 +51,7 @@ class RaidCacheLayer(RaidLayer[ControllerSpec]):
         return ". The controller or its tool ignores the setting"
 
     def left_out(self, state: RaidState) -> list[str]:
-        return plan.settable(state, self.spec)[1]
+        return raid_plan.settable(state, self.spec)[1]
 
     def check_settled(self, state: RaidState) -> None:
         """Settings that are stored and not in effect.

@@ -22,8 +22,8 @@ WRITER = {"name": "writer", "rw": "write", "bs": "1m"}
 COPY = {"global": {"direct": 1, "runtime": 10, "time_based": 1}, "jobs": [READER, WRITER]}
 
 
-def plan_of(targets, job=COPY, **cell):
-    return make_plan("mine", {"mine": {"cells": [{"name": "copy", "job": job, **cell}]}}, targets)
+def plan_of(targets, job=None, **cell):
+    return make_plan("mine", {"mine": {"cells": [{"name": "copy", "job": job or COPY, **cell}]}}, targets)
 
 
 def with_sections(*rows):

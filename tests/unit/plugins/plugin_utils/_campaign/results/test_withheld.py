@@ -39,7 +39,8 @@ UNCHECKED = (
 )
 
 
-def row_of(summary, options=OPTIONS):
+def row_of(summary, options=None):
+    options = OPTIONS if options is None else options
     record = CellRecord("h", CellKey("v", "a", 1), "ok", "", None, {"summary": summary, "elapsed": 3.0, "notes": ["first"]}, options)
     (row,) = measurements_of(record, lambda: histograms_of(record, OUTPUT), {})
     return record, row

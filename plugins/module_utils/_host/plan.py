@@ -139,8 +139,9 @@ class Planner:
         except ToolMissing as error:
             one.left_out = error
         except StorageError as error:
-            # What drives will be is expected already: see _expect_drives.
-            related = [other for other in before if other.changes and other.stage.layer != DRIVES and depends(plan.devices, one.stage, other.stage)]
+            # What drives will be is expected by caches already (_expect_drives); a target that is served also depends on what is between it and its drives.
+            expected = (DRIVES,) if one.stage.group == BLOCK_CACHE else ()
+            related = [other for other in before if other.changes and other.stage.layer not in expected and depends(plan.devices, one.stage, other.stage)]
             if not one.waits_for and not (related and isinstance(error, _RESOLVABLE)):
                 error.facts.setdefault("layer", one.stage.layer)
                 raise

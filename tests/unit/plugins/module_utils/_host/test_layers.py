@@ -334,6 +334,14 @@ def test_refusal_that_no_layer_before_resolves_comes_before_the_first_change(pla
         assert play.world["set"] == []
 
 
+def test_refusal_of_a_served_target_waits_for_the_drives_below_it(play):
+    refusal = {
+        "storage_network": lambda world: None if "drive_write_cache" in world["set"] else Refused("e7.1: a power failure would lose writes.", item="e7.1")
+    }
+    predicted = play("drive_write_cache", "storage_network", refusals=refusal, check_mode=True)
+    assert predicted.undetermined == {"storage_network": "e7.1: a power failure would lose writes."}
+
+
 def test_a_device_that_a_layer_before_creates_is_waited_for(play):
     def missing(world):
         return None if "bcache" in world["set"] else DeviceMissing("/dev/bcache0 does not exist on this host.", item="/dev/bcache0")

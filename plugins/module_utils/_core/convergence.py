@@ -34,7 +34,7 @@ Spec = t.TypeVar("Spec")
 
 
 class Operation:
-    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` handles those of its layer.
+    """What one step does. A subclass is a frozen dataclass of plain values, which carries itself out with what the layer has.
 
     What it starts and what the kernel must have for it is checked before the first step of a run is carried out, in check mode too.
     """
@@ -43,6 +43,12 @@ class Operation:
     needs_commands: t.ClassVar[tuple[str, ...]] = ()
     #: Names of kernel modules.
     needs_modules: t.ClassVar[tuple[str, ...]] = ()
+
+    def carry_out(self, layer: t.Any, step: Step) -> None:
+        """
+        :raises StorageError: if it does not succeed.
+        """
+        raise NotImplementedError
 
 
 @frozen
@@ -124,9 +130,9 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
         """Carry one step out. The exit status of a tool is no proof: :meth:`verify` is."""
         self.carry_out(step.operation, step)
 
-    @abc.abstractmethod
     def carry_out(self, operation: t.Any, step: Step) -> None:
-        """Carry one operation out: a ``functools.singledispatchmethod`` with one function for each class of :class:`Operation`."""
+        """Carry one operation out, as :meth:`Operation.carry_out` says."""
+        operation.carry_out(self, step)
 
     def verify(self, state: State) -> list[Difference]:
         """What still differs in a state that was read back: whatever would have to be planned again."""

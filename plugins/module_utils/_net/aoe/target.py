@@ -11,7 +11,6 @@ instance. vblade reads the MTU of its interface at each query and sizes its sock
 from __future__ import annotations
 
 import dataclasses
-import functools
 import time
 import typing as t
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.operations import RunCommand, WriteFile
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport, running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_mtu
@@ -47,39 +47,22 @@ Swallowed = t.Callable[[t.Sequence[AoeTargetSpec]], t.Mapping[str, t.Sequence[st
 
 
 @frozen
-class WriteSysctlFile(Operation):
-    """Write our file of sysctl.d."""
-
-    text: str
-
-
-@frozen
-class SetReceiveBuffer(Operation):
-    """Set the number of bytes that a socket may have."""
-
-    size: int
-
-
-@frozen
-class WriteConfiguration(Operation):
-    """Write the configuration file of an instance of the unit ``vblade@``."""
-
-    instance: str
-    text: str
-
-
-@frozen
-class EnableTarget(Operation):
-    """Have an instance started at boot."""
-
-    instance: str
-
-
-@frozen
 class RestartTarget(Operation):
     """Start an instance, or start it again."""
 
     instance: str
+
+    def carry_out(self, layer: AoeTargetLayer, step: Step) -> None:
+        unit = unit_of(self.instance)
+        layer.runner.run(["systemctl", "restart", unit], item=step.item)
+        end = layer.clock() + PATIENCE
+        while layer.clock() < end:
+            pid = layer.units([self.instance]).get(unit, {}).get("MainPID", "0")
+            # First systemd forks, then ionice, then it is vblade; and one that cannot open its device has gone a moment later.
+            if any(str(export.pid) == pid for export in running_exports(layer.root)):
+                layer.sleep(SETTLED)
+                return
+            layer.sleep(0.1)
 
 
 @frozen
@@ -87,6 +70,15 @@ class RemoveTarget(Operation):
     """Stop an instance, now and at boot, and remove its configuration file."""
 
     instance: str
+
+    def carry_out(self, layer: AoeTargetLayer, step: Step) -> None:
+        layer.runner.run(["systemctl", "disable", "--now", unit_of(self.instance)], ok=None, item=step.item)
+        replace_file(layer.root / _configuration_of(self.instance), "")
+        layer.runner.run(["systemctl", "daemon-reload"], item=step.item)
+
+
+def _configuration_of(instance: str) -> str:
+    return f"{FOLDER}/{instance}.conf"
 
 
 @frozen
@@ -166,7 +158,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
             return AoeTargetsState(rmem_max=self._rmem_max(), sysctl_file=read_file(self.root / SYSCTL_FILE))
         files = read_files(self.root)
         instances = {spec.item: instance_of(files, spec.shelf, spec.slot, spec.interface) for spec in targets}
-        units = self._units(sorted(set(instances.values())))
+        units = self.units(sorted(set(instances.values())))
         exports = running_exports(self.root)
         sockets = self._sockets() if exports else {}
         served = [spec for spec in targets if spec.present]
@@ -250,7 +242,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         text = read_file(self.root / _RMEM_MAX).strip()
         return int(text) if text.isdigit() else 0
 
-    def _units(self, instances: t.Sequence[str]) -> dict[str, dict[str, str]]:
+    def units(self, instances: t.Sequence[str]) -> dict[str, dict[str, str]]:
         words = ["systemctl", "show", "--property=Id,ActiveState,MainPID,UnitFileState", *map(unit_of, instances)]
         blocks = [dict(line.partition("=")[::2] for line in block.splitlines()) for block in self.runner.run(words, ok=None).stdout.split("\n\n")]
         return {block["Id"]: block for block in blocks if block.get("Id")}
@@ -258,49 +250,6 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
     def _sockets(self) -> dict[int, int]:
         # Without ss it cannot be read, and nothing is restarted for it.
         return parse_packet_sockets(self.runner.run(["ss", "--packet", "--memory", "--processes"], ok=None).stdout) if self.runner.has("ss") else {}
-
-    # -- steps
-
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises CommandFailed: if a command fails or a file cannot be written."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _write_sysctl_file(self, operation: WriteSysctlFile, _step: Step) -> None:
-        replace_file(self.root / SYSCTL_FILE, operation.text)
-
-    @carry_out.register
-    def _set_rmem_max(self, operation: SetReceiveBuffer, step: Step) -> None:
-        self.runner.run(["sysctl", "-q", "-w", f"net.core.rmem_max={operation.size}"], item=step.item)
-
-    @carry_out.register
-    def _write_file(self, operation: WriteConfiguration, _step: Step) -> None:
-        replace_file(self.root / FOLDER / f"{operation.instance}.conf", operation.text)
-
-    @carry_out.register
-    def _enable(self, operation: EnableTarget, step: Step) -> None:
-        self.runner.run(["systemctl", "enable", unit_of(operation.instance)], item=step.item)
-
-    @carry_out.register
-    def _restart(self, operation: RestartTarget, step: Step) -> None:
-        unit = unit_of(operation.instance)
-        self.runner.run(["systemctl", "restart", unit], item=step.item)
-        end = self.clock() + PATIENCE
-        while self.clock() < end:
-            pid = self._units([operation.instance]).get(unit, {}).get("MainPID", "0")
-            # First systemd forks, then ionice, then it is vblade; and one that cannot open its device has gone a moment later.
-            if any(str(export.pid) == pid for export in running_exports(self.root)):
-                self.sleep(SETTLED)
-                return
-            self.sleep(0.1)
-
-    @carry_out.register
-    def _remove(self, operation: RemoveTarget, step: Step) -> None:
-        unit = unit_of(operation.instance)
-        self.runner.run(["systemctl", "disable", "--now", unit], ok=None, item=step.item)
-        replace_file(self.root / FOLDER / f"{operation.instance}.conf", "")
-        self.runner.run(["systemctl", "daemon-reload"], item=step.item)
 
 
 def _read_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
@@ -336,10 +285,18 @@ def _plan_buffer(state: AoeTargetsState, spec: AoeTargetsSpec) -> t.Iterator[Ste
         return
     text = f"# Written by cachefleet.storage.storage_network: change the inventory, not this file.\nnet.core.rmem_max = {size}\n"
     if state.sysctl_file != text:
-        yield Step(LAYER, "rmem_max", "boot_value", state.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", WriteSysctlFile(text))
+        yield Step(LAYER, "rmem_max", "boot_value", state.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", WriteFile(SYSCTL_FILE, text))
     # Other software may have requested more: it is never lowered.
     if state.rmem_max < size:
-        yield Step(LAYER, "rmem_max", "value", state.rmem_max, size, f"Raise net.core.rmem_max to {size}", SetReceiveBuffer(size))
+        yield Step(
+            LAYER,
+            "rmem_max",
+            "value",
+            state.rmem_max,
+            size,
+            f"Raise net.core.rmem_max to {size}",
+            RunCommand(("sysctl", "-q", "-w", f"net.core.rmem_max={size}")),
+        )
 
 
 def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.Iterator[Step]:
@@ -349,9 +306,19 @@ def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.It
     text = render(export, state.file)
     found = state.file.text if state.file is not None else None
     if found != text:
-        yield Step(LAYER, spec.item, "configuration", found, text, f"Write /{FOLDER}/{state.instance}.conf", WriteConfiguration(state.instance, text))
+        yield Step(
+            LAYER, spec.item, "configuration", found, text, f"Write /{_configuration_of(state.instance)}", WriteFile(_configuration_of(state.instance), text)
+        )
     if not state.enabled:
-        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Start {unit_of(state.instance)} at boot", EnableTarget(state.instance))
+        yield Step(
+            LAYER,
+            spec.item,
+            "boot",
+            "disabled",
+            "enabled",
+            f"Start {unit_of(state.instance)} at boot",
+            RunCommand(("systemctl", "enable", unit_of(state.instance))),
+        )
     if not state.active or not running:
         serve = f"Serve {spec.device} as {spec.address} on {spec.interface}"
         pause = ", with a new vblade: I/O of its initiators pauses meanwhile" if state.running is not None else ""

@@ -17,7 +17,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
@@ -101,6 +101,8 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
     name: str
     #: Whether a run waits for an earlier one of this layer on the same host that has not ended, as after a controller that ended.
     one_at_a_time: bool = False
+    #: Whether no step leaves anything behind that the plan does not show: then a failed run whose plan is still the same has changed nothing.
+    plan_shows_changes: bool = False
 
     def __init__(
         self,
@@ -263,20 +265,32 @@ def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_readi
     except StorageError as error:
         # A step that was refused did nothing; one that broke off may have done a part of its work.
         begun = current is not None and not isinstance(error, (Refused, ToolMissing))
-        error.facts.setdefault("changed", bool(done) or begun)
-        error.facts.setdefault("actions", [step.action for step in done])
+        changed = (bool(done) or begun) and not _is_all_to_do(layer, steps, error)
+        error.facts.setdefault("changed", changed)
+        error.facts.setdefault("actions", [step.action for step in done if changed])
         if current is not None:
             error.facts.setdefault("broke_off", current.action)
         raise
     if differences:
-        raise NotEffective(
+        error = NotEffective(
             f"{layer.name}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
             item=differences[0].item,
-            changed=True,
-            actions=[step.action for step in steps],
             differences=[vars(difference) for difference in differences],
         )
+        changed = not _is_all_to_do(layer, steps, error)
+        error.facts.update(changed=changed, actions=[step.action for step in steps if changed])
+        raise error
     return state
+
+
+def _is_all_to_do(layer: Layer[State, Spec], steps: t.Sequence[Step], error: StorageError) -> bool:
+    """Whether a run that failed has changed nothing, as far as its layer shows that. After a command that hangs nothing is read again."""
+    if not layer.plan_shows_changes or isinstance(error, TimedOut):
+        return False
+    try:
+        return layer.plan(layer.read()) == list(steps)
+    except StorageError:
+        return False
 
 
 def run_layer(module: AnsibleModule, make_layer: t.Callable[[], Layer[State, Spec]]) -> t.NoReturn:

@@ -227,6 +227,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
     """Drive write caches of one host. Only the drives of the specification are read: querying a sleeping drive wakes it up."""
 
     name = "drive_write_cache"
+    plan_shows_changes = True
 
     def __init__(self, runner: Runner, spec: t.Sequence[DriveSpec], root: Path = Path("/")) -> None:
         super().__init__(runner, spec, root)

@@ -24,6 +24,7 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
     """The block queues of one host."""
 
     name = queue_plan.LAYER
+    plan_shows_changes = True
 
     def read(self) -> QueuesState:
         """Every queue of the host; the only command is ``udevadm info``, for serial numbers and links.

@@ -512,7 +512,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
             return False
 
     def plan(self, state: ReserveStates) -> list[Step]:
-        """See :func:`over_provisioning_plan.plan`."""
+        """See :func:`plan`."""
         return plan(state, self.spec)
 
     # -- apply

@@ -32,10 +32,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     KERNEL_WORD,
     DriveCache,
     DriveCacheSetting,
+    DriveSpec,
     kernel_agrees,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DriveSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import WRITE_CACHE, Override, read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 

@@ -321,7 +321,7 @@ if __name__ == "__main__":
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, run_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import LIMIT_OPTIONS, run_module
 
 
 def main() -> None:

@@ -142,7 +142,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DRIVE_OPTIONS, read_specs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS, read_specs
 
 
 def main() -> None:

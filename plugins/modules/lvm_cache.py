@@ -313,9 +313,9 @@ if __name__ == "__main__":
 from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import CACHE_OPTIONS, read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 
 def main() -> None:
@@ -323,7 +323,7 @@ def main() -> None:
         argument_spec={"caches": {"type": "list", "elements": "dict", "required": True, "options": CACHE_OPTIONS}},
         supports_check_mode=True,
     )
-    run_layer(module, lambda: LvmCacheLayer(LvmRunner(), read_items(module.params["caches"])))
+    run_layer(module, lambda: LvmCacheLayer(Runner(), read_items(module.params["caches"])))
 
 
 if __name__ == "__main__":

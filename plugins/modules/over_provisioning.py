@@ -135,8 +135,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import read_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer, read_drives
 
 DRIVE_OPTIONS = {
     "device": {"type": "path", "required": True},

@@ -169,7 +169,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.run import VolumesRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.plan import VolumesRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VOLUME_OPTIONS, read_volumes
 
 

@@ -17,7 +17,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError, TimedOut, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
@@ -34,7 +34,7 @@ Spec = t.TypeVar("Spec")
 
 
 class Operation:
-    """What one step does. A subclass is a frozen dataclass of plain values; :meth:`Layer.carry_out` handles those of its layer.
+    """What one step does. A subclass is a frozen dataclass of plain values, which carries itself out with what the layer has.
 
     What it starts and what the kernel must have for it is checked before the first step of a run is carried out, in check mode too.
     """
@@ -43,6 +43,12 @@ class Operation:
     needs_commands: t.ClassVar[tuple[str, ...]] = ()
     #: Names of kernel modules.
     needs_modules: t.ClassVar[tuple[str, ...]] = ()
+
+    def carry_out(self, layer: t.Any, step: Step) -> None:
+        """
+        :raises StorageError: if it does not succeed.
+        """
+        raise NotImplementedError
 
 
 @frozen
@@ -95,6 +101,8 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
     name: str
     #: Whether a run waits for an earlier one of this layer on the same host that has not ended, as after a controller that ended.
     one_at_a_time: bool = False
+    #: Whether no step leaves anything behind that the plan does not show: then a failed run whose plan is still the same has changed nothing.
+    plan_shows_changes: bool = False
 
     def __init__(
         self,
@@ -124,9 +132,9 @@ class Layer(abc.ABC, t.Generic[State, Spec]):
         """Carry one step out. The exit status of a tool is no proof: :meth:`verify` is."""
         self.carry_out(step.operation, step)
 
-    @abc.abstractmethod
     def carry_out(self, operation: t.Any, step: Step) -> None:
-        """Carry one operation out: a ``functools.singledispatchmethod`` with one function for each class of :class:`Operation`."""
+        """Carry one operation out, as :meth:`Operation.carry_out` says."""
+        operation.carry_out(self, step)
 
     def verify(self, state: State) -> list[Difference]:
         """What still differs in a state that was read back: whatever would have to be planned again."""
@@ -257,20 +265,32 @@ def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_readi
     except StorageError as error:
         # A step that was refused did nothing; one that broke off may have done a part of its work.
         begun = current is not None and not isinstance(error, (Refused, ToolMissing))
-        error.facts.setdefault("changed", bool(done) or begun)
-        error.facts.setdefault("actions", [step.action for step in done])
+        changed = (bool(done) or begun) and not _is_all_to_do(layer, steps, error)
+        error.facts.setdefault("changed", changed)
+        error.facts.setdefault("actions", [step.action for step in done if changed])
         if current is not None:
             error.facts.setdefault("broke_off", current.action)
         raise
     if differences:
-        raise NotEffective(
+        error = NotEffective(
             f"{layer.name}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
             item=differences[0].item,
-            changed=True,
-            actions=[step.action for step in steps],
             differences=[vars(difference) for difference in differences],
         )
+        changed = not _is_all_to_do(layer, steps, error)
+        error.facts.update(changed=changed, actions=[step.action for step in steps if changed])
+        raise error
     return state
+
+
+def _is_all_to_do(layer: Layer[State, Spec], steps: t.Sequence[Step], error: StorageError) -> bool:
+    """Whether a run that failed has changed nothing, as far as its layer shows that. After a command that hangs nothing is read again."""
+    if not layer.plan_shows_changes or isinstance(error, TimedOut):
+        return False
+    try:
+        return layer.plan(layer.read()) == list(steps)
+    except StorageError:
+        return False
 
 
 def run_layer(module: AnsibleModule, make_layer: t.Callable[[], Layer[State, Spec]]) -> t.NoReturn:

@@ -14,7 +14,8 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_bytes, read_file
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -39,6 +40,20 @@ _LOCKED = "proc/sys/kernel/modules_disabled"
 def kernel_release(root: Path = Path("/")) -> str:
     """The release of the running kernel."""
     return read_file(root / _RELEASE).strip() or os.uname().release
+
+
+def modules_folder(root: Path = Path("/"), release: str = "") -> Path:
+    """Where the modules of a kernel are; of the running one, unless another is named."""
+    return root / "lib/modules" / (release or os.uname().release)
+
+
+def built_in(root: Path = Path("/"), release: str = "") -> frozenset[str] | None:
+    """The modules that are part of a kernel, with ``_`` for ``-``; ``None`` if nothing says what it has. Source: ``modules.builtin`` of kbuild."""
+    try:
+        text = read_bytes(modules_folder(root, release) / "modules.builtin").decode("utf-8", "replace")
+    except (OSError, StorageError):
+        return None
+    return frozenset(os.path.basename(line).split(".ko", 1)[0].replace("-", "_") for line in text.split())
 
 
 def is_loaded(name: str, root: Path = Path("/")) -> bool:

@@ -146,39 +146,25 @@ class Runner:
         """
         limit = self.timeout if timeout is None else timeout
         words = (self.find(argv[0]), *(str(word) for word in argv[1:]))
-        how = HowToRun(limit, stdin, item, watch, interval, patience, cwd, tuple(pass_fds), max_output)
-        completed = self._completed(words, how)
-        if ok is not None and completed.rc not in ok:
-            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
-        return completed
-
-    def _completed(self, words: tuple[str, ...], how: HowToRun) -> Completed:
-        """One command in a process of its own, to its end, whatever its exit status: see :meth:`run`."""
         started = time.monotonic()
-        process = start_command(words, environment(), how.cwd, how.item, how.pass_fds)
-        with _Exchange(process, how.stdin.encode(), how.max_output) as exchange:
+        process = start_command(words, cwd, item, pass_fds)
+        with _Exchange(process, stdin.encode(), max_output) as exchange:
             try:
-                done = _follow(exchange, started + how.limit, how.watch, how.interval)
+                done = _follow(exchange, started + limit, watch, interval)
             except BaseException:
-                exchange.stop(how.patience)
+                exchange.stop(patience)
                 raise
             # Called before it is stopped, which ends it in any case.
             only_output = not done and _is_over(process.pid)
-            left = () if done else exchange.stop(how.patience)
+            left = () if done else exchange.stop(patience)
         completed = self._remember(words, -1 if process.returncode is None else process.returncode, exchange.out, exchange.err, started)
         if exchange.too_much:
-            raise _too_much(completed, how, left)
+            raise _too_much(completed, max_output, item, left)
         if not done:
-            raise self._timed_out(completed, how.limit, how.item, left, only_output=only_output)
+            raise _timed_out(completed, limit, item, left, only_output=only_output)
+        if ok is not None and completed.rc not in ok:
+            raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
         return completed
-
-    @staticmethod
-    def _timed_out(completed: Completed, limit: float, item: str | None, left: t.Sequence[Running] = (), *, only_output: bool = False) -> TimedOut:
-        if only_output:
-            what = f"{completed.command_line} ended, but a process that it started kept its output open for more than {limit:g} seconds"
-        else:
-            what = f"{completed.command_line} did not end within {limit:g} seconds"
-        return TimedOut(f"{what} {_how_stopped(left)}.", item=item, completed=completed, **_left_running(left))
 
     def _remember(self, argv: tuple[str, ...], rc: int, out: bytes | bytearray, err: bytes | bytearray, started: float) -> Completed:
         completed = Completed(argv, rc, out.decode(errors="replace"), err.decode(errors="replace"), time.monotonic() - started)
@@ -186,21 +172,6 @@ class Runner:
         # A runner that measures for days must not keep the output of every command.
         del self.history[:-_REMEMBERED]
         return completed
-
-
-@frozen
-class HowToRun:
-    """The arguments of :meth:`Runner.run` that control how; ``limit`` is its ``timeout``."""
-
-    limit: float
-    stdin: str
-    item: str | None
-    watch: t.Callable[[], t.Any] | None
-    interval: float
-    patience: float
-    cwd: str | None
-    pass_fds: tuple[int, ...]
-    max_output: int
 
 
 @frozen
@@ -225,20 +196,21 @@ def _left_running(left: t.Sequence[Running]) -> dict[str, list[int]]:
     return {"left_running": [process.pid for process in left]} if left else {}
 
 
-def _too_much(completed: Completed, how: HowToRun, left: t.Sequence[Running]) -> TooMuchOutput:
-    message = f"{completed.command_line} printed more than {format_size(how.max_output)} {_how_stopped(left)}."
-    return TooMuchOutput(message, item=how.item, completed=completed, **_left_running(left))
+def _timed_out(completed: Completed, limit: float, item: str | None, left: t.Sequence[Running], *, only_output: bool) -> TimedOut:
+    if only_output:
+        what = f"{completed.command_line} ended, but a process that it started kept its output open for more than {limit:g} seconds"
+    else:
+        what = f"{completed.command_line} did not end within {limit:g} seconds"
+    return TimedOut(f"{what} {_how_stopped(left)}.", item=item, completed=completed, **_left_running(left))
 
 
-def environment() -> dict[str, str]:
-    """What a command finds around it: everything that this process has, and messages in English."""
-    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"}
+def _too_much(completed: Completed, most: int, item: str | None, left: t.Sequence[Running]) -> TooMuchOutput:
+    message = f"{completed.command_line} printed more than {format_size(most)} {_how_stopped(left)}."
+    return TooMuchOutput(message, item=item, completed=completed, **_left_running(left))
 
 
-def start_command(
-    words: tuple[str, ...], variables: t.Mapping[str, str], cwd: str | None, item: str | None, pass_fds: t.Sequence[int] = ()
-) -> subprocess.Popen[bytes]:
-    """A command that begins to run.
+def start_command(words: tuple[str, ...], cwd: str | None, item: str | None, pass_fds: t.Sequence[int] = ()) -> subprocess.Popen[bytes]:
+    """A command that begins to run, with everything that this process has around it, and messages in English.
 
     :raises ToolMissing: if it is there and cannot be started.
     """
@@ -249,7 +221,7 @@ def start_command(
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=variables,
+            env={**os.environ, "LC_ALL": "C", "LANGUAGE": "C", "LVM_SUPPRESS_FD_WARNINGS": "1"},
             cwd=cwd,
             pass_fds=pass_fds,
             start_new_session=True,
@@ -267,7 +239,7 @@ class _Exchange:
     ``Popen.communicate`` keeps everything, and ``Popen`` as a context waits for the end of a process without a limit.
     """
 
-    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes = b"", max_output: int = MOST_OUTPUT) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], stdin: bytes, max_output: int) -> None:
         self.out, self.err = bytearray(), bytearray()
         self.too_much = False
         self._process = process
@@ -378,15 +350,6 @@ def _follow(exchange: _Exchange, deadline: float, watch: t.Callable[[], t.Any] |
         if watch is None or exchange.too_much or until >= deadline:
             return False
         watch()
-
-
-def stop_group(process: subprocess.Popen[bytes], patience: float) -> tuple[Running, ...]:
-    """End a process and its children and close its pipes: first by SIGTERM, after ``patience`` seconds forced, after a few more left behind.
-
-    :returns: what is still running.
-    """
-    with _Exchange(process) as exchange:
-        return exchange.stop(patience)
 
 
 def _is_over(pid: int) -> bool:

@@ -16,6 +16,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import config_values as written
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
@@ -108,21 +109,15 @@ def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:
     return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & pairs)
 
 
-def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.Sequence[str] = HEADER) -> str:
-    """The file with the lines of one drive replaced by ``line``, or taken out; every other line stays. Empty if no rule is left."""
-    stale = set(lines_for(text, keys))
-    rules = {rule for rule in rules_in(text) if rule not in stale}
+def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.Sequence[str] = HEADER, stale: t.Iterable[str] = ()) -> str:
+    """The file with the lines of one drive replaced by ``line``, or taken out, and without those that are ``stale``; every other line stays.
+
+    Empty if no rule is left.
+    """
+    gone = {*stale, *lines_for(text, keys)}
+    rules = {rule for rule in rules_in(text) if rule not in gone}
     if line is not None:
         rules.add(line)
-    return _text_of(rules, header)
-
-
-def without_lines(text: str, lines: t.Container[str], header: t.Sequence[str] = HEADER) -> str:
-    """The file without some of its lines. Empty if no rule is left."""
-    return _text_of({rule for rule in rules_in(text) if rule not in lines}, header)
-
-
-def _text_of(rules: t.Collection[str], header: t.Sequence[str]) -> str:
     return "\n".join((*header, *sorted(rules))) + "\n" if rules else ""
 
 
@@ -145,3 +140,23 @@ def write_rules(text: str, root: Path = Path("/"), file: str = RULES_FILE) -> No
     :raises CommandFailed: if it cannot be written.
     """
     replace_file(root / file, text)
+
+
+@frozen
+class WriteRule(Operation):
+    """Set the udev rule of one device; ``None`` removes it.
+
+    :param stale: further lines that are removed.
+    """
+
+    needs_commands = ("udevadm",)
+    keys: tuple[RuleKey, ...]
+    line: str | None
+    file: str = RULES_FILE
+    header: t.Sequence[str] = HEADER
+    stale: tuple[str, ...] = ()
+
+    def carry_out(self, layer: Layer[t.Any, t.Any], step: Step) -> None:
+        text = with_line(read_rules(layer.root, self.file), self.keys, self.line, self.header, self.stale)
+        write_rules(text, layer.root, self.file)
+        layer.runner.run(["udevadm", "control", "--reload"], item=step.item)

@@ -11,33 +11,84 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.health import Address, drives_of, read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve, read_reserves
-from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS, checked_declarations
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.aoe_rules import aoe_findings, read_sight, with_aoe
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis, diagnose
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order, worse_than
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity, passed
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.metrics import Measured, exposition
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, key_of, take
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.verdicts import read_verdicts, verdict_findings
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs import ZfsHealth, read_zfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs_rules import zfs_findings
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, from_dict, from_file, key_of, take
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.rules import (
+    cache_findings,
+    drive_findings,
+    read_verdicts,
+    reserve_findings,
+    verdict_findings,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs import ZfsHealth, read_zfs, zfs_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry import find_tools
 
 if t.TYPE_CHECKING:
+    from ansible.module_utils.basic import AnsibleModule
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import DriveHealth
+    from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller
     from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import RaidProvider
     from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import Verdict
+
+#: The limits as options of a module; the defaults are those of :class:`Limits`.
+LIMIT_OPTIONS: dict[str, dict[str, t.Any]] = {one.name: {"type": "int", "default": one.default} for one in dataclasses.fields(Limits)}
+
+_ROOT = Path("/")
+
+
+def run_module(module: AnsibleModule) -> t.NoReturn:
+    """Examine the host and return the findings."""
+    try:
+        questions, problems = read_questions(module.params, _ROOT)
+        result = read_health(Runner(), questions, _ROOT).to_dict()
+    except StorageError as error:
+        module.fail_json(**error.to_dict())
+    result["problems"] = [*problems, *result["problems"]]
+    result["compared"] = questions.previous is not None
+    module.exit_json(changed=False, **result)
+
+
+def read_questions(params: t.Mapping[str, t.Any], root: Path) -> tuple[Questions, list[str]]:
+    """The options of the module, and what is wrong with the readings that were kept.
+
+    :raises BadInput: if an option is invalid.
+    """
+    limits = Limits(**{name: value for name, value in params["limits"].items() if value is not None})
+    if params["interval"] < 0:
+        raise BadInput("The interval between two readings must not be negative; set 0 for one reading.", item="interval")
+    previous, problem = _previous(params, root)
+    further = tuple(Address(row["device"], f"{row['device']} -d {row['type']}", row["type"]) for row in params["further_drives"])
+    protected, flushed = (tuple(checked_declarations(params[name])) for name in DECLARATION_OPTIONS)
+    return Questions(limits, params["interval"], previous, further, params["verdicts"], protected, flushed), [problem] if problem else []
+
+
+def _previous(params: t.Mapping[str, t.Any], root: Path) -> tuple[Readings | None, str]:
+    if params["previous_file"]:
+        return from_file(params["previous_file"], root)
+    if not params["previous"]:
+        return None, ""
+    try:
+        return from_dict(params["previous"]), ""
+    except ValueError as error:
+        raise BadInput(f"previous holds no readings of an earlier run of this module ({error}): give what it returned in readings.", item="previous") from None
+
 
 ReadCaches = t.Callable[["Devices", "Runner", Path], survey.Survey]
 FindTools = t.Callable[["Runner"], t.Sequence["RaidProvider"]]
@@ -155,8 +206,8 @@ def read_health(
     now = clock()
     reported = read_drives(devices, runner, questions.further_drives, root)
     reserves, reserve_problems = read_reserves(drives_of(devices), reported.drives, runner, root)
-    controllers, raid_problems = redundancy.read_controllers(devices, runner, tools)
-    groups, group_problems = redundancy.volume_group_findings(devices, runner)
+    controllers, raid_problems = rules.read_controllers(devices, runner, tools)
+    groups, group_problems = rules.volume_group_findings(devices, runner)
     zfs = read_zfs(devices, runner, root)
     verdicts, stack_problems = read_verdicts(runner, root, questions.protected, questions.flushed) if questions.verdicts else ({}, ())
     readings = take(surveyed.caches, reported.drives, root, now, previous)
@@ -164,7 +215,7 @@ def read_health(
     sharing = {cache.type: sum(other.type == cache.type for other in surveyed.caches) for cache in surveyed.caches}
     diagnoses = {key_of(cache): diagnose(cache, happened[key_of(cache)], sharing[cache.type]) for cache in surveyed.caches}
     findings = [*drive_findings(reported.drives, questions.limits, previous), *reserve_findings(reserves)]
-    findings += [*redundancy.array_findings(devices, root), *groups, *redundancy.controller_findings(controllers)]
+    findings += [*rules.array_findings(devices, root), *groups, *rules.controller_findings(controllers)]
     findings += [Finding("critical", device.stable_path or device.path, "suspended", describe_suspended(device)) for device in devices if device.suspended]
     for cache in surveyed.caches:
         key = key_of(cache)

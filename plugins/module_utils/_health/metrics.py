@@ -14,7 +14,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import STATES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.prometheus import Family, Labels, family, render, states
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs_metrics import zfs_families
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs import zfs_families
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import model as raid
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import WORST_FIRST
 

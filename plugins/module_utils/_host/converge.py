@@ -288,7 +288,7 @@ def run_host(module: AnsibleModule, params: t.Mapping[str, t.Any], follow: t.Cal
     convergence: HostConvergence | None = None
     try:
         request = read_request(params)
-        host = Host(_runner_for(request), log=module.log)
+        host = Host(HostRunner(Runner()), log=module.log)
         options = {"groups": params["layers"] or GROUPS, **{name: params[name] for name in ("allow_pending", "verify")}}
         convergence = HostConvergence(host, request, check_mode=module.check_mode, **options)
         outcome = convergence.run()
@@ -299,11 +299,3 @@ def run_host(module: AnsibleModule, params: t.Mapping[str, t.Any], follow: t.Cal
     for warning in outcome.warnings:
         module.warn(warning)
     module.exit_json(**outcome.to_dict(), **follow(outcome))
-
-
-def _runner_for(request: HostRequest) -> HostRunner:
-    if "lvm_cache" not in request.caches:
-        return HostRunner(Runner())
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
-
-    return HostRunner(LvmRunner())

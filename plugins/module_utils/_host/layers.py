@@ -99,7 +99,7 @@ def stages_of(request: HostRequest) -> list[Stage]:
 def _drive_stages(request: HostRequest) -> list[Stage]:
     def make(host: Host) -> AnyLayer:
         from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
-        from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import read_specs
+        from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import read_specs
 
         return DriveWriteCacheLayer(host.runner, read_specs(request.drives), host.root)
 

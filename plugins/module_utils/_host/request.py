@@ -167,7 +167,7 @@ def _checked_list(option: str, name: str, options: Params, entries: t.Sequence[P
 def _drives(entries: t.Sequence[Params]) -> list[Entry]:
     if not entries:
         return []
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DRIVE_OPTIONS
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS
 
     return _checked_list("drives", "drives", DRIVE_OPTIONS, entries)
 

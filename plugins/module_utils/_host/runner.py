@@ -56,9 +56,3 @@ class HostRunner(Runner):
         if ok is not None and completed.rc not in ok:
             raise CommandFailed(f"{completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=item, completed=completed)
         return completed
-
-    def forget_devices(self) -> None:
-        """Devices come or go from now on; see ``LvmRunner``."""
-        forget = getattr(self.inner, "forget_devices", None)
-        if forget is not None:
-            forget()

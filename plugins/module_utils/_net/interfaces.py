@@ -213,11 +213,6 @@ def ipv6_addresses(root: Path = Path("/")) -> dict[str, list[str]]:
     return found
 
 
-def mtu_changes(root: Path = Path("/")) -> dict[str, float]:
-    """When this collection last changed the MTU of an interface, in seconds since boot; only those it changed since then."""
-    return _changes(root)[0]
-
-
 def untold_changes(root: Path = Path("/")) -> frozenset[str]:
     """The interfaces whose MTU this collection has changed, and what uses them has not been updated yet."""
     return frozenset(_changes(root)[1])

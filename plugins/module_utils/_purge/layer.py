@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, namespaces
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
@@ -113,13 +112,7 @@ class PurgeLayer(Layer[PurgeStates, PurgeSpecs]):
 
     # -- apply
 
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises StorageError: if a command fails, or its effect is not what was requested."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _purge(self, operation: PurgeDrive, step: Step) -> None:
+    def purge(self, operation: PurgeDrive, step: Step) -> None:
         """Purge a drive that is held, and read it again.
 
         :raises Refused: if it is in use by now, is another drive, was written to since it was examined, or cannot be purged so any more.

@@ -89,6 +89,9 @@ class PurgeDrive(Operation):
     method: str
     found: PurgeState = field(repr=False)
 
+    def carry_out(self, layer: t.Any, step: Step) -> None:
+        layer.purge(self, step)
+
 
 def read_drives(rows: t.Sequence[t.Mapping[str, t.Any]], once: str = "") -> PurgeSpecs:
     """Check what a user requested.

@@ -32,12 +32,6 @@ class RaidOperation(Operation):
     provider: str
     tool: str
 
-    @abc.abstractmethod
-    def carry_out(self, layer: RaidLayer[t.Any], step: Step) -> None:
-        """
-        :raises StorageError: if it does not succeed.
-        """
-
 
 @frozen
 class SendCommand(RaidOperation):
@@ -103,12 +97,6 @@ class RaidLayer(Layer[RaidState, t.Sequence[OneSpec]]):
     def read(self) -> RaidState:
         """Every controller that one of the tools reports; an empty specification needs no tool."""
         return registry.read_host(self.providers.values())
-
-    def carry_out(self, operation: RaidOperation, step: Step) -> None:
-        """
-        :raises StorageError: if it does not succeed.
-        """
-        operation.carry_out(self, step)
 
     def verify(self, state: RaidState) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.

@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, describe_suspended
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations, is_declared
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import arrays, block_caches, bottom, device_loss, power_cut, zfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import device_loss, power_cut, readers, zfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import Layers
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import AT_RISK, DURABLE, UNKNOWN, LayerFacts, Proof, Verdict
 
@@ -92,13 +92,13 @@ Reader = t.Callable[[Devices, "Runner", Path, t.Sequence[str]], t.Iterable[t.Tup
 
 #: Every layer with facts, in the order of their precedence.
 READERS: tuple[Reader, ...] = (
-    bottom.read_drives,
-    block_caches.read,
-    arrays.read_md,
-    arrays.read_dm,
-    bottom.read_memory,
-    bottom.read_elsewhere,
-    bottom.read_exports,
+    readers.read_drives,
+    readers.read,
+    readers.read_md,
+    readers.read_dm,
+    readers.read_memory,
+    readers.read_elsewhere,
+    readers.read_exports,
 )
 
 

@@ -203,15 +203,6 @@ class Trap:
 
         return trapped
 
-    def ask(self, original: t.Callable[..., t.Any]) -> t.Callable[..., t.Any]:
-        """A command that a process of LVM is asked for which runs already; its middle is found in the same way."""
-
-        def trapped(shell: t.Any, *arguments: t.Any) -> t.Any:
-            self._set_clock(shell.pid)
-            return original(shell, *arguments)
-
-        return trapped
-
     def _set_clock(self, pid: int) -> None:
         inside, self.inside = self.inside, None
         if inside and self.kill_spec:
@@ -283,9 +274,6 @@ def _be_the_module(module: str, caches: t.Sequence[t.Mapping[str, t.Any]], kill_
         trap = Trap(kill_spec, notes)
         process.Runner.run = trap.command(process.Runner.run)
         process.start_command = trap.start(process.start_command)
-        lvm_shell = importlib.import_module(f"{COLLECTION}.module_utils._blockcache.lvm.shell")
-        # It has the starter under a name of its own; its start is no command, what it is asked for is.
-        lvm_shell.LvmShell.ask = trap.ask(lvm_shell.LvmShell.ask)
         basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": {"caches": list(caches)}}).encode()
         basic._ANSIBLE_PROFILE = "legacy"
         sys.addaudithook(trap.audit)

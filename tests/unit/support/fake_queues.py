@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import layer as queue_layer
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import read_module_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
@@ -39,7 +39,7 @@ class FakeQueues:
         self.limits_reset = limits_reset
         self.deaf: set[str] = set()
         self.writes: list[tuple[str, str, str]] = []
-        monkeypatch.setattr(queue_layer, "write_sysfs", self.write)
+        monkeypatch.setattr(queue_plan, "write_sysfs", self.write)
         self.host.write(f"lib/modules/{os.uname().release}/modules.builtin", "kernel/block/mq-deadline.ko\nkernel/drivers/md/md-mod.ko\n")
         for module in ("bfq.ko.zst", "kyber-iosched.ko.zst"):
             self.host.write(f"lib/modules/{os.uname().release}/kernel/block/{module}", "")

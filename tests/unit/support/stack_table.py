@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controlle
     VolumeMaxCache,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.stack_facts import volume_finding
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import arrays, block_caches, bottom, zfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import readers, zfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import LayerFacts, Proof, Stack
 
 TABLE = yaml.safe_load((pathlib.Path(__file__).resolve().parents[1] / "data/stacks.yml").read_text())["stacks"]
@@ -66,11 +66,11 @@ class Builder:
             self.facts.setdefault(name, []).extend(found)
         self.arrays(devices)
         self.caches(devices)
-        for reader in (bottom.read_memory, bottom.read_elsewhere):
+        for reader in (readers.read_memory, readers.read_elsewhere):
             for name, found in reader(devices, None, pathlib.Path("/nowhere"), ()):
                 self.facts.setdefault(name, []).append(found)
         for plan in self.entry.get("exports", ()):
-            self.facts.setdefault(plan["device"], []).append(bottom.export_facts(parse_arguments([*plan["options"].split(), "7", "1", "eth1", "/dev/x"])))
+            self.facts.setdefault(plan["device"], []).append(readers.export_facts(parse_arguments([*plan["options"].split(), "7", "1", "eth1", "/dev/x"])))
         proofs = [Proof(**plan) for plan in self.entry.get("proofs", ())]
         return Stack(devices, self.facts, self.entry.get("protected", ()), proofs)
 
@@ -94,7 +94,7 @@ class Builder:
         if "volume" in plan:
             self.facts[name] = [LayerFacts("controller", **vars(volume_finding(*_controller(plan["volume"]))))]
         elif not name.startswith("zd"):
-            self.facts[name] = [bottom.drive_facts(device, DriveCache(name, "ata", drive, kernel))]
+            self.facts[name] = [readers.drive_facts(device, DriveCache(name, "ata", drive, kernel))]
 
     def device(self, name: str, plan: dict[str, t.Any]) -> None:
         kind = plan.get("kind", "md" if name.startswith("md") else "lvm")
@@ -122,16 +122,16 @@ class Builder:
             device = devices.get(name)
             if device.kind == "md":
                 state = {"level": plan["level"], "degraded": "0", "raid_disks": str(len(device.slaves)), "sync_action": "idle", **plan.get("md", {})}
-                self.facts.setdefault(name, []).append(arrays.md_facts(device, state))
+                self.facts.setdefault(name, []).append(readers.md_facts(device, state))
             if plan.get("target") == "raid":
-                self.facts.setdefault(name, []).append(arrays.dm_facts(device, devices, plan["status"].split()))
+                self.facts.setdefault(name, []).append(readers.dm_facts(device, devices, plan["status"].split()))
 
     def caches(self, devices: Devices) -> None:
         for plan in self.entry.get("caches", ()):
             plan = {**plan, "cache_device_names": tuple(plan.get("fast", ())), "device_name": plan["device"], "origin_name": plan["origin"]}
             rest = {key: plan[key] for key in ("mode", "dirty", "redundancy", "sends_flushes", "state", "problem", "cache_device_names") if key in plan}
             cache = CacheState(plan["type"], plan["device"], plan["kind"], None, plan["device"], None, plan["origin"], **rest)
-            self.facts.setdefault(plan["device"], []).append(block_caches.cache_facts(cache, devices.get(plan["device"]), devices))
+            self.facts.setdefault(plan["device"], []).append(readers.cache_facts(cache, devices.get(plan["device"]), devices))
 
 
 def _controller(plan: dict[str, t.Any]) -> tuple[Controller, Volume]:

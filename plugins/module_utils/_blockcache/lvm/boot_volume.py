@@ -20,6 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import BootVolume
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import volume_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
@@ -98,8 +99,8 @@ def _lacking(runner: Runner, root: Path, needed: t.Sequence[str]) -> tuple[str, 
             shown = runner.run([tool.show, f"/{image}"], ok=None)
             if shown.rc or not shown.stdout.strip():
                 return f"/{image} could not be read by {tool.show}", unknown
-            built_in = read_file(root / "lib/modules" / kernel / "modules.builtin")
-            missing = [one for one in needed if not _has(shown.stdout, built_in, one)]
+            within = built_in(root, kernel) or frozenset()
+            missing = [one for one in needed if one.replace("-", "_") not in within and not _has(shown.stdout, one)]
             if missing:
                 checker = " (install the package of cache_check first)" if "cache_check" in missing and not runner.has("cache_check") else ""
                 return f"/{image} has no {', '.join(missing)}", way + checker
@@ -109,11 +110,11 @@ def _lacking(runner: Runner, root: Path, needed: t.Sequence[str]) -> tuple[str, 
     return "no initramfs image of an installed kernel could be examined (lsinitramfs, lsinitrd)", unknown
 
 
-def _has(listing: str, built_in: str, name: str) -> bool:
+def _has(listing: str, name: str) -> bool:
     if name == "cache_check":
         return re.search(r"s?bin/cache_check(?:\s|$)", listing) is not None
     pattern = name.replace("-", "[-_]")
-    return re.search(rf"/{pattern}\.ko(?:\.\w+)?(?:\s|$)", listing) is not None or re.search(rf"/{pattern}\.ko\s*$", built_in, re.MULTILINE) is not None
+    return re.search(rf"/{pattern}\.ko(?:\.\w+)?(?:\s|$)", listing) is not None
 
 
 def _knows_devices(runner: Runner, tool: Tool, image: str, listing: str, root: Path) -> bool:

@@ -90,9 +90,6 @@ class LvmCacheLayer(LvmOperations, Layer[LvmState, t.Sequence[LvmCacheSpec]]):
     def apply(self, step: Step) -> None:
         if not isinstance(step.operation, WITHIN):
             self._examined = None
-            forget_devices = getattr(self.runner, "forget_devices", None)
-            if forget_devices is not None:
-                forget_devices()
         super().apply(step)
 
     def facts(self, state: LvmState) -> dict[str, t.Any]:

@@ -157,15 +157,6 @@ def _file_system_of(devices: Devices, path: Path) -> set[str]:
     return {device.name for device in devices if device.number == f"{os.major(number)}:{os.minor(number)}"}
 
 
-def exporters_of(node: Path, root: Path = Path("/")) -> list[AoeExport]:
-    """The targets that serve one device or file, through links and second device nodes.
-
-    :param node: its path, below ``root``.
-    """
-    unit = _unit(node)
-    return [export for export in running_exports(root) if unit is not None and _unit(root / export.path.lstrip("/")) == unit]
-
-
 def _unit(node: Path) -> tuple[int, int] | None:
     try:
         status = os.stat(node)

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import typing as t
 from dataclasses import replace
 from pathlib import Path
@@ -33,10 +32,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     KERNEL_WORD,
     DriveCache,
     DriveCacheSetting,
+    DriveSpec,
     kernel_agrees,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, query_drives
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import DriveSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import WRITE_CACHE, Override, read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
@@ -136,17 +135,6 @@ class DriveState:
 
 
 @frozen
-class SetDrive(Operation):
-    """Set the write cache of a drive over the first of its paths, then align the kernel on each of them.
-
-    :param settings: one for each path to the drive.
-    """
-
-    provider: str
-    settings: tuple[DriveCacheSetting, ...]
-
-
-@frozen
 class AlignKernel(Operation):
     """Make the kernel see the write cache as the drive has it.
 
@@ -155,6 +143,45 @@ class AlignKernel(Operation):
 
     provider: str
     settings: tuple[DriveCacheSetting, ...]
+
+    def provider_of(self, layer: Layer[t.Any, t.Any]) -> DriveCacheProvider:
+        return PROVIDERS[self.provider](layer.runner, layer.root)
+
+    def carry_out(self, layer: DriveWriteCacheLayer, step: Step) -> None:  # noqa: ARG002
+        provider = self.provider_of(layer)
+        for setting in self.settings:
+            provider.align_kernel(setting)
+            if setting.value == ENABLED and drops_flushes(setting.name, layer.root):
+                raise NotEffective(dropping_sentence(setting.item, setting.name), item=setting.item)
+
+
+@frozen
+class SetDrive(AlignKernel):
+    """Set the write cache of a drive over the first of its paths, then align the kernel on each of them."""
+
+    def carry_out(self, layer: DriveWriteCacheLayer, step: Step) -> None:
+        completed = self.provider_of(layer).set(self.settings[0])
+        if completed is not None:
+            layer.commands[step.item] = completed
+        try:
+            super().carry_out(layer, step)
+        except StorageError as error:
+            if self.settings[0].value == ENABLED:
+                self.disabling().undo(layer, step, error, "The kernel sends no flush to a cache that it does not see")
+            raise
+
+    def disabling(self) -> SetDrive:
+        return replace(self, settings=tuple(replace(one, value=DISABLED) for one in self.settings))
+
+    def undo(self, layer: DriveWriteCacheLayer, step: Step, error: StorageError, why: str) -> None:
+        """Disable a cache that was enabled just before an error, and add that to its message."""
+        done = f"the write cache of {step.item} was disabled again"
+        try:
+            self.carry_out(layer, step)
+        except StorageError as failed:
+            done = f"disable the write cache of {step.item} manually, which failed here ({failed.message.rstrip('.')})"
+        error.message += f" {why}: {done}."
+        error.args = (error.message,)
 
 
 @frozen
@@ -170,29 +197,41 @@ class ReloadTable(Operation):
     path: str
     undo: SetDrive | None = None
 
+    def carry_out(self, layer: DriveWriteCacheLayer, step: Step) -> None:
+        exchange = Exchange(layer.runner, self.name, step.item, self.path, patience=_PATIENCE)
+        try:
+            exchange.load(exchange.table())
+        except StorageError as error:
+            if self.undo is not None:
+                self.undo.undo(layer, step, error, f"Until it is loaded, {self.path} drops flushes")
+            raise
+
 
 @frozen
-class WriteRule(Operation):
-    """Set the udev rule of one drive; ``None`` removes it.
+class WriteRule(udev_rule.WriteRule):
+    """Set the udev rule of one drive, if what it will do succeeds now.
 
-    :param settings: what the rule will do, one for each path to the drive.
+    :param proving: what the rule will do to the drive.
     """
 
-    needs_commands = ("udevadm",)
-    keys: tuple[udev_rule.RuleKey, ...]
-    line: str | None
     provider: str = ""
-    settings: tuple[DriveCacheSetting, ...] = ()
+    proving: DriveCacheSetting | None = None
+
+    def carry_out(self, layer: Layer[t.Any, t.Any], step: Step) -> None:
+        if self.line is not None and self.proving is not None:
+            PROVIDERS[self.provider](layer.runner, layer.root).prove_boot(self.proving)
+        super().carry_out(layer, step)
 
 
 class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]]):
     """Drive write caches of one host. Only the drives of the specification are read: querying a sleeping drive wakes it up."""
 
     name = "drive_write_cache"
+    plan_shows_changes = True
 
     def __init__(self, runner: Runner, spec: t.Sequence[DriveSpec], root: Path = Path("/")) -> None:
         super().__init__(runner, spec, root)
-        self._commands: dict[str, Completed] = {}
+        self.commands: dict[str, Completed] = {}
 
     def read(self) -> t.Sequence[DriveState]:
         """The drives of the list, in its order.
@@ -301,7 +340,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         return steps
 
     def _plan_above(self, drive: DriveState, live: t.Sequence[Step], loaded: set[str]) -> t.Iterator[Step]:
-        undo = next((_disabling(step.operation) for step in live if isinstance(step.operation, SetDrive)), None)
+        undo = next((step.operation.disabling() for step in live if isinstance(step.operation, SetDrive)), None)
         for one in drive.above:
             if one.reloadable and one.name not in loaded:
                 loaded.add(one.name)
@@ -350,7 +389,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             return []
         # What the drive has when the rule is written: a cache is disabled before that, and enabled after it.
         present = drive.drive if spec.write_cache == ENABLED and drive.drive == DISABLED else spec.write_cache
-        proving = tuple(replace(one, value=present) for one in _settings(drive, spec))
+        proving = replace(_settings(drive, spec)[0], value=present)
         return [
             Step(
                 layer=self.name,
@@ -359,64 +398,9 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 before=drive.boot_rule,
                 after=rule,
                 action=f"{'Write' if rule else 'Remove'} the udev rule for the write cache of {drive.item} in /{udev_rule.RULES_FILE}",
-                operation=WriteRule(drive.keys, rule, drive.provider, proving),
+                operation=WriteRule(drive.keys, rule, provider=drive.provider, proving=proving),
             )
         ]
-
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises StorageError: if a tool or the kernel refuses a value, or a file cannot be written."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _set_drive(self, operation: SetDrive, step: Step) -> None:
-        completed = PROVIDERS[operation.provider](self.runner, self.root).set(operation.settings[0])
-        if completed is not None:
-            self._commands[step.item] = completed
-        try:
-            self._align(operation.provider, operation.settings)
-        except StorageError as error:
-            if operation.settings[0].value == ENABLED:
-                self._undo(_disabling(operation), step, error, "The kernel sends no flush to a cache that it does not see")
-            raise
-
-    @carry_out.register
-    def _align_kernel(self, operation: AlignKernel, _step: Step) -> None:
-        self._align(operation.provider, operation.settings)
-
-    @carry_out.register
-    def _reload_table(self, operation: ReloadTable, step: Step) -> None:
-        exchange = Exchange(self.runner, operation.name, step.item, operation.path, patience=_PATIENCE)
-        try:
-            exchange.load(exchange.table())
-        except StorageError as error:
-            if operation.undo is not None:
-                self._undo(operation.undo, step, error, f"Until it is loaded, {operation.path} drops flushes")
-            raise
-
-    def _undo(self, operation: SetDrive, step: Step, error: StorageError, why: str) -> None:
-        """Disable a cache that was enabled just before an error, and add that to its message."""
-        done = f"the write cache of {step.item} was disabled again"
-        try:
-            self._set_drive(operation, step)
-        except StorageError as failed:
-            done = f"disable the write cache of {step.item} manually, which failed here ({failed.message.rstrip('.')})"
-        error.message += f" {why}: {done}."
-        error.args = (error.message,)
-
-    @carry_out.register
-    def _write_rule(self, operation: WriteRule, step: Step) -> None:
-        for setting in operation.settings[:1] if operation.line is not None else ():
-            PROVIDERS[operation.provider](self.runner, self.root).prove_boot(setting)
-        udev_rule.write_rules(udev_rule.with_line(udev_rule.read_rules(self.root), operation.keys, operation.line), self.root)
-        self.runner.run(["udevadm", "control", "--reload"], item=step.item)
-
-    def _align(self, name: str, settings: t.Sequence[DriveCacheSetting]) -> None:
-        provider = PROVIDERS[name](self.runner, self.root)
-        for setting in settings:
-            provider.align_kernel(setting)
-            if setting.value == ENABLED and drops_flushes(setting.name, self.root):
-                raise NotEffective(dropping_sentence(setting.item, setting.name), item=setting.item)
 
     def verify(self, state: t.Sequence[DriveState]) -> list[Difference]:
         """As planned again, with the command that claimed to have done it as evidence.
@@ -425,12 +409,12 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         """
         differences = super().verify(state)
         for difference in differences:
-            if difference.item in self._commands:
+            if difference.item in self.commands:
                 raise NotEffective(
-                    f"{self.name}: {difference}, although {self._commands[difference.item].command_line} "
-                    f"ended with exit status {self._commands[difference.item].rc}. The drive or its controller ignores the setting.",
+                    f"{self.name}: {difference}, although {self.commands[difference.item].command_line} "
+                    f"ended with exit status {self.commands[difference.item].rc}. The drive or its controller ignores the setting.",
                     item=difference.item,
-                    completed=self._commands[difference.item],
+                    completed=self.commands[difference.item],
                     differences=[vars(one) for one in differences],
                 )
         return differences
@@ -461,10 +445,6 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 for drive in state
             ]
         }
-
-
-def _disabling(operation: SetDrive) -> SetDrive:
-    return replace(operation, settings=tuple(replace(one, value=DISABLED) for one in operation.settings))
 
 
 def _settings(drive: DriveState, spec: DriveSpec) -> tuple[DriveCacheSetting, ...]:

@@ -17,6 +17,7 @@ import re
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.view import is_configfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
@@ -69,13 +70,12 @@ def _unseen_drivers(root: Path) -> t.Iterator[str]:
 
 
 def _built_in(root: Path) -> frozenset[str]:
-    """Drivers that are part of the kernel, which have no folder in ``/sys/module`` unless they have parameters. Source: ``modules.builtin`` of kbuild."""
-    try:
-        text = (root / "lib/modules" / os.uname().release / "modules.builtin").read_text(errors="replace")
-    except OSError:
+    """Drivers that are part of the kernel, which have no folder in ``/sys/module`` unless they have parameters."""
+    found = built_in(root)
+    if found is None and root == Path("/"):
         # Nothing says what the kernel has: any of them.
-        return frozenset(name for tree, names in _DRIVERS.items() if tree.startswith(_CONFIGFS) for name in names) if root == Path("/") else frozenset()
-    return frozenset(os.path.basename(line).split(".", 1)[0].replace("-", "_") for line in text.splitlines())
+        return frozenset(name for tree, names in _DRIVERS.items() if tree.startswith(_CONFIGFS) for name in names)
+    return found or frozenset()
 
 
 def _nvmet_exports(root: Path) -> t.Iterator[tuple[Unit | None, str]]:

@@ -10,13 +10,13 @@ Documentation/admin-guide/kernel-parameters.rst (``module.option=value``); modul
 
 from __future__ import annotations
 
-import os
 import re
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
@@ -150,7 +150,7 @@ def read_modules(specs: t.Sequence[ModuleSpec], root: Path = Path("/")) -> list[
     if not specs:
         return []
     kept = read_options(root)
-    builtin = {Path(line).name.split(".ko")[0].replace("-", "_") for line in read_file(root / f"lib/modules/{os.uname().release}/modules.builtin").splitlines()}
+    builtin = built_in(root) or frozenset()
     others = [(place, parse_options(read_file(place))) for place in sorted((root / "etc/modprobe.d").glob("*.conf")) if place != root / OPTIONS_FILE]
     words = [word.partition("=") for word in read_file(root / "proc/cmdline").split()]
     found = []

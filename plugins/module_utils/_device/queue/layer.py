@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -17,25 +16,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.discove
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import plan as queue_plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import (
-    QueuesSpec,
-    QueuesState,
-    RemoveRules,
-    WriteAttributes,
-    WriteOptions,
-    WriteRule,
-)
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec, QueuesState
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import loadable_schedulers, read_queues, unit_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import write_sysfs
-
-if t.TYPE_CHECKING:
-    pass
 
 
 class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
     """The block queues of one host."""
 
     name = queue_plan.LAYER
+    plan_shows_changes = True
 
     def read(self) -> QueuesState:
         """Every queue of the host; the only command is ``udevadm info``, for serial numbers and links.
@@ -68,34 +57,6 @@ class BlockQueueLayer(Layer[QueuesState, QueuesSpec]):
         :raises BadInput: for what the kernel would refuse, cut or ignore.
         """
         return queue_plan.plan(state, self.spec)
-
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises CommandFailed: if the kernel refuses a value, or a file cannot be written."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _write_attributes(self, operation: WriteAttributes, step: Step) -> None:
-        for place, value in operation.writes:
-            write_sysfs(self.root / "sys/class/block" / operation.name / place, value, step.item)
-
-    @carry_out.register
-    def _write_rule(self, operation: WriteRule, step: Step) -> None:
-        text = udev_rule.read_rules(self.root, queue_boot.RULES_FILE)
-        self._replace_rules(udev_rule.with_line(text, operation.keys, operation.line, queue_boot.RULES_HEADER), step.item)
-
-    @carry_out.register
-    def _remove_rules(self, operation: RemoveRules, step: Step) -> None:
-        text = udev_rule.read_rules(self.root, queue_boot.RULES_FILE)
-        self._replace_rules(udev_rule.without_lines(text, operation.lines, queue_boot.RULES_HEADER), step.item)
-
-    @carry_out.register
-    def _write_options(self, operation: WriteOptions, _step: Step) -> None:
-        queue_boot.write_options(operation.module, operation.options, self.root)
-
-    def _replace_rules(self, text: str, item: str) -> None:
-        udev_rule.write_rules(text, self.root, queue_boot.RULES_FILE)
-        self.runner.run(["udevadm", "control", "--reload"], item=item)
 
     def check_settled(self, state: QueuesState) -> None:
         """Matches without a device, legacy names, what services will change, and module options that are not in effect yet."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
@@ -18,6 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.b
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import RESETS, place_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import QueueSpec, QueueValue, Selected, select
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import PASSING_ON, Obstacle, Queue, obstacle, same, scheduler_for
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import write_sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.udev_rule import WriteRule
 
 LAYER = "block_queue"
 
@@ -33,22 +35,9 @@ class WriteAttributes(Operation):
     name: str
     writes: tuple[tuple[str, str], ...]
 
-
-@frozen
-class WriteRule(Operation):
-    """Set the udev rule of one device; ``None`` removes it."""
-
-    needs_commands = ("udevadm",)
-    keys: tuple[udev_rule.RuleKey, ...]
-    line: str | None
-
-
-@frozen
-class RemoveRules(Operation):
-    """Remove lines of the rules file."""
-
-    needs_commands = ("udevadm",)
-    lines: tuple[str, ...]
+    def carry_out(self, layer: Layer[t.Any, t.Any], step: Step) -> None:
+        for place, value in self.writes:
+            write_sysfs(layer.root / "sys/class/block" / self.name / place, value, step.item)
 
 
 @frozen
@@ -57,6 +46,9 @@ class WriteOptions(Operation):
 
     module: str
     options: t.Mapping[str, str]
+
+    def carry_out(self, layer: Layer[t.Any, t.Any], _step: Step) -> None:
+        queue_boot.write_options(self.module, self.options, layer.root)
 
 
 @frozen
@@ -225,7 +217,7 @@ def _boot_steps(one: Settled, state: QueuesState) -> list[Step]:
             before=found,
             after=rule,
             action=f"{'Write' if rule else 'Remove'} the udev rule for the queue of {_named(one)} in /{queue_boot.RULES_FILE}",
-            operation=WriteRule(tuple(queue.keys), rule),
+            operation=WriteRule(tuple(queue.keys), rule, queue_boot.RULES_FILE, queue_boot.RULES_HEADER),
         )
     ]
 
@@ -267,7 +259,7 @@ def _other_steps(settled: t.Sequence[Settled], state: QueuesState, spec: QueuesS
                 before=others,
                 after=[],
                 action=f"Remove {len(others)} udev {'rule' if len(others) == 1 else 'rules'} of devices that are not listed from /{queue_boot.RULES_FILE}",
-                operation=RemoveRules(tuple(others)),
+                operation=WriteRule((), None, queue_boot.RULES_FILE, queue_boot.RULES_HEADER, tuple(others)),
             )
         )
     modules = {one.module.replace("-", "_") for one in spec.modules}

@@ -15,6 +15,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in, modules_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
@@ -234,15 +235,14 @@ def _host_folder(place: Path, number: str) -> Path:
     return host / "scsi_host" / host.name
 
 
-def loadable_schedulers(root: Path = Path("/"), release: str | None = None) -> tuple[str, ...]:
+def loadable_schedulers(root: Path = Path("/"), release: str = "") -> tuple[str, ...]:
     """Schedulers that this kernel has, loaded or not: the kernel loads one by itself when its name is written."""
-    folder = root / "lib/modules" / (release or os.uname().release)
     try:
-        available = {name.split(".ko")[0].replace("_", "-") for name in os.listdir(folder / "kernel/block")}
+        available = {name.split(".ko")[0].replace("-", "_") for name in os.listdir(modules_folder(root, release) / "kernel/block")}
     except OSError:
         available = set()
-    builtin = {line.rsplit("/", 1)[-1].split(".ko")[0].replace("_", "-") for line in (read_attribute(folder / "modules.builtin") or "").splitlines()}
-    return tuple(name for name, module in _MODULES.items() if module in available | builtin)
+    available |= built_in(root, release) or set()
+    return tuple(name for name, module in _MODULES.items() if module.replace("-", "_") in available)
 
 
 def scheduler_for(requested: str, queue: Queue, loadable: t.Sequence[str]) -> str:

@@ -13,12 +13,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.descripti
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import DEFAULT_BUFFERS, AoeExport, parse_arguments, running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_aoe_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_plan import OPTIONS_FILE
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import INTERFACES, PARAMETERS
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import read_spec as read_initiator
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import INTERFACES, OPTIONS_FILE, PARAMETERS, AoeInitiatorLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_spec as read_initiator
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import SYSCTL_FILE, AoeTargetLayer, AoeTargetsSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_spec as read_targets
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import read_spec as read_targets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import VbladeFile, read_files
 
 if t.TYPE_CHECKING:

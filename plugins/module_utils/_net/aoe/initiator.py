@@ -11,30 +11,278 @@ targets by itself once a minute, and takes over what they answer.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import re
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.operations import RunCommand, WriteFile
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import payload
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import AoeDevice, read_aoe_devices, read_mtu
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe import initiator_plan
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_plan import (
-    DISCOVER_UNIT,
-    LOAD_FILE,
-    OPTIONS_FILE,
-    AoeInitiatorState,
-    Discover,
-    LoadModule,
-    Renegotiate,
-    SetParameter,
-    UnmaskDiscovery,
-    WriteFile,
-)
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import INTERFACES, LAYER, PARAMETERS, AoeInitiatorSpec
+
+LAYER = "aoe_initiator"
+
+AOE_INITIATOR_OPTIONS: dict[str, t.Any] = {
+    "interfaces": {"type": "list", "elements": "str", "required": True},
+    "dead_seconds": {"type": "int"},
+    "max_outstanding": {"type": "int"},
+    "max_sectors": {"type": "int"},
+    "allow_unreachable": {"type": "bool", "default": False},
+    "devices": {
+        "type": "list",
+        "elements": "dict",
+        "default": [],
+        "options": {"name": {"type": "str", "required": True}, "payload": {"type": "int"}},
+    },
+}
+#: What users write, and what the module calls it.
+PARAMETERS = {"dead_seconds": "aoe_deadsecs", "max_outstanding": "aoe_maxout", "max_sectors": "aoe_maxsectors"}
+INTERFACES = "aoe_iflist"
+#: ``IFNAMSIZ`` is 16 with its end; the rest would be the syntax of modprobe.d.
+_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}\Z")
+_NAME = re.compile(r"^e\d{1,5}\.\d{1,3}\Z")
+#: ``IFLISTSZ`` of aoenet.c.
+_LIST_SIZE = 1024
+
+
+@frozen
+class AoeDeviceSpec:
+    """A target that must be up; ``payload``: bytes that a full frame must carry, or None for what both sides take."""
+
+    name: str
+    payload: int | None = None
+
+
+@frozen
+class AoeInitiatorSpec:
+    """The options of ``aoe_initiator``. ``parameters`` are those of the module, by its names."""
+
+    interfaces: tuple[str, ...]
+    parameters: t.Mapping[str, int] = field(default_factory=dict)
+    devices: tuple[AoeDeviceSpec, ...] = ()
+    allow_unreachable: bool = False
+
+
+def read_spec(params: t.Mapping[str, t.Any] | None) -> AoeInitiatorSpec | None:
+    """The specification from ``aoe_initiator``; None if there is nothing to do.
+
+    :raises BadInput: for an invalid name, a number out of range, or a payload that no frame has.
+    """
+    if not params or not params.get("interfaces"):
+        return None
+    interfaces = tuple(dict.fromkeys(params["interfaces"]))
+    for name in interfaces:
+        if not _INTERFACE.match(name):
+            raise BadInput(f"aoe_initiator: '{name}' is not the name of a network interface.", item=name)
+    if len(",".join(interfaces)) >= _LIST_SIZE:
+        raise BadInput("aoe_initiator: the list of interfaces is longer than the driver accepts (1023 characters).", item=LAYER)
+    parameters = {}
+    for option, parameter in PARAMETERS.items():
+        value = params.get(option)
+        if value is not None:
+            if value < (0 if option == "max_sectors" else 1):
+                raise BadInput(f"aoe_initiator: {option} cannot be {value}.", item=LAYER)
+            parameters[parameter] = value
+    devices = tuple(AoeDeviceSpec(device["name"], device.get("payload")) for device in params.get("devices") or [])
+    for device in devices:
+        if not _NAME.match(device.name):
+            raise BadInput(f"aoe_initiator: '{device.name}' is not the name of a target: use a name such as e7.1 (shelf 7, slot 1).", item=device.name)
+        if device.payload is not None and (device.payload < 512 or device.payload % 512):
+            raise BadInput(f"aoe_initiator: {device.name} cannot have a payload of {device.payload} bytes: a frame carries sectors of 512.", item=device.name)
+    names = [device.name for device in devices]
+    if len(set(names)) != len(names):
+        raise BadInput("aoe_initiator: a target is listed twice under devices: name it once.", item=LAYER)
+    return AoeInitiatorSpec(interfaces, parameters, devices, bool(params.get("allow_unreachable")))
+
+
+LOAD_FILE = "etc/modules-load.d/cachefleet-aoe.conf"
+OPTIONS_FILE = "etc/modprobe.d/cachefleet-aoe.conf"
+DISCOVER_UNIT = "aoe-discover.service"
+_NOTE = "# Written by cachefleet.storage.storage_network: change the inventory, not this file."
+
+
+@frozen
+class LoadModule(Operation):
+    """Load the module with these options, each ``name=value``."""
+
+    options: tuple[str, ...]
+
+    def carry_out(self, layer: AoeInitiatorLayer, step: Step) -> None:
+        layer.runner.run(["modprobe", "aoe", *self.options], item=step.item)
+        layer.wait((layer.root / _NODES / "discover").exists)
+
+
+@frozen
+class SetParameter(Operation):
+    """Set a parameter of the loaded module."""
+
+    name: str
+    value: str
+
+    def carry_out(self, layer: AoeInitiatorLayer, step: Step) -> None:
+        layer.write(f"{_MODULE}/parameters/{self.name}", self.value, step.item)
+
+
+@frozen
+class Discover(Operation):
+    """Query targets until one is up; whether it is, is seen when everything is read back.
+
+    :param payload: renegotiate its frames as well, until each carries so many bytes.
+    """
+
+    target: str
+    payload: int | None = None
+
+    def carry_out(self, layer: AoeInitiatorLayer, step: Step) -> None:  # noqa: ARG002
+        end = layer.clock() + PATIENCE
+        while True:
+            layer.write(f"{_NODES}/discover", "\n", self.target)
+            if self.payload is not None:
+                layer.write(f"{_NODES}/revalidate", f"{self.target}\n", self.target)
+            if layer.wait(lambda: self._is_done(layer.root), 1.0) or layer.clock() >= end:
+                return
+
+    def _is_done(self, root: Path) -> bool:
+        found = (device for device in read_aoe_devices(root) if device.name == self.target)
+        return any(device.up if self.payload is None else device.payload == self.payload for device in found)
+
+
+@frozen
+class AoeInitiatorState:
+    """The initiator as it was found.
+
+    :param loaded: whether the module is; ``available``: whether it could be.
+    :param interfaces: on which it searches for targets; empty: on all. ``parameters``: the others, by the module's names.
+    :param mtus: of every interface that matters; None for one that is not there.
+    :param in_use: names of targets that something on this host uses.
+    :param rivals: other files that give the module options.
+    :param masked: whether the unit that queries targets at boot cannot run.
+    :param changing: interfaces whose MTU will be another when this layer has its turn.
+    """
+
+    loaded: bool
+    available: bool = True
+    interfaces: tuple[str, ...] = ()
+    parameters: t.Mapping[str, int] = field(default_factory=dict)
+    mtus: t.Mapping[str, int | None] = field(default_factory=dict)
+    devices: tuple[AoeDevice, ...] = ()
+    in_use: frozenset[str] = frozenset()
+    load_file: str = ""
+    options_file: str = ""
+    rivals: tuple[str, ...] = ()
+    masked: bool = False
+    changing: frozenset[str] = frozenset()
+
+    def after_links(self, mtus: t.Mapping[str, int]) -> AoeInitiatorState:
+        """The same when the interfaces have other MTUs, by their names: what is planned before the links are set."""
+        changing = {name for name, mtu in mtus.items() if self.mtus.get(name, mtu) != mtu}
+        return dataclasses.replace(self, mtus={**self.mtus, **mtus}, changing=frozenset(changing))
+
+    def allowed(self, device: AoeDevice) -> int | None:
+        """The bytes that a frame to a target can carry as far as this side goes; None if its interfaces are not known."""
+        known = [mtu for mtu in (self.mtus.get(name) for name in device.interfaces) if mtu is not None]
+        return min(payload(mtu) for mtu in known) if known else None
+
+
+def plan(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> list[Step]:
+    """First the boot state, then the module, then what its targets carry.
+
+    :raises BadInput: if an interface is not there.
+    :raises ToolMissing: if the kernel has no AoE.
+    :raises Refused: if a target in use would not be reached any more.
+    """
+    _check(state, spec)
+    return [*_plan_boot(state, spec), *_plan_module(state, spec), *_plan_devices(state, spec)]
+
+
+def _check(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> None:
+    missing = [name for name in spec.interfaces if state.mtus.get(name) is None]
+    if missing:
+        raise BadInput(f"aoe_initiator: there is no interface {' and no '.join(missing)} on this host: see ip link.", item=missing[0])
+    if not state.available:
+        raise ToolMissing(
+            "The kernel of this host has no module aoe (CONFIG_ATA_OVER_ETH): install the package that carries it, or boot a kernel that has it.", item="aoe"
+        )
+    lost = [device for device in state.devices if device.name in state.in_use and device.interfaces and not set(device.interfaces) & set(spec.interfaces)]
+    if lost and not spec.allow_unreachable:
+        device = lost[0]
+        raise Refused(
+            f"{device.name} is in use and is reached over {' and '.join(device.interfaces)}, which is not among the interfaces of aoe_initiator, so that its"
+            f" I/O would hang: add the interface, stop using {device.node}, or set allow_unreachable: true.",
+            item=device.name,
+        )
+
+
+def _plan_boot(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> t.Iterator[Step]:
+    words = " ".join(_options(spec))
+    files = (
+        ("boot_options", OPTIONS_FILE, state.options_file, f"{_NOTE}\noptions aoe {words}\n"),
+        ("boot_module", LOAD_FILE, state.load_file, f"{_NOTE}\naoe\n"),
+    )
+    for attribute, path, found, text in files:
+        if found != text:
+            yield Step(LAYER, "aoe", attribute, found or None, text, f"Write /{path}", WriteFile(path, text))
+    if state.masked:
+        yield Step(
+            LAYER,
+            "aoe",
+            "boot_discovery",
+            "masked",
+            "static",
+            f"Unmask {DISCOVER_UNIT}, which asks for targets after boot",
+            RunCommand(("systemctl", "unmask", DISCOVER_UNIT)),
+        )
+
+
+def _options(spec: AoeInitiatorSpec) -> list[str]:
+    return [f"{INTERFACES}={','.join(spec.interfaces)}", *(f"{name}={value}" for name, value in sorted(spec.parameters.items()))]
+
+
+def _plan_module(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> t.Iterator[Step]:
+    if not state.loaded:
+        action = f"Load the module aoe for {', '.join(spec.interfaces)}"
+        yield Step(LAYER, "aoe", "module", "not loaded", "loaded", action, LoadModule(tuple(_options(spec))))
+        return
+    # The order of the list means nothing to the driver.
+    if set(state.interfaces) != set(spec.interfaces):
+        value = ",".join(spec.interfaces)
+        found = ",".join(state.interfaces) or "all interfaces"
+        yield Step(LAYER, "aoe", "interfaces", found, value, f"Set the interfaces of the AoE initiator to {value}", SetParameter(INTERFACES, value))
+    for name, number in sorted(spec.parameters.items()):
+        if state.parameters.get(name) != number:
+            before = state.parameters.get(name)
+            yield Step(LAYER, "aoe", name, before, number, f"Set {name} of the AoE initiator to {number}", SetParameter(name, str(number)))
+
+
+def _plan_devices(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> t.Iterator[Step]:
+    devices = {device.name: device for device in state.devices}
+    listed = {one.name: one for one in spec.devices}
+    for name in sorted({*devices, *listed}):
+        device, own = devices.get(name), listed.get(name, AoeDeviceSpec(name))
+        if (device is None or not device.up) and name in listed:
+            yield Step(LAYER, name, "state", device.state if device else None, "up", f"Discover the target {name}", Discover(name))
+        target = _payload_to_reach(state, device, own)
+        if target is not None:
+            before = device.payload if device is not None else None
+            yield Step(LAYER, name, "payload", before, target, f"Renegotiate the frames of {name} for {target} bytes", Discover(name, target))
+
+
+def _payload_to_reach(state: AoeInitiatorState, device: AoeDevice | None, spec: AoeDeviceSpec) -> int | None:
+    """What a frame should carry after another negotiation; None if there need be none."""
+    found = device.payload if device is not None and device.up else None
+    if spec.payload is not None:
+        return spec.payload if found != spec.payload else None
+    allowed = state.allowed(device) if device is not None else None
+    if device is None or found is None or allowed is None:
+        return None
+    # Less than this side allows is what the target takes, which no negotiation changes; the driver checks once a minute.
+    stale = found > allowed or (found != allowed and any(name in state.changing for name in device.interfaces))
+    return allowed if stale else None
+
 
 _MODULE = "sys/module/aoe"
 _NODES = "dev/etherd"
@@ -72,8 +320,8 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         )
 
     def plan(self, state: AoeInitiatorState) -> list[Step]:
-        """See :func:`initiator_plan.plan`."""
-        return [] if self.spec is None else initiator_plan.plan(state, self.spec)
+        """See :func:`plan`."""
+        return [] if self.spec is None else plan(state, self.spec)
 
     def verify(self, state: AoeInitiatorState) -> list[Difference]:
         """As planned again; of a payload also which side does not allow it."""
@@ -133,54 +381,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
 
     # -- steps
 
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises CommandFailed: if a command fails, or the driver does not take a value."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _write_file(self, operation: WriteFile, _step: Step) -> None:
-        replace_file(self.root / operation.path, operation.text)
-
-    @carry_out.register
-    def _unmask(self, _operation: UnmaskDiscovery, step: Step) -> None:
-        self.runner.run(["systemctl", "unmask", DISCOVER_UNIT], item=step.item)
-
-    @carry_out.register
-    def _load(self, operation: LoadModule, step: Step) -> None:
-        self.runner.run(["modprobe", "aoe", *operation.options], item=step.item)
-        self._wait((self.root / _NODES / "discover").exists)
-
-    @carry_out.register
-    def _set_parameter(self, operation: SetParameter, step: Step) -> None:
-        self._write(self.root / _MODULE / "parameters" / operation.name, operation.value, step.item)
-
-    @carry_out.register
-    def _discover(self, operation: Discover, _step: Step) -> None:
-        """Query targets until this one is up; whether it is, is seen when everything is read back."""
-
-        def is_up() -> bool:
-            return any(device.name == operation.target and device.up for device in read_aoe_devices(self.root))
-
-        self._ask(operation.target, is_up)
-
-    @carry_out.register
-    def _renegotiate(self, operation: Renegotiate, _step: Step) -> None:
-        def is_as_specified() -> bool:
-            return any(device.name == operation.target and device.payload == operation.payload for device in read_aoe_devices(self.root))
-
-        self._ask(operation.target, is_as_specified, revalidate=True)
-
-    def _ask(self, target: str, done: t.Callable[[], bool], *, revalidate: bool = False) -> None:
-        end = self.clock() + PATIENCE
-        while True:
-            self._write(self.root / _NODES / "discover", "\n", target)
-            if revalidate:
-                self._write(self.root / _NODES / "revalidate", f"{target}\n", target)
-            if self._wait(done, 1.0) or self.clock() >= end:
-                return
-
-    def _wait(self, done: t.Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    def wait(self, done: t.Callable[[], bool], seconds: float = PATIENCE) -> bool:
         end = self.clock() + seconds
         while not done():
             if self.clock() >= end:
@@ -188,12 +389,12 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
             self.sleep(INTERVAL)
         return True
 
-    def _write(self, path: Path, text: str, item: str) -> None:
+    def write(self, path: str, text: str, item: str) -> None:
         try:
-            with open(path, "w", encoding="utf-8") as stream:
+            with open(self.root / path, "w", encoding="utf-8") as stream:
                 stream.write(text)
         except OSError as error:
-            raise CommandFailed(f"{item}: /{path.relative_to(self.root)} does not accept '{text.strip()}': {error.strerror}.", item=item) from None
+            raise CommandFailed(f"{item}: /{path} does not accept '{text.strip()}': {error.strerror}.", item=item) from None
 
 
 def _blame(state: AoeInitiatorState, device: AoeDevice, difference: Difference) -> str:

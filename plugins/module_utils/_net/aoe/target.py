@@ -6,32 +6,172 @@
 Sources: vblade(8), vblade-persistence(5) and the unit ``vblade@.service`` of Debian: one file of ``/etc/vblade.conf.d`` for each
 instance. vblade reads the MTU of its interface at each query and sizes its socket when it starts, as ``-b`` frames of that MTU
 (``dial`` of linux.c); the kernel gives twice what ``net.core.rmem_max`` lets it have (socket(7)).
+
+Which AoE targets would lose writes that they have acknowledged.
+
+vblade takes a flush, answers it and does nothing (``atacmd`` of ata.c). So what an initiator has synced is worth what vblade made
+of the write itself, as counted with ``/sys/block/*/stat``: with ``-s`` each write is followed by a flush of the drive, with ``-d``
+alone none is, and without both even the write comes later.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
+import re
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, ToolMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.operations import RunCommand, WriteFile
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import AoeExport, running_exports
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import DEFAULT_BUFFERS, AoeExport, running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.output import parse_packet_sockets
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_safety import swallowed_by
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS, AoeTargetSpec, AoeTargetsSpec, read_spec
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import FOLDER, VbladeFile, instance_of, read_files, render, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import DURABLE, Stack, read_stack
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import volatile_below
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+
+def swallowed_by(
+    runner: Runner, specs: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = (), flushed: t.Sequence[str] = ()
+) -> dict[str, list[str]]:
+    """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only on demand."""
+    if not specs:
+        return {}
+    stack = _without_exports(read_stack(runner, root, protected, flushed=flushed))
+    return {spec.item: judge(stack, spec) for spec in specs}
+
+
+def judge(stack: Stack, spec: AoeTargetSpec) -> list[str]:
+    """The clauses of one target; ``stack`` is that of the host without its targets."""
+    if not spec.sync and not spec.direct:
+        return ["a write waits in the page cache of this host when it is acknowledged (neither direct nor sync)"]
+    if not spec.sync:
+        return volatile_below(stack, spec.device)
+    try:
+        verdict = stack.verdict(stack.devices.resolve(spec.device))
+    except DeviceMissing:
+        return []
+    return [] if verdict.verdict == DURABLE else [verdict.reason[0].lower() + verdict.reason[1:].rstrip(".")]
+
+
+def _without_exports(stack: Stack) -> Stack:
+    """A target that runs with other options does not show the effect of the requested one."""
+    facts = {name: [one for one in found if "aoe_target" not in one.state] for name, found in stack.facts.items()}
+    return dataclasses.replace(stack, facts=facts)
+
+
+AOE_TARGET_OPTIONS: dict[str, t.Any] = {
+    "shelf": {"type": "int", "required": True},
+    "slot": {"type": "int", "required": True},
+    "interface": {"type": "str", "required": True},
+    "device": {"type": "str"},
+    "direct": {"type": "bool", "default": True},
+    "sync": {"type": "bool", "default": False},
+    "read_only": {"type": "bool", "default": False},
+    "macs": {"type": "list", "elements": "str", "default": []},
+    "buffers": {"type": "int", "default": DEFAULT_BUFFERS},
+    "state": {"type": "str", "default": "present", "choices": ["present", "absent"]},
+    "allow_ignored_flushes": {"type": "bool", "default": False},
+}
+#: The highest of each means "all" on the wire (``AoE`` specification, "Shelf", "Slot").
+_SHELVES, _SLOTS = 65535, 255
+_MASKS = 32
+_INTERFACE = re.compile(r"^[A-Za-z0-9_.:@-]{1,15}\Z")
+_MAC = re.compile(r"^([0-9a-f]{2}:){5}[0-9a-f]{2}\Z")
+#: A shell and systemd both read the file, and systemd splits at blanks.
+_HARMLESS_PATH = re.compile(r"^/[A-Za-z0-9_.+:@,=%/-]+\Z")
+
+
+@frozen
+class AoeTargetSpec:
+    """One entry of ``aoe_targets``."""
+
+    shelf: int
+    slot: int
+    interface: str
+    device: str = ""
+    direct: bool = True
+    sync: bool = False
+    read_only: bool = False
+    macs: tuple[str, ...] = ()
+    buffers: int = DEFAULT_BUFFERS
+    present: bool = True
+    allow_ignored_flushes: bool = False
+
+    @property
+    def address(self) -> str:
+        """``e7.1``."""
+        return f"e{self.shelf}.{self.slot}"
+
+    @property
+    def item(self) -> str:
+        """What messages call it."""
+        return f"{self.address} on {self.interface}"
+
+    def as_export(self) -> AoeExport:
+        """What should run."""
+        return AoeExport(self.shelf, self.slot, self.interface, self.device, self.direct, self.sync, self.read_only, self.buffers, self.macs)
+
+
+@frozen
+class AoeTargetsSpec:
+    """All of them. ``receive_buffer``: bytes that a socket may have, or None for what the kernel has."""
+
+    targets: tuple[AoeTargetSpec, ...] = ()
+    receive_buffer: int | None = None
+
+
+def read_spec(entries: t.Sequence[t.Mapping[str, t.Any]] | None, receive_buffer: int | None = None) -> AoeTargetsSpec:
+    """The specification from ``aoe_targets``.
+
+    :raises BadInput: for an entry that is invalid, or two that contradict each other.
+    """
+    if receive_buffer is not None and not 4096 <= receive_buffer <= 1 << 30:
+        raise BadInput(f"aoe_receive_buffer is a number of bytes from 4096 to {1 << 30}, and not {receive_buffer}.", item="rmem_max")
+    specs = [_read_entry(entry) for entry in entries or ()]
+    seen: dict[str, AoeTargetSpec] = {}
+    for spec in specs:
+        if any(other.item == spec.item for other in seen.values()):
+            raise BadInput(f"{spec.item} is listed twice under aoe_targets: name it once.", item=spec.item)
+        other = next((one for one in seen.values() if one.address == spec.address and one.present and spec.present), None)
+        # One address on two interfaces is one target that is reached on two ways.
+        if other is not None and other.device != spec.device:
+            raise BadInput(f"{spec.address} cannot be both {other.device} and {spec.device}: give one of them another shelf or slot.", item=spec.item)
+        seen[spec.item] = spec
+    return AoeTargetsSpec(tuple(specs), receive_buffer)
+
+
+def _read_entry(entry: t.Mapping[str, t.Any]) -> AoeTargetSpec:
+    words = {name: value for name, value in entry.items() if name not in ("state", "macs") and value is not None}
+    macs = tuple(mac.lower() for mac in entry.get("macs") or ())
+    spec = AoeTargetSpec(**words, macs=macs, present=entry.get("state", "present") == "present")
+    if not 0 <= spec.shelf < _SHELVES or not 0 <= spec.slot < _SLOTS:
+        raise BadInput(f"{spec.item}: a shelf is a number from 0 to {_SHELVES - 1} and a slot one from 0 to {_SLOTS - 1}.", item=spec.item)
+    if not _INTERFACE.match(spec.interface):
+        raise BadInput(f"{spec.item}: '{spec.interface}' is not the name of a network interface.", item=spec.item)
+    if spec.present and not spec.device:
+        raise BadInput(f"{spec.item}: name the device to serve.", item=spec.item)
+    if spec.present and not _HARMLESS_PATH.match(spec.device):
+        raise BadInput(
+            f"{spec.item}: {spec.device!r} cannot be written into a file of vblade: name an absolute path without blanks and quotes.", item=spec.item
+        )
+    if not 1 <= spec.buffers <= 4096:
+        raise BadInput(f"{spec.item}: buffers is a number of frames from 1 to 4096, and not {spec.buffers}.", item=spec.item)
+    wrong = [mac for mac in macs if not _MAC.match(mac)]
+    if wrong or len(macs) > _MASKS:
+        raise BadInput(f"{spec.item}: macs are up to {_MASKS} addresses such as 00:11:22:aa:bb:cc{f', and not {wrong[0]}' if wrong else ''}.", item=spec.item)
+    return spec
+
 
 __all__ = ["AOE_TARGET_OPTIONS", "AoeTargetLayer", "AoeTargetsSpec", "AoeTargetsState", "read_spec"]
 
@@ -47,39 +187,22 @@ Swallowed = t.Callable[[t.Sequence[AoeTargetSpec]], t.Mapping[str, t.Sequence[st
 
 
 @frozen
-class WriteSysctlFile(Operation):
-    """Write our file of sysctl.d."""
-
-    text: str
-
-
-@frozen
-class SetReceiveBuffer(Operation):
-    """Set the number of bytes that a socket may have."""
-
-    size: int
-
-
-@frozen
-class WriteConfiguration(Operation):
-    """Write the configuration file of an instance of the unit ``vblade@``."""
-
-    instance: str
-    text: str
-
-
-@frozen
-class EnableTarget(Operation):
-    """Have an instance started at boot."""
-
-    instance: str
-
-
-@frozen
 class RestartTarget(Operation):
     """Start an instance, or start it again."""
 
     instance: str
+
+    def carry_out(self, layer: AoeTargetLayer, step: Step) -> None:
+        unit = unit_of(self.instance)
+        layer.runner.run(["systemctl", "restart", unit], item=step.item)
+        end = layer.clock() + PATIENCE
+        while layer.clock() < end:
+            pid = layer.units([self.instance]).get(unit, {}).get("MainPID", "0")
+            # First systemd forks, then ionice, then it is vblade; and one that cannot open its device has gone a moment later.
+            if any(str(export.pid) == pid for export in running_exports(layer.root)):
+                layer.sleep(SETTLED)
+                return
+            layer.sleep(0.1)
 
 
 @frozen
@@ -87,6 +210,15 @@ class RemoveTarget(Operation):
     """Stop an instance, now and at boot, and remove its configuration file."""
 
     instance: str
+
+    def carry_out(self, layer: AoeTargetLayer, step: Step) -> None:
+        layer.runner.run(["systemctl", "disable", "--now", unit_of(self.instance)], ok=None, item=step.item)
+        replace_file(layer.root / _configuration_of(self.instance), "")
+        layer.runner.run(["systemctl", "daemon-reload"], item=step.item)
+
+
+def _configuration_of(instance: str) -> str:
+    return f"{FOLDER}/{instance}.conf"
 
 
 @frozen
@@ -166,7 +298,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
             return AoeTargetsState(rmem_max=self._rmem_max(), sysctl_file=read_file(self.root / SYSCTL_FILE))
         files = read_files(self.root)
         instances = {spec.item: instance_of(files, spec.shelf, spec.slot, spec.interface) for spec in targets}
-        units = self._units(sorted(set(instances.values())))
+        units = self.units(sorted(set(instances.values())))
         exports = running_exports(self.root)
         sockets = self._sockets() if exports else {}
         served = [spec for spec in targets if spec.present]
@@ -250,7 +382,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         text = read_file(self.root / _RMEM_MAX).strip()
         return int(text) if text.isdigit() else 0
 
-    def _units(self, instances: t.Sequence[str]) -> dict[str, dict[str, str]]:
+    def units(self, instances: t.Sequence[str]) -> dict[str, dict[str, str]]:
         words = ["systemctl", "show", "--property=Id,ActiveState,MainPID,UnitFileState", *map(unit_of, instances)]
         blocks = [dict(line.partition("=")[::2] for line in block.splitlines()) for block in self.runner.run(words, ok=None).stdout.split("\n\n")]
         return {block["Id"]: block for block in blocks if block.get("Id")}
@@ -258,49 +390,6 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
     def _sockets(self) -> dict[int, int]:
         # Without ss it cannot be read, and nothing is restarted for it.
         return parse_packet_sockets(self.runner.run(["ss", "--packet", "--memory", "--processes"], ok=None).stdout) if self.runner.has("ss") else {}
-
-    # -- steps
-
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises CommandFailed: if a command fails or a file cannot be written."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _write_sysctl_file(self, operation: WriteSysctlFile, _step: Step) -> None:
-        replace_file(self.root / SYSCTL_FILE, operation.text)
-
-    @carry_out.register
-    def _set_rmem_max(self, operation: SetReceiveBuffer, step: Step) -> None:
-        self.runner.run(["sysctl", "-q", "-w", f"net.core.rmem_max={operation.size}"], item=step.item)
-
-    @carry_out.register
-    def _write_file(self, operation: WriteConfiguration, _step: Step) -> None:
-        replace_file(self.root / FOLDER / f"{operation.instance}.conf", operation.text)
-
-    @carry_out.register
-    def _enable(self, operation: EnableTarget, step: Step) -> None:
-        self.runner.run(["systemctl", "enable", unit_of(operation.instance)], item=step.item)
-
-    @carry_out.register
-    def _restart(self, operation: RestartTarget, step: Step) -> None:
-        unit = unit_of(operation.instance)
-        self.runner.run(["systemctl", "restart", unit], item=step.item)
-        end = self.clock() + PATIENCE
-        while self.clock() < end:
-            pid = self._units([operation.instance]).get(unit, {}).get("MainPID", "0")
-            # First systemd forks, then ionice, then it is vblade; and one that cannot open its device has gone a moment later.
-            if any(str(export.pid) == pid for export in running_exports(self.root)):
-                self.sleep(SETTLED)
-                return
-            self.sleep(0.1)
-
-    @carry_out.register
-    def _remove(self, operation: RemoveTarget, step: Step) -> None:
-        unit = unit_of(operation.instance)
-        self.runner.run(["systemctl", "disable", "--now", unit], ok=None, item=step.item)
-        replace_file(self.root / FOLDER / f"{operation.instance}.conf", "")
-        self.runner.run(["systemctl", "daemon-reload"], item=step.item)
 
 
 def _read_device(devices: Devices, spec: AoeTargetSpec) -> tuple[tuple[str, ...], str]:
@@ -336,10 +425,18 @@ def _plan_buffer(state: AoeTargetsState, spec: AoeTargetsSpec) -> t.Iterator[Ste
         return
     text = f"# Written by cachefleet.storage.storage_network: change the inventory, not this file.\nnet.core.rmem_max = {size}\n"
     if state.sysctl_file != text:
-        yield Step(LAYER, "rmem_max", "boot_value", state.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", WriteSysctlFile(text))
+        yield Step(LAYER, "rmem_max", "boot_value", state.sysctl_file or None, text, f"Write /{SYSCTL_FILE}", WriteFile(SYSCTL_FILE, text))
     # Other software may have requested more: it is never lowered.
     if state.rmem_max < size:
-        yield Step(LAYER, "rmem_max", "value", state.rmem_max, size, f"Raise net.core.rmem_max to {size}", SetReceiveBuffer(size))
+        yield Step(
+            LAYER,
+            "rmem_max",
+            "value",
+            state.rmem_max,
+            size,
+            f"Raise net.core.rmem_max to {size}",
+            RunCommand(("sysctl", "-q", "-w", f"net.core.rmem_max={size}")),
+        )
 
 
 def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.Iterator[Step]:
@@ -349,9 +446,19 @@ def _plan_target(state: TargetState, spec: AoeTargetSpec, rmem_max: int) -> t.It
     text = render(export, state.file)
     found = state.file.text if state.file is not None else None
     if found != text:
-        yield Step(LAYER, spec.item, "configuration", found, text, f"Write /{FOLDER}/{state.instance}.conf", WriteConfiguration(state.instance, text))
+        yield Step(
+            LAYER, spec.item, "configuration", found, text, f"Write /{_configuration_of(state.instance)}", WriteFile(_configuration_of(state.instance), text)
+        )
     if not state.enabled:
-        yield Step(LAYER, spec.item, "boot", "disabled", "enabled", f"Start {unit_of(state.instance)} at boot", EnableTarget(state.instance))
+        yield Step(
+            LAYER,
+            spec.item,
+            "boot",
+            "disabled",
+            "enabled",
+            f"Start {unit_of(state.instance)} at boot",
+            RunCommand(("systemctl", "enable", unit_of(state.instance))),
+        )
     if not state.active or not running:
         serve = f"Serve {spec.device} as {spec.address} on {spec.interface}"
         pause = ", with a new vblade: I/O of its initiators pauses meanwhile" if state.running is not None else ""

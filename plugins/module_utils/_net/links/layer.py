@@ -8,17 +8,14 @@ Its steps are made to be carried out under a rollback timer (:mod:`storage_netwo
 
 from __future__ import annotations
 
-import functools
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import PROVIDERS, find_places
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import find_places
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer, carrying, find_peers
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links, ipv6_addresses, read_links, remember_change
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, LinkState, SetBootMtu, SetMtu, directions, plan_links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Links, ipv6_addresses, read_links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL, LAYER, LinkState, directions, plan_links
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, resolve
 
 if t.TYPE_CHECKING:
@@ -70,41 +67,6 @@ class LinkLayer(Layer[LinkState, t.Sequence[LinkSpec]]):
     def plan(self, state: LinkState) -> list[Step]:
         """See :func:`plan_links`."""
         return plan_links(state, self.spec, self.direction)
-
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises StorageError: if a command fails, or the kernel has another MTU afterwards."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _set_mtu(self, operation: SetMtu, step: Step) -> None:
-        self.runner.run(["ip", "link", "set", "dev", step.item, "mtu", str(operation.mtu)], item=step.item)
-        remember_change(step.item, self.root)
-        found = (self.root / "sys/class/net" / step.item / "mtu").read_text().strip()
-        if found != str(operation.mtu):
-            raise NotEffective(f"{LAYER}: {step.item}: mtu should be {operation.mtu} and is {found}, although ip reported success.", item=step.item)
-
-    @carry_out.register
-    def _set_boot(self, operation: SetBootMtu, step: Step) -> None:
-        links = read_links(self.runner, self.root)
-        # Read again: a step before may have written into the same file.
-        place = find_places(self.runner, links, {step.item: operation.provider}, self.root)[step.item]
-        if place.obstacle:
-            raise NotEffective(place.obstacle, item=step.item)
-        change = PROVIDERS[operation.provider](self.runner, links, self.root).change(place, operation.mtu)
-        if self.note is not None:
-            self.note(change)
-        for file in change.files:
-            replace_file(self.root / file["path"].lstrip("/"), file["after"], file["mode"])
-        try:
-            for argv in change.commands:
-                self.runner.run(argv, item=step.item)
-        except StorageError:
-            for file in change.files:
-                replace_file(self.root / file["path"].lstrip("/"), file["before"], file["mode"])
-            for argv in change.undo:
-                self.runner.run(argv, ok=None, item=step.item)
-            raise
 
     def directions(self, state: LinkState) -> list[str]:
         """Which of raise, lower and other are needed."""

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import UNMANAGED, MtuSource
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.provider import PROVIDERS, find_places
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links, read_links, remember_change
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec, LinkTarget, resolve
 
 LAYER = "storage_network"
@@ -36,6 +38,13 @@ class SetMtu(Operation):
     up: bool
     management: bool
 
+    def carry_out(self, layer: Layer[t.Any, t.Any], step: Step) -> None:
+        layer.runner.run(["ip", "link", "set", "dev", step.item, "mtu", str(self.mtu)], item=step.item)
+        remember_change(step.item, layer.root)
+        found = (layer.root / "sys/class/net" / step.item / "mtu").read_text().strip()
+        if found != str(self.mtu):
+            raise NotEffective(f"{LAYER}: {step.item}: mtu should be {self.mtu} and is {found}, although ip reported success.", item=step.item)
+
 
 @frozen
 class SetBootMtu(Operation):
@@ -43,6 +52,29 @@ class SetBootMtu(Operation):
 
     mtu: int
     provider: str
+
+    def carry_out(self, layer: t.Any, step: Step) -> None:
+        """:param layer: that of interfaces, with its ``note``."""
+        runner, root = layer.runner, layer.root
+        links = read_links(runner, root)
+        # Read again: a step before may have written into the same file.
+        place = find_places(runner, links, {step.item: self.provider}, root)[step.item]
+        if place.obstacle:
+            raise NotEffective(place.obstacle, item=step.item)
+        change = PROVIDERS[self.provider](runner, links, root).change(place, self.mtu)
+        if layer.note is not None:
+            layer.note(change)
+        for file in change.files:
+            replace_file(root / file["path"].lstrip("/"), file["after"], file["mode"])
+        try:
+            for argv in change.commands:
+                runner.run(argv, item=step.item)
+        except StorageError:
+            for file in change.files:
+                replace_file(root / file["path"].lstrip("/"), file["before"], file["mode"])
+            for argv in change.undo:
+                runner.run(argv, ok=None, item=step.item)
+            raise
 
 
 @frozen

@@ -16,7 +16,7 @@ import typing as t
 import uuid
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Operation, Step, diff_of, plan_steps
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, diff_of, plan_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
@@ -27,7 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_ne
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-    from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_plan import AoeInitiatorState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorState
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.connection import Peer
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LinkSpec
 
@@ -94,7 +94,7 @@ class StorageNetworkLayer(Layer[States, NetworkSpec]):
             found.append(OTHER)
         return found
 
-    def carry_out(self, _operation: Operation, step: Step) -> None:
+    def apply(self, step: Step) -> None:
         """In the layer that planned the step."""
         self._layers[step.layer].apply(step)
 

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import host as host_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._health import module as module_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import host as module_module
 from ansible_collections.cachefleet.storage.plugins.modules import cache_health_info
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import GIB, cache

@@ -10,7 +10,7 @@ import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack import flush_check as checks
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_proof import Counters
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import Counters
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import LayerFacts, Stack
 from ansible_collections.cachefleet.storage.plugins.modules import cache_stack_info, flush_check
 from ansible_collections.cachefleet.storage.tests.unit.support.module_args import patch_module_args

@@ -23,7 +23,7 @@ def run(monkeypatch, capsys, tmp_path):
 
     def run_module(lvm, caches, check_mode=False):
         # A class, since the layer asks whether its runner is one of them.
-        monkeypatch.setattr(lvm_cache, "LvmRunner", type("Stand", (), {"__new__": lambda cls: lvm}))
+        monkeypatch.setattr(lvm_cache, "Runner", type("Stand", (), {"__new__": lambda cls: lvm}))
         with patch_module_args({"caches": caches, "_ansible_check_mode": check_mode}), pytest.raises(SystemExit):
             lvm_cache.main()
         return json.loads(capsys.readouterr().out)

@@ -9,7 +9,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import convergence
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step, converge
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 
@@ -99,6 +99,39 @@ def test_failed_first_step_may_have_changed_the_host():
     with pytest.raises(CommandFailed) as caught:
         converge(Lamps({"a": False}, {"a": True}, broken={"a"}), check_mode=False)
     assert caught.value.facts == {"changed": True, "actions": [], "broke_off": "switch a on"}
+
+
+@pytest.mark.parametrize(
+    ("faults", "changed", "actions"),
+    [
+        ({"broken": {"a"}}, False, []),
+        ({"broken": {"b"}}, True, ["switch a on"]),
+        ({"deaf": {"a", "b"}}, False, []),
+        ({"deaf": {"b"}}, True, ["switch a on", "switch b on"]),
+        ({"deaf": {"a"}, "broken": {"b"}}, False, []),
+    ],
+)
+def test_failed_run_of_a_layer_that_shows_its_changes_reports_a_change_only_if_there_is_one(faults, changed, actions):
+    lamps = Lamps({"a": False, "b": False}, {"a": True, "b": True}, **faults)
+    lamps.plan_shows_changes = True
+    with pytest.raises(StorageError) as caught:
+        converge(lamps, check_mode=False)
+    assert (caught.value.facts["changed"], caught.value.facts["actions"]) == (changed, actions)
+
+
+@pytest.mark.parametrize("error", [CommandFailed("The lamp broke."), TimedOut("The lamp did not answer.")])
+def test_host_may_have_changed_if_it_cannot_be_read_after_a_failure(monkeypatch, error):
+    def fail(*_arguments):
+        # A command that hangs is not tried again, and would say that nothing has changed.
+        monkeypatch.setattr(lamps, "read", (lambda: {"a": False}) if isinstance(error, TimedOut) else fail)
+        raise error
+
+    lamps = Lamps({"a": False}, {"a": True})
+    lamps.plan_shows_changes = True
+    monkeypatch.setattr(lamps, "carry_out", fail)
+    with pytest.raises(StorageError) as caught:
+        converge(lamps, check_mode=False)
+    assert caught.value.facts["changed"] is True
 
 
 def test_refusal_precedes_any_change():

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import is_available, missing_sentence
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in, is_available, missing_sentence
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 TARGETS = "striped          v1.6.0\nlinear           v1.4.0\n"
@@ -87,3 +87,9 @@ def test_package_that_brings_the_module_is_named(tmp_path, release, system, name
     sentence = missing_sentence(name, tmp_path)
     assert f"the kernel module {name} is not available on kernel {release}: " in sentence
     assert advice in sentence
+
+
+def test_built_in_modules_of_a_kernel(tmp_path):
+    assert built_in(tmp_path, "6.1") is None
+    write(tmp_path, "lib/modules/6.1/modules.builtin", "kernel/drivers/md/md-mod.ko\nkernel/block/kyber-iosched.ko\n")
+    assert built_in(tmp_path, "6.1") == {"md_mod", "kyber_iosched"}

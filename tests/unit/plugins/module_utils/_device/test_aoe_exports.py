@@ -12,9 +12,9 @@ import sys
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import exporters_of, parse_arguments, running_exports, served_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import parse_arguments, running_exports, served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import bottom
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import readers
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
@@ -76,9 +76,8 @@ def test_file_is_attributed_to_device_of_its_file_system(host, monkeypatch):
 def test_served_device_is_found_through_links(host):
     host.link("/dev/disk/by-id/ata-X", "sda")
     serve(host, "vblade", "7", "1", "eth1", "/dev/disk/by-id/ata-X")
-    assert [one.address for one in exporters_of(host.root / "dev/sda", host.root)] == ["e7.1"]
-    assert exporters_of(host.root / "dev/sdb", host.root) == []
-    assert exporters_of(host.root / "dev/gone", host.root) == []
+    found = served_devices(devices_of(host), host.root)
+    assert {name: [one.address for one in exports] for name, exports in found.items()} == {"sda": ["e7.1"]}
 
 
 def test_served_device_is_refused_as_cache_device(host):
@@ -95,9 +94,9 @@ def test_target_and_initiator_are_stack_layers(host):
     host.write("sys/class/net/eth1/mtu", "9000\n")
     serve(host, "vblade", "7", "1", "eth1", "/dev/sda")
     devices = devices_of(host)
-    ((name, facts),) = bottom.read_exports(devices, None, host.root, ())
+    ((name, facts),) = readers.read_exports(devices, None, host.root, ())
     assert (name, facts.layer, facts.volatile, facts.state["aoe_target"]) == ("sda", "memory", True, "e7.1")
-    ((name, facts),) = bottom.read_elsewhere(devices, None, host.root, ())
+    ((name, facts),) = readers.read_elsewhere(devices, None, host.root, ())
     assert (name, facts.state) == ("etherd!e7.1", {"interfaces": ["eth1"], "mtu": 9000, "payload": 8704, "target_state": "up"})
 
 
@@ -116,7 +115,6 @@ def test_process_without_open_device_serves_nothing(host):
     opens(host, "/dev/sdb", pid=4712)
     assert running_exports(host.root) == []
     assert served_devices(devices_of(host), host.root) == {}
-    assert exporters_of(host.root / "dev/sda", host.root) == []
 
 
 def test_device_opened_by_another_path_is_served(host):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import virtual_disk
+from ansible_collections.cachefleet.storage.plugins.module_utils._device import discovery
 
 GUEST = "processor : 0\nflags : fpu sse2 hypervisor lahf_lm\n"
 HARDWARE = "processor : 0\nflags : fpu sse2 lahf_lm\n"
@@ -51,7 +51,7 @@ def _machine(root, *, cpu="", maker="", product="", xen="", type_=""):
     ],
 )
 def test_a_virtual_machine_is_recognized(tmp_path, words, expected):
-    assert virtual_disk.is_virtual_machine(_machine(tmp_path, **words)) is expected
+    assert discovery.is_virtual_machine(_machine(tmp_path, **words)) is expected
 
 
 def _disk(root, *folders, pci=None, buses=()):
@@ -103,19 +103,19 @@ SAS = ("pci0000:00", "0000:00:03.0", "0000:01:00.0", "host0", "target0:0:0", "0:
 )
 def test_the_controller_decides(tmp_path, folders, pci, in_a_machine, on_hardware):
     disk = _disk(tmp_path, *folders, pci=pci)
-    assert (virtual_disk.is_virtual(disk, True), virtual_disk.is_virtual(disk, False)) == (in_a_machine, on_hardware)
+    assert (discovery.is_virtual(disk, True), discovery.is_virtual(disk, False)) == (in_a_machine, on_hardware)
 
 
 @pytest.mark.parametrize("bus", ["virtio", "vmbus", "xen", "vio"])
 def test_a_bus_of_a_hypervisor_decides_on_any_machine(tmp_path, bus):
     disk = _disk(tmp_path, "pci0000:00", "0000:00:05.0", f"{bus}0", "host2", "target2:0:0", "2:0:0:0", pci=("8086", "a352", "1028", "1"), buses=[bus])
-    assert virtual_disk.is_virtual(disk, False)
+    assert discovery.is_virtual(disk, False)
 
 
 def test_a_namespace_with_several_paths_is_where_its_controllers_are(tmp_path):
     real = _disk(tmp_path, "pci0000:00", "0000:00:03.0", "0000:01:00.0", "nvme", "nvme0", pci=("144d", "a80a", "144d", "a801")).parent.parent
     subsystem = tmp_path / "sys/devices/virtual/nvme-subsystem/nvme-subsys0"
     (subsystem / "nvme0n1").mkdir(parents=True)
-    assert virtual_disk.is_virtual(subsystem / "nvme0n1", True)
+    assert discovery.is_virtual(subsystem / "nvme0n1", True)
     (subsystem / "nvme0").symlink_to(real)
-    assert not virtual_disk.is_virtual(subsystem / "nvme0n1", True)
+    assert not discovery.is_virtual(subsystem / "nvme0n1", True)

@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.users i
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import DiscardDrive
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import DiscardDrive
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_writer
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.layer import PurgeLayer

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import diagnose
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity, passed
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.rules import cache_findings
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, CACHE, CASE_C, FLASHCACHE, cache, readings, traffic
 
 

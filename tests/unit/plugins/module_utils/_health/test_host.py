@@ -8,12 +8,11 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._health import verdicts
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import Questions, read_health
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.module import LIMIT_OPTIONS, read_questions
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.host import LIMIT_OPTIONS, Questions, read_health, read_questions
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import from_dict
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import readers
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.health import BCACHE, GIB, cache
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -132,7 +131,7 @@ def test_problems_are_worse_only_when_they_are_new_or_more_severe(host):
 def test_verdicts_of_mounted_devices_are_read_on_request(host, monkeypatch):
     host.disk("sda", size=64 << 20, serial="S2", DEVLINKS="/dev/disk/by-id/ata-DATA", ID_FS_TYPE="ext4", ID_FS_USAGE="filesystem")
     host.mount("sda", "/srv")
-    monkeypatch.setattr(block_caches, "read_caches", lambda devices, runner, root: Survey())
+    monkeypatch.setattr(readers, "read_caches", lambda devices, runner, root: Survey())
     for kernel, verdict in (("write through", "at_risk"), ("write back", "durable")):
         host.write("sys/class/block/sda/queue/write_cache", f"{kernel}\n")
         result, _slept = look(host, [()], verdicts=True)
@@ -145,7 +144,7 @@ def test_verdicts_of_mounted_devices_are_read_on_request(host, monkeypatch):
     def broken(*_arguments, **_options):
         raise CommandFailed("The stack cannot be read.")
 
-    monkeypatch.setattr(verdicts, "read_stack", broken)
+    monkeypatch.setattr(rules, "read_stack", broken)
     result, _slept = look(host, [()], verdicts=True)
     assert result["verdicts"] == {} and "The stack cannot be read." in result["problems"]
 

@@ -14,13 +14,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._health import over_provisioning
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning_plan import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import (
     AttachNamespace,
     CreateNamespace,
     DeleteNamespace,
     DiscardDrive,
     MakePartition,
+    OverProvisioningLayer,
     RemovePartition,
     SetMaxSectors,
     read_drives,

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.redundancy import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.rules import (
     array_findings,
     controller_findings,
     read_controllers,

@@ -8,12 +8,11 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import STATES
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import Reserve
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.cache_rules import cache_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.drive_rules import drive_findings, reserve_findings
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Finding, Limits, in_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.hit_rates import CacheActivity
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.rules import cache_findings, drive_findings, reserve_findings
 from ansible_collections.cachefleet.storage.tests.unit.support.health import CACHE, GIB, cache, drive
 
 

@@ -13,8 +13,16 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.discove
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.findings import Limits
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.metrics import Measured, exposition
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Readings, from_dict
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs import ARC, ZIL, Space, ZfsHealth, parse_iostat, parse_kstat, read_zfs
-from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs_rules import zfs_findings
+from ansible_collections.cachefleet.storage.plugins.module_utils._health.zfs import (
+    ARC,
+    ZIL,
+    Space,
+    ZfsHealth,
+    parse_iostat,
+    parse_kstat,
+    read_zfs,
+    zfs_findings,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import parse_count, parse_status
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner

@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.spec import read_specs as read_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import read_specs as read_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs as read_queues

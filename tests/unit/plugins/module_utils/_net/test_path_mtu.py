@@ -10,8 +10,7 @@ import json
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_mtu import check_layer2, measure, parse_addresses, read_peers, run_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import ProbeReply
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_mtu import ProbeReply, check_layer2, measure, parse_addresses, read_peers, run_module
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 ROWS = [

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._net import path_probe
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_probe import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._net import path_mtu
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.path_mtu import (
     Limit,
     ProbeReply,
     echo_request,
@@ -143,16 +143,16 @@ def test_largest_packet_is_found_on_any_path(links, required, holes, mute, names
 def test_request_has_correct_size_and_checksum(size):
     packet = echo_request(7, 9, size)
     assert len(packet) == size - 20
-    assert path_probe.checksum(packet) == 0
-    assert path_probe.is_request(packet, 7, 9)
-    assert not path_probe.is_request(packet, 7, 8)
+    assert path_mtu.checksum(packet) == 0
+    assert path_mtu.is_request(packet, 7, 9)
+    assert not path_mtu.is_request(packet, 7, 8)
 
 
 def test_own_reply_is_distinguished_from_others():
     reply = bytes([0x46]) + bytes(23) + struct.pack("!BBHHH", 0, 0, 0, 7, 9)
-    assert path_probe.is_reply(reply, 7, 9)
-    assert not path_probe.is_reply(reply, 7, 8)
-    assert not path_probe.is_reply(b"", 7, 9)
+    assert path_mtu.is_reply(reply, 7, 9)
+    assert not path_mtu.is_reply(reply, 7, 8)
+    assert not path_mtu.is_reply(b"", 7, 9)
 
 
 def error(number, origin, kind, code, info, sender="10.0.1.1"):

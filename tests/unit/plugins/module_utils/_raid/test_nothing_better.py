@@ -21,7 +21,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import output as drive_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache import providers as drive_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.wear import parse_smartctl
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, plan, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Reading

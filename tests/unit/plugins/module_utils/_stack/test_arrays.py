@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.arrays import dm_facts, md_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.readers import dm_facts, md_facts
 
 
 def _md(level: str, disks: int, **state: str) -> object:

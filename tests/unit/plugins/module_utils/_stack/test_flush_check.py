@@ -16,9 +16,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mod
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches, flush_proof
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import Means, agreed, check
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_proof import Counters, send_flushes
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import flush_check, readers
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import Counters, Means, agreed, check, send_flushes
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
@@ -134,7 +133,7 @@ def require_no_contradiction(result: dict[str, t.Any]) -> None:
 @pytest.fixture
 def host(tmp_path, monkeypatch):
     made = Host(tmp_path)
-    monkeypatch.setattr(block_caches, "read_caches", lambda devices, runner, root: made.survey)
+    monkeypatch.setattr(readers, "read_caches", lambda devices, runner, root: made.survey)
     return made
 
 
@@ -246,7 +245,7 @@ def test_many_foreign_flushes_make_the_result_unproven(host):
     assert (result["state"], result["verdict"]) == ("unproven", "durable")
     assert "the flushes of others hide ours" in result["disks"][0]["reason"]
     assert "proved" not in result["reason"]
-    assert len(result["disks"][0]["counted"]) == flush_proof.ROUNDS
+    assert len(result["disks"][0]["counted"]) == flush_check.ROUNDS
 
 
 def test_flush_delivery_on_a_busy_disk_is_proved_by_more_bursts(host):
@@ -254,7 +253,7 @@ def test_flush_delivery_on_a_busy_disk_is_proved_by_more_bursts(host):
     host.reaches = {"sda": {"sda": 1}}
     host.noise = {"sda": [3, 4, 2, 5, 3, 3, 4, 2, 1, 4]}
     (result,) = host.check("/dev/sda")
-    assert (result["state"], len(result["disks"][0]["counted"])) == ("proved", flush_proof.ROUNDS)
+    assert (result["state"], len(result["disks"][0]["counted"])) == ("proved", flush_check.ROUNDS)
 
 
 def test_one_burst_of_foreign_flushes_proves_nothing(host):

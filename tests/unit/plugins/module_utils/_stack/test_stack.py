@@ -8,7 +8,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import readers
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import StorCli
@@ -75,7 +75,7 @@ class Rack:
 @pytest.fixture
 def rack(tmp_path, monkeypatch):
     made = Rack(tmp_path)
-    monkeypatch.setattr(block_caches, "read_caches", lambda devices, runner, root: made.survey)
+    monkeypatch.setattr(readers, "read_caches", lambda devices, runner, root: made.survey)
     return made
 
 

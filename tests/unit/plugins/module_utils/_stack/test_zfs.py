@@ -10,9 +10,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Survey
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack import block_caches
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import Means, check
-from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_proof import Counters
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack import readers
+from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import Counters, Means, check
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.zfs import parse_status
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
@@ -126,7 +125,7 @@ class Rack:
 
 @pytest.fixture
 def rack(tmp_path, monkeypatch):
-    monkeypatch.setattr(block_caches, "read_caches", lambda devices, runner, root: Survey())
+    monkeypatch.setattr(readers, "read_caches", lambda devices, runner, root: Survey())
     return Rack(tmp_path)
 
 

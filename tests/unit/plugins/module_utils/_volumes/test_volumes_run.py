@@ -14,7 +14,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.run import VolumesRun
+from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.plan import VolumesRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._volumes.spec import VOLUME_OPTIONS, read_volumes
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere

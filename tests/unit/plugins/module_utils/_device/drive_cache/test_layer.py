@@ -261,7 +261,11 @@ def test_hdparm_success_without_effect_is_detected(rack: Machine) -> None:
     assert result["item"] == HDD
     assert result["cmd"][:2] == ["hdparm", "-W0"]
     assert result["rc"] == 0
+    # Its rule was written, which a second run finds.
     assert result["changed"] is True
+    with pytest.raises(NotEffective) as caught:
+        rack.converge(DriveSpec(HDD, "disabled"))
+    assert (caught.value.facts["changed"], caught.value.facts["actions"]) == (False, [])
 
 
 # NVMe, SAS, virtio.

@@ -10,7 +10,7 @@ import pathlib
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.output import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import (
     CachingPage,
     parse_hdparm,
     parse_nvme_controller,

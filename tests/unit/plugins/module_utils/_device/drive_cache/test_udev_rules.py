@@ -128,4 +128,4 @@ def test_other_rules_files_have_their_own_heading_and_name(tmp_path: pathlib.Pat
     udev_rule.write_rules(text, tmp_path, "etc/udev/rules.d/other.rules")
     assert udev_rule.read_rules(tmp_path) == ""
     assert udev_rule.read_rules(tmp_path, "etc/udev/rules.d/other.rules") == f"# other\n{line(key)}\n"
-    assert udev_rule.without_lines(text, [line(key)], ("# other",)) == ""
+    assert udev_rule.with_line(text, (), None, ("# other",), [line(key)]) == ""

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use import control, processes, view
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use import processes, view
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, loop_backing, unit_of
 
@@ -204,7 +204,7 @@ def test_control_ends_with_the_search_and_runs_no_handler_of_its_parent(file):
     calls = []
     before = signal.signal(signal.SIGUSR1, lambda *_signal: calls.append(os.getpid()))
     try:
-        with control.running(ROOT, str(file), unit_of(file)) as one:
+        with processes.running(ROOT, str(file), unit_of(file)) as one:
             os.kill(one.pid, signal.SIGUSR1)
             assert os.readlink(f"/proc/{one.pid}/exe") == os.readlink("/proc/self/exe")
             assert unit_of(file) in {unit_of(f"/proc/{one.pid}/fd/{name}") for name in os.listdir(f"/proc/{one.pid}/fd")}

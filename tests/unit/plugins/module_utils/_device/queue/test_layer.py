@@ -201,8 +201,10 @@ def test_read_only_driver_attribute_is_rejected(rack: FakeQueues) -> None:
 
 def test_ignored_value_fails_with_requested_and_found(rack: FakeQueues) -> None:
     rack.deaf.add("sdb")
-    with pytest.raises(NotEffective, match=f"{SSD}: nomerges should be 2 and is 0"):
-        rack.converge({"device": SSD, "nomerges": 2})
+    for persistent in (False, True):
+        with pytest.raises(NotEffective, match=f"{SSD}: nomerges should be 2 and is 0") as caught:
+            rack.converge({"device": SSD, "nomerges": 2, "persistent": persistent})
+        assert caught.value.facts["changed"] is persistent
 
 
 def test_missing_device_is_an_error_and_empty_match_is_a_warning(rack: FakeQueues) -> None:

@@ -12,8 +12,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.frames import payload
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator_spec import read_spec
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AoeInitiatorLayer, read_spec
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
 from ansible_collections.cachefleet.storage.tests.unit.support.file_system_faults import strike_everywhere
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner

@@ -173,7 +173,7 @@ def test_manually_named_file_is_kept_with_its_priority(host):
     host.converge(ONE, check_mode=True)
     layer = host.layer(ONE)
     steps = layer.plan(layer.read())
-    assert steps[0].operation.instance == "my-images"
+    assert steps[0].operation.path == "etc/vblade.conf.d/my-images.conf"
     assert "ionice='--class idle'" in steps[0].after
     assert ("systemctl", "show", "--property=Id,ActiveState,MainPID,UnitFileState", "vblade@my\\x2dimages.service") in host.runner.calls
 

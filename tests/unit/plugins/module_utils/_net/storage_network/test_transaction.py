@@ -17,6 +17,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot import provider
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links import layer as link_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import read_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
@@ -281,7 +282,7 @@ def test_kill_while_writing_boot_settings_rolls_back_written_files(host, monkeyp
 def test_file_changed_by_another_program_is_not_restored(host):
     host.transaction(VLAN).run("t1")
     with host.switch.held("t1"):
-        host.switch.note(link_layer.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000))
+        host.switch.note(provider.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000))
     host.write("etc/network/interfaces", "iface eth1 inet manual\n")
     assert any("was changed by another program" in line for line in host.switch.put_back("x"))
     assert host.boot == "iface eth1 inet manual\n"
@@ -305,7 +306,7 @@ def test_mtu_reset_by_another_program_is_not_confirmed(host):
 def test_what_a_read_only_file_system_kept_from_being_reverted_is_reverted_by_the_next_run(host, monkeypatch):
     host.transaction(VLAN).run("t1")
     with host.switch.held("t1"):
-        change = link_layer.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000)
+        change = provider.PROVIDERS["ifupdown"](host.runner, None, host.root).change(_place(host), 9000)
         host.switch.note(change)
     changed = change.files[0]["after"]
     host.write("etc/network/interfaces", changed)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._health import redundancy
+from ansible_collections.cachefleet.storage.plugins.module_utils._health import rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import in_force, registry
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller import model
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Controller, Policy, Reading
@@ -229,7 +229,7 @@ def test_details_of_a_cache_that_works_explain_nothing() -> None:
     wanted = parse_controllers([{"provider": "ssacli", "id": "3", "cache_ratio": 90, "volumes": [{"id": "7", "write": "writeback"}]}])
     (one,) = in_force.not_in_force(registry.read_host([tool]), wanted)
     assert (one.found, one.cause) == ("writethrough", "the cache ratio gives 0 % of the cache to writes (cache_ratio: 100)")
-    (finding,) = redundancy.controller_findings([only(text)])
+    (finding,) = rules.controller_findings([only(text)])
     assert (finding.severity, finding.check, details in finding.message) == ("info", "controller_cache_note", True)
     silent = only(changed(Cache_Status=f"OK\n   Cache Status Details: {details}", Battery__Capacitor_Status=None))
     assert (silent.protection.health, silent.protection.raw) == ("unknown", "")

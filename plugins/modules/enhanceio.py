@@ -278,7 +278,7 @@ def _make_layer(params):
     specs = read_items(params["caches"])
     runner = Runner(vendor_dirs=params["tool_dirs"])
     volatile_below = VolatileBelow(runner, params["protected_drives"], flushed=params["flushed_virtual_disks"])
-    return EnhanceIOLayer(runner, specs, module=params["kernel_module"], volatile_below=volatile_below)
+    return EnhanceIOLayer(runner, specs, volatile_below=volatile_below, kernel_module=params["kernel_module"])
 
 
 if __name__ == "__main__":

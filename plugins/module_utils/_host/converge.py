@@ -13,8 +13,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import runner_for
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import BLOCK_CACHE, DRIVES, NETWORK, Host, Stage, stages_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, StagePlan, are_reported_by_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS, HostRequest, read_request
@@ -288,7 +288,7 @@ def run_host(module: AnsibleModule, params: t.Mapping[str, t.Any], follow: t.Cal
     convergence: HostConvergence | None = None
     try:
         request = read_request(params)
-        host = Host(_runner_for(request), log=module.log)
+        host = Host(HostRunner(runner_for(request.caches)), log=module.log)
         options = {"groups": params["layers"] or GROUPS, **{name: params[name] for name in ("allow_pending", "verify")}}
         convergence = HostConvergence(host, request, check_mode=module.check_mode, **options)
         outcome = convergence.run()
@@ -299,11 +299,3 @@ def run_host(module: AnsibleModule, params: t.Mapping[str, t.Any], follow: t.Cal
     for warning in outcome.warnings:
         module.warn(warning)
     module.exit_json(**outcome.to_dict(), **follow(outcome))
-
-
-def _runner_for(request: HostRequest) -> HostRunner:
-    if "lvm_cache" not in request.caches:
-        return HostRunner(Runner())
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.shell import LvmRunner
-
-    return HostRunner(LvmRunner())

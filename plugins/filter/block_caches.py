@@ -11,7 +11,7 @@ import typing as t
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import divide, migrates
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES, type_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES, type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 PARTS = ("removed", "rest")
@@ -20,14 +20,16 @@ _PARTITION = re.compile(r"-part\d+\Z")
 Items = t.List[t.Dict[str, t.Any]]
 
 
-def block_caches(caches: t.Any, kind: str, part: str) -> Items:
+def block_caches(caches: t.Any, part: str) -> Items:
     """See ``block_caches.yml``."""
     items = _checked(caches, "block_caches")
-    if kind not in TYPES:
-        raise AnsibleFilterError(f"block_caches: there is no type {kind}: use {', '.join(TYPES)}.")
     if part not in PARTS:
         raise AnsibleFilterError(f"block_caches: there is no part {part}: use {', '.join(PARTS)}.")
-    return divide(items, kind)[PARTS.index(part)]
+    unknown = next((str(item.get("type")) for item in items if item.get("type") not in CACHE_TYPES), None)
+    if unknown is not None:
+        raise AnsibleFilterError(f"block_caches: there is no type {unknown}: use {', '.join(CACHE_TYPES)}.")
+    found = [(kind, divide(items, kind.name)[PARTS.index(part)]) for kind in CACHE_TYPES.values()]
+    return [{"type": kind.name, "has_tools": kind.has_tools, "caches": mine} for kind, mine in found if mine]
 
 
 def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:

@@ -10,6 +10,7 @@ import typing as t
 
 from ansible.errors import AnsibleConnectionFailure
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_flush import argument_spec
@@ -19,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress impor
 Results = t.Dict[str, t.Any]
 
 #: The modules whose flushes are waited for.
-_FLUSHING = tuple(f"cachefleet.storage.{name}" for name in ("bcache", "dm_cache", "enhanceio", "flashcache", "lvm_cache"))
+_FLUSHING = tuple(f"cachefleet.storage.{name}" for name in TYPES)
 #: The note of a job outlives the job when the host is restarted, and reports permanently that it has not ended.
 _RESTARTED = "{host} was restarted while it flushed: nothing is lost, run again, and the caches are read again."
 

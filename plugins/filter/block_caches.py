@@ -10,7 +10,8 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide, migrates
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import divide, migrates
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES, type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 PARTS = ("removed", "rest")
@@ -19,14 +20,16 @@ _PARTITION = re.compile(r"-part\d+\Z")
 Items = t.List[t.Dict[str, t.Any]]
 
 
-def block_caches(caches: t.Any, kind: str, part: str) -> Items:
+def block_caches(caches: t.Any, part: str) -> Items:
     """See ``block_caches.yml``."""
     items = _checked(caches, "block_caches")
-    if kind not in TYPES:
-        raise AnsibleFilterError(f"block_caches: there is no type {kind}: use {', '.join(TYPES)}.")
     if part not in PARTS:
         raise AnsibleFilterError(f"block_caches: there is no part {part}: use {', '.join(PARTS)}.")
-    return divide(items, kind)[PARTS.index(part)]
+    unknown = next((str(item.get("type")) for item in items if item.get("type") not in CACHE_TYPES), None)
+    if unknown is not None:
+        raise AnsibleFilterError(f"block_caches: there is no type {unknown}: use {', '.join(CACHE_TYPES)}.")
+    found = [(kind, divide(items, kind.name)[PARTS.index(part)]) for kind in CACHE_TYPES.values()]
+    return [{"type": kind.name, "has_tools": kind.has_tools, "caches": mine} for kind, mine in found if mine]
 
 
 def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
@@ -40,17 +43,18 @@ def caches_to_migrate(caches: t.Any, found: t.Any) -> Items:
         item = next((requested[str(name)] for name in cache.get("matched") or [] if str(name) in requested), None)
         if item is None or cache["type"] == item["type"]:
             continue
-        if "bcache" in (cache["type"], item["type"]):
+        hiding = next((kind for kind in (cache["type"], item["type"]) if type_of(kind).hides_data), None)
+        if hiding:
             raise AnsibleFilterError(
-                f"{item['name']}: bcache keeps the data of {item['origin']} behind a header of its own, so that no other cache can take its place and"
-                " none can become a bcache: copy the data to a new device instead."
+                f"{item['name']}: {hiding} keeps the data of {item['origin']} behind a header of its own, so that no other cache can take its place and"
+                f" none can become a {hiding}: copy the data to a new device instead."
             )
-        mirrored = bool(item.get("mirror"))
+        mirrored, by_volume = bool(item.get("mirror")), type_of(cache["type"]).named_by_volume
         leaving.append(
             {
                 "type": cache["type"],
-                "name": item["name"] if cache["type"] == "lvm_cache" else cache["name"],
-                "origin": cache["name"] if cache["type"] == "lvm_cache" else cache["origin"],
+                "name": item["name"] if by_volume else cache["name"],
+                "origin": cache["name"] if by_volume else cache["origin"],
                 "cache_devices": list(item["cache_devices"] if mirrored else cache["cache_devices"]),
                 "mirror": mirrored,
                 "state": "absent",

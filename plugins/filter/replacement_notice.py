@@ -9,6 +9,7 @@ import typing as t
 
 from ansible.errors import AnsibleFilterError
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
@@ -27,7 +28,7 @@ def replacement_notice(caches: t.Any, drain: t.Any, old: str, drain_rate: t.Any)
     lines = [line for cache in caches for line in _about_cache(cache, falling.get((cache["type"], cache["name"])), assumed)]
     if not lines:
         return [f"No cache is attached that {plain(old)} belongs to: an earlier run has detached it, or it was never made. What follows is the new device."]
-    stay = "" if any(cache["type"] == "flashcache" for cache in caches) else " The volumes stay in use all the time."
+    stay = "" if any(not type_of(cache["type"]).removed_in_use for cache in caches) else " The volumes stay in use all the time."
     return [*lines, f"Then {plain(old)} may be pulled.{stay}"]
 
 
@@ -37,8 +38,8 @@ def _about_cache(cache: t.Mapping[str, t.Any], measured: float | None, assumed: 
     ratio = cache.get("hit_ratio")
     share = f"; {ratio:.0%} of the requests were served by the cache so far" if isinstance(ratio, (int, float)) else ""
     lines.append(f"{name}: from the flush on until the new device is attached, everything goes at the speed of {origin}{share}.")
-    if cache["type"] == "flashcache":
-        lines.append(f"{name}: a flashcache in use cannot be removed: unmount {plain(cache.get('device') or name)} before the flush has ended.")
+    if not type_of(cache["type"]).removed_in_use:
+        lines.append(f"{name}: a {cache['type']} in use cannot be removed: unmount {plain(cache.get('device') or name)} before the flush has ended.")
     if cache.get("state") != "ok":
         lines.append(f"{name}: {plain(cache.get('problem') or cache.get('state'), longest=400)}")
     return lines

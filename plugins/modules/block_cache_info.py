@@ -10,7 +10,7 @@ module: block_cache_info
 short_description: Read the SSD caches of a host and their flush rate
 version_added: 1.0.0
 description:
-  - Returns all LVM caches, device-mapper caches, bcache, flashcache and EnhanceIO caches of a host, with one vocabulary.
+  - Returns the SSD caches of a host, of every type, with one vocabulary.
   - A type that cannot be read is not a failure. It is reported in RV(problems), and the other types are returned.
   - With O(sample_seconds) the caches are read twice, and the rate at which dirty blocks are written back is returned for each cache.
 options:
@@ -20,12 +20,6 @@ options:
       - An empty list returns all caches. Entries that match no cache are reported in RV(problems).
     type: list
     elements: str
-    default: []
-  types:
-    description: Only return caches of these types. An empty list returns all types.
-    type: list
-    elements: str
-    choices: [lvm_cache, dm_cache, bcache, flashcache, enhanceio]
     default: []
   sample_seconds:
     description:
@@ -37,6 +31,7 @@ extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.info_module
   - cachefleet.storage._attributes.actiongroup_storage
+  - cachefleet.storage._caches.types
 seealso:
   - module: cachefleet.storage.cache_stack_info
   - module: cachefleet.storage.lvm_cache
@@ -128,8 +123,8 @@ import time
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices

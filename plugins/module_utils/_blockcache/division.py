@@ -9,11 +9,11 @@ import typing as t
 
 from ansible.module_utils.parsing.convert_bool import boolean
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 
 Item = t.Dict[str, t.Any]
 
-TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
 
 #: What is in a list of several types, and is no option of a type.
 _OF_THE_LIST = ("type", "migrate")

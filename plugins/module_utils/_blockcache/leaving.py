@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import REMOVED_CACHES
@@ -25,8 +26,6 @@ _EMPTIED = ("cache_device", "mirror")
 _RELEASED = "devices."
 #: Targets of device-mapper that cache.
 CACHES = frozenset({"cache", "writecache"})
-#: Types whose cached device is a mapping that goes with the cache, and the attribute of the step that takes it away.
-_MAPPINGS = {"flashcache": "cache", "dm_cache": "mapping"}
 
 
 @frozen
@@ -69,9 +68,10 @@ def leaving_of(kind: str, origins: t.Mapping[str, str], steps: t.Sequence[Step],
     """
     detached = {step.item for step in steps if step.attribute == "cache" and step.after is None}
     own = [step for step in steps if step.item in detached and step.after is None]
-    mappings = {step.item for step in own if step.attribute == _MAPPINGS.get(kind)}
+    mapping = CACHE_TYPES[kind].mapping
+    mappings = {step.item for step in own if mapping and step.attribute == mapping}
     # A mapping that stays, because it is in use, still holds its origin.
-    removed = detached & mappings if kind in _MAPPINGS else detached
+    removed = detached & mappings if mapping else detached
     gone = {device.name for device in devices if device.dm_name in mappings}
     emptied: set[str] = set()
     for step in own:

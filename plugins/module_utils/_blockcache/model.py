@@ -10,9 +10,6 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
-#: What the role calls them; the name of the module that makes them.
-TYPES = ("lvm_cache", "dm_cache", "bcache", "flashcache", "enhanceio")
-
 #: What :attr:`CacheState.state` can be.
 #: ``ok``; ``needs_check``: the metadata is marked as damaged; ``read_only``: its metadata cannot be written;
 #: ``failed``: the kernel serves nothing from it any more; ``cache_missing``: its fast device is gone;
@@ -38,7 +35,7 @@ COUNTERS = (
 class CacheState:
     """One cache of a host. Sizes and amounts in bytes; None is "not known" or "does not apply", never 0.
 
-    :param type: one of :data:`TYPES`.
+    :param type: one of ``types.TYPES``, the name of the module that makes it.
     :param name: what the host calls it: ``vg/lv``, the device-mapper name, ``bcache0``, the name of an EnhanceIO cache.
     :param kind: the construction: ``cachepool``, ``cachevol``, ``writecache``, ``cache``, ``bcache``, ``flashcache``, ``enhanceio``.
     :param device: stable path of the cached device, what is mounted; None if it is not there.

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The origin of an item of which no cache was found: whether it is there, and which caches of any type it belongs to.
+"""The origin of a cache: whether it is there, which caches of any type it belongs to, and what uses it past its cache.
 
 An item that resolves to nothing is never already as wanted: nothing was flushed, and whether there is no cache has to be known. What runs is in the tree
 of block devices (dm-cache, dm-writecache, bcache, flashcache) or in /proc/enhanceio, and what should run in the units of this collection; no command is
@@ -18,17 +18,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm import REAL
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import FoundCache, Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING, CacheSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES, leads_to
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.enhanceio_devices import read_enhanceio_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, real_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 
-_DM_CACHES = frozenset({"cache", "writecache"})
-_NO_CACHE = "no cache"
-#: Types whose caches are started by a unit of this collection, which names their devices.
-_WITH_UNITS = ("dm_cache", "flashcache", "enhanceio")
 _PATH = re.compile(r"/dev/[^\s\"\\,:]+(?::[^\s\"\\,:]+)*")
 #: In the note of the unit of a dm_cache without a cache, whose mapping remains.
 _SERVED_ALONE = '"table": null'
@@ -65,22 +61,23 @@ def caches_around(devices: Devices, device: BlockDevice, root: Path = Path("/"),
         outside = {parent.name for one in below if one.kind != "lvm" for parent in devices.parents(one)}
         below = [one for one in inside if one.name not in outside]
     around = [device, *devices.children(device), *below]
-    found = [cache for one in around for cache in (_mapped(one), _bcache(one, root)) if cache is not None]
-    names = {one.name for one in around}
-    found += _enhanceio(devices, names, root)
+    found = []
+    for one in around:
+        found += _mapped(one)
+        for kind in CACHE_TYPES.values():
+            found += kind.found_on(devices, one, root) if kind.found_on is not None else ()
     known = {(cache.type, cache.name) for cache in found}
     found += [cache for cache in _in_units(devices, device, root) if (cache.type, cache.name) not in known]
     return tuple(dict.fromkeys(found))
 
 
-def _mapped(device: BlockDevice) -> FoundCache | None:
-    if device.kind == "flashcache":
-        return FoundCache("flashcache", device.dm_name or device.name)
-    if not _DM_CACHES & set(device.dm_targets):
-        return None
-    if device.kind == "lvm":
-        return FoundCache("lvm_cache", volume_of(device) or device.dm_name or device.name)
-    return FoundCache("dm_cache", device.dm_name or device.name)
+def _mapped(device: BlockDevice) -> t.Iterator[FoundCache]:
+    for kind in CACHE_TYPES.values():
+        shown = (
+            device.kind == kind.kernel_kind if kind.kernel_kind else (device.kind == "lvm") == kind.named_by_volume and kind.targets & set(device.dm_targets)
+        )
+        if kind.targets and shown:
+            yield FoundCache(kind.name, volume_of(device) or device.dm_name or device.name)
 
 
 def volume_of(device: BlockDevice) -> str | None:
@@ -91,42 +88,13 @@ def volume_of(device: BlockDevice) -> str | None:
     return "/".join(parts) if device.kind == "lvm" and len(parts) == 2 else None
 
 
-def _bcache(device: BlockDevice, root: Path) -> FoundCache | None:
-    """A backing device with a cache, one that waits for it, a cache device of a set, and what is not registered (Documentation/admin-guide/bcache.rst)."""
-    folder = root / "sys/class/block" / device.name / "bcache"
-    if device.kind == "bcache":
-        # Its backing device is below it.
-        return None
-    if (folder / "cache_mode").exists():
-        mounted = real_path(folder / "dev").name if (folder / "dev").is_symlink() else device.path
-        return FoundCache("bcache", mounted) if read_attribute(folder / "state") != _NO_CACHE else None
-    if (folder / "set").exists():
-        return FoundCache("bcache", f"set on {device.path}")
-    if device.signature is not None and device.signature.type == "bcache":
-        return FoundCache("bcache", f"on {device.stable_path or device.path}", running=False)
-    return None
-
-
-def _enhanceio(devices: Devices, names: t.Container[str], root: Path) -> list[FoundCache]:
-    # One that cannot be read may be of any device.
-    known = read_enhanceio_devices(root).items()
-    return [FoundCache("enhanceio", name) for name, paths in known if len(paths) < 2 or any(_leads_to(devices, path, names) for path in paths.values())]
-
-
 def _in_units(devices: Devices, device: BlockDevice, root: Path) -> t.Iterator[FoundCache]:
-    for layer in _WITH_UNITS:
+    for layer in (kind.name for kind in CACHE_TYPES.values() if kind.has_unit):
         for name in boot_unit.unit_items(layer, root):
             text = boot_unit.stored_unit(boot_unit.unit_name(layer, name), root)
             named = dict.fromkeys(_PATH.findall(text))
-            if _SERVED_ALONE not in text and any(_leads_to(devices, path, (device.name,)) for path in named):
+            if _SERVED_ALONE not in text and any(leads_to(devices, path, (device.name,)) for path in named):
                 yield FoundCache(layer, name, running=False)
-
-
-def _leads_to(devices: Devices, path: str, names: t.Container[str]) -> bool:
-    try:
-        return devices.resolve(path).name in names
-    except DeviceMissing:
-        return False
 
 
 # -- what is concluded from it
@@ -164,3 +132,58 @@ def _advice(others: t.Sequence[FoundCache], layer: str) -> str:
     if first.type == layer:
         return f"name that {layer} by its own name and origin"
     return f"set type: {first.type} with its name and origin; with state: absent, expect: [{first.type}] accepts it"
+
+
+# -- what uses it past its cache: mappings of device-mapper share their claim of a device with each other, so that LVM can run a group on the origin of a
+# cache that is loaded
+
+
+@frozen
+class Starter:
+    """One thing that a boot starts from a bare origin.
+
+    :param item: the cache.
+    :param text: one sentence with what to do.
+    :param early: whether it does not wait for the cache.
+    """
+
+    item: str
+    text: str
+    early: bool
+
+
+def partitions_of(devices: Devices, device: BlockDevice) -> list[BlockDevice]:
+    """Those of the kernel, and those that kpartx has mapped: neither uses the device by being there."""
+    return [one for one in map(devices.get, (*device.partitions, *device.holders)) if one is not None and one.is_part]
+
+
+def users_past(devices: Devices, origin_name: str | None, own: t.Container[str]) -> tuple[str, ...]:
+    """What uses an origin, or a partition of it, past its cache; each as the rest of a sentence about it.
+
+    :param own: kernel names of the devices of the cache.
+    """
+    origin = devices.get(origin_name) if origin_name else None
+    if origin is None:
+        return ()
+    found = []
+    for one in (origin, *partitions_of(devices, origin)):
+        where = "" if one is origin else f"has the partition {one.name}, which "
+        parts = {part.name for part in partitions_of(devices, one)}
+        holders = [_spelled(devices, name) for name in one.holders if name not in own and name not in parts]
+        found += [f"{where}is used by {', '.join(holders)}"] if holders else []
+        found += [f"{where}is mounted on {one.mountpoints[0]}"] if one.mountpoints else []
+        found += [f"{where}is swap space"] if one.swap else []
+    return tuple(found)
+
+
+def past_sentence(item: str, cached: str, origin: str, users: t.Sequence[str]) -> str:
+    """What it means that an origin is used past its cache."""
+    return (
+        f"The origin {origin} of {cached} {' and '.join(users)}, past its cache {item}: one of the two sees and writes old data. Nothing is flushed while it is"
+        f" so, as that would overwrite what was written past the cache: stop using both at once, keep a copy of {origin}, and decide which of them is right"
+    )
+
+
+def _spelled(devices: Devices, name: str) -> str:
+    device = devices.get(name)
+    return f"{name} ({device.dm_name})" if device is not None and device.dm_name else name

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size

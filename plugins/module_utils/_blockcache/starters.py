@@ -26,7 +26,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fstab
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.hiding_rule import is_hidden
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter, partitions_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Starter, partitions_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen

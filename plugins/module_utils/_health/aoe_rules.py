@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
@@ -28,8 +29,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._health.diagnosis import Diagnosis
 
 CHECK = "aoe_frames"
-#: They cache a request only if it is a whole block; the others take any page.
-_WHOLE_BLOCKS = frozenset({"flashcache", "enhanceio"})
 #: With a smaller measured share of pieces than this, percent, initiators send smaller frames than this side would take.
 _HARMLESS = 5.0
 #: What an Ethernet frame has beyond the MTU: 14 bytes of header and 4 of checksum.
@@ -129,7 +128,7 @@ def _granule(cache: CacheState) -> int:
     size = cache.block_size or BLOCK
     if size % 512:
         return BLOCK
-    return size if cache.type in _WHOLE_BLOCKS else min(size, BLOCK)
+    return size if type_of(cache.type).whole_blocks else min(size, BLOCK)
 
 
 def _label(cache: CacheState, granule: int) -> str:

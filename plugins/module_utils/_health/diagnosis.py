@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import request_sizes
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import Traffic
@@ -24,19 +25,11 @@ if t.TYPE_CHECKING:
 HISTOGRAM = "histogram"
 STATISTICS = "block_statistics"
 
-#: Types whose counts of sizes are one for all caches of the host.
-_SHARED_HISTOGRAM = frozenset({"flashcache"})
 #: From this share of merged requests on, what reached a device was mostly one request behind the other.
 _SEQUENTIAL = 0.5
 #: Shares that are not reported.
 _WORTH_SAYING = 5.0
 
-_WHY_BYPASSED = {
-    "bcache": "it bypasses what is read or written in sequence beyond sequential_cutoff{cutoff}, and everything while the cache device is slower than"
-    " congested_read_threshold_us and congested_write_threshold_us; the kernel does not count which of these it was",
-    "flashcache": "it bypasses every request that is not a whole block, and what is sequential beyond skip_seq_thresh_kb{cutoff}",
-    "enhanceio": "it bypasses requests that are not whole blocks",
-}
 _WHY_MISSED = {
     "dm": "dm-cache counts no bypass: what is not in the cache is a miss, and its policy caches only blocks that are requested again,"
     " so that reading once or in sequence stays with the origin",
@@ -98,7 +91,7 @@ def _from_histogram(cache: CacheState, block_size: int, passed: CacheActivity, s
         since = "previous_reading"
     found = request_sizes.diagnose(counts, block_size)
     unknown = []
-    if cache.type in _SHARED_HISTOGRAM and sharing > 1:
+    if type_of(cache.type).shared_histogram and sharing > 1:
         unknown.append(f"{cache.type} counts sizes for its {sharing} caches on this host together: the cache to which a size belongs cannot be determined.")
     share = found.uncacheable_share
     bypassed = _bypassed(passed)
@@ -150,7 +143,7 @@ def _from_statistics(cache: CacheState, passed: CacheActivity) -> Diagnosis:
 
 def _by_size(cache: CacheState, top: Traffic) -> request_sizes.Diagnosis | None:
     """What the mean size shows, of types that cache whole blocks only."""
-    if cache.type not in ("flashcache", "enhanceio") or not cache.block_size:
+    if not type_of(cache.type).whole_blocks or not cache.block_size:
         return None
     return request_sizes.diagnose_average(top.requests, top.read_bytes + top.written_bytes, cache.block_size)
 
@@ -164,12 +157,12 @@ def _bypassed(passed: CacheActivity) -> float | None:
 
 
 def _bypass_sentences(cache: CacheState, passed: CacheActivity, bypassed: float | None) -> t.Iterator[str]:
-    if bypassed is None or bypassed < _WORTH_SAYING or cache.type not in _WHY_BYPASSED:
+    if bypassed is None or bypassed < _WORTH_SAYING or not type_of(cache.type).why_bypassed:
         return
     count = passed.reads.bypassed + passed.writes.bypassed
-    key = "skip_seq_thresh_kb" if cache.type == "flashcache" else "sequential_cutoff"
-    words = _cutoff(cache.settings.get(key), in_bytes=key == "sequential_cutoff")
-    yield f"{bypassed:.1f}% of the requests ({count}) bypassed the cache: {_WHY_BYPASSED[cache.type].format(cutoff=words)}."
+    kind = type_of(cache.type)
+    words = _cutoff(cache.settings.get(kind.cutoff), in_bytes=kind.cutoff_in_bytes)
+    yield f"{bypassed:.1f}% of the requests ({count}) bypassed the cache: {kind.why_bypassed.format(cutoff=words)}."
 
 
 def _cutoff(value: t.Any, *, in_bytes: bool) -> str:
@@ -184,7 +177,7 @@ def _cutoff(value: t.Any, *, in_bytes: bool) -> str:
 def _miss_sentences(cache: CacheState, passed: CacheActivity) -> t.Iterator[str]:
     """Misses of the types without bypass."""
     rate = passed.reads.percent
-    if rate is None or rate > 100 - _WORTH_SAYING or cache.type not in ("lvm_cache", "dm_cache"):
+    if rate is None or rate > 100 - _WORTH_SAYING or not type_of(cache.type).moves_blocks:
         return
     why = _WHY_MISSED["writecache" if cache.kind == "writecache" else "dm"]
     yield f"{100 - rate:.1f}% of the reads ({passed.reads.misses}) were not in the cache: {why}."
@@ -193,7 +186,7 @@ def _miss_sentences(cache: CacheState, passed: CacheActivity) -> t.Iterator[str]
 def _promotion_sentences(cache: CacheState, top: Traffic) -> t.Iterator[str]:
     """dm-cache moves whole blocks, whatever the size of the request."""
     mean = (top.read_bytes + top.written_bytes) / top.requests
-    if cache.type in ("lvm_cache", "dm_cache") and cache.kind != "writecache" and cache.block_size and mean and cache.block_size >= 4 * mean:
+    if type_of(cache.type).moves_blocks and cache.kind != "writecache" and cache.block_size and mean and cache.block_size >= 4 * mean:
         yield (
             f"A request has {format_size(round(mean))} in the mean and a block of the cache {format_size(cache.block_size)}: each block that is cached moves"
             f" {cache.block_size / mean:.0f} times what was requested. A smaller chunk_size suits these requests better."

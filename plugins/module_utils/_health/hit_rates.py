@@ -12,6 +12,7 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import type_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.readings import CacheReading, Readings, Traffic, key_of
 
@@ -111,7 +112,7 @@ def passed(cache: CacheState, before: Readings | None, after: Readings) -> Cache
     top = traffic.get(cache.device_name or "")
     if not counters or (top is None and not same_boot):
         return CacheActivity("first_reading", seconds, {}, histogram, traffic)
-    late = cache.type == "bcache" and top is not None and top.requests > 0
+    late = type_of(cache.type).counts_late and top is not None and top.requests > 0
     return CacheActivity("not_known_yet" if late else "idle", seconds, {}, histogram, traffic)
 
 

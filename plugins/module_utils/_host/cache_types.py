@@ -1,12 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The five types of SSD caches: the specification and the layer of each, imported when a host has one."""
+"""The code of each type of SSD caches, imported when a host has one."""
 
 from __future__ import annotations
 
 import typing as t
 from pathlib import Path
+
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
     from types import ModuleType
@@ -16,28 +19,65 @@ if t.TYPE_CHECKING:
     AnyLayer = Layer[t.Any, t.Any]
 
 
-def specification_of(kind: str) -> ModuleType:
-    """What has ``CACHE_OPTIONS``, and ``read_items`` for entries that were checked with them."""
-    # Imported by name: Ansible sends to a host only what it finds in import statements.
-    if kind == "lvm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import spec as lvm
+@frozen
+class Code:
+    """What configures caches of one type.
 
-        return lvm
-    if kind == "dm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import spec as dm_cache
+    :param spec: has ``CACHE_OPTIONS``, and ``read_items`` for entries that were checked with them.
+    :param layer: the class of their layer.
+    :param candidates: how present caches may be written as entries, see ``_host/describe_block_caches.py``.
+    """
 
-        return dm_cache
-    if kind == "bcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import spec as bcache
+    spec: ModuleType
+    layer: t.Callable[..., AnyLayer]
+    candidates: t.Callable[..., t.Sequence[t.Any]]
 
-        return bcache
-    if kind == "flashcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import spec as flashcache
 
-        return flashcache
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import spec as enhanceio
+# Imported by name: Ansible sends to a host only what it finds in import statements.
 
-    return enhanceio
+
+def _lvm_cache() -> Code:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import description, layer, spec
+
+    return Code(spec, layer.LvmCacheLayer, description.candidates_of)
+
+
+def _dm_cache() -> Code:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import description, layer, spec
+
+    return Code(spec, layer.DmCacheLayer, description.candidates_of)
+
+
+def _bcache() -> Code:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import description, layer, spec
+
+    return Code(spec, layer.BcacheLayer, description.candidates_of)
+
+
+def _flashcache() -> Code:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import description, layer, spec
+
+    return Code(spec, layer.FlashcacheLayer, description.candidates_of)
+
+
+def _enhanceio() -> Code:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import description, layer, spec
+
+    return Code(spec, layer.EnhanceIOLayer, description.candidates_of)
+
+
+_CODE: t.Mapping[str, t.Callable[[], Code]] = {
+    "lvm_cache": _lvm_cache,
+    "dm_cache": _dm_cache,
+    "bcache": _bcache,
+    "flashcache": _flashcache,
+    "enhanceio": _enhanceio,
+}
+
+
+def code_of(kind: str) -> Code:
+    """What configures caches of one type."""
+    return _CODE[kind]()
 
 
 def layer_of(
@@ -46,35 +86,13 @@ def layer_of(
     """The layer of caches of one type.
 
     :param specs: as ``read_items`` of the type returns them.
-    :param kernel_module: of flashcache and EnhanceIO, if it is not called like the type.
-    :param declared: ``protected`` and ``flushed`` of :class:`VolatileBelow`, for the types that pass no flushes down.
+    :param kernel_module: of a type with its own tools, if it is not called like the type.
+    :param declared: ``protected`` and ``flushed`` of :class:`VolatileBelow`, for such a type: what is volatile below its caches is read.
     """
-    if kind == "lvm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
-
-        return LvmCacheLayer(runner, specs, root)
-    if kind == "dm_cache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.layer import DmCacheLayer
-
-        return DmCacheLayer(runner, specs, root)
-    if kind == "bcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.layer import BcacheLayer
-
-        return BcacheLayer(runner, specs, root)
-    return _layer_without_flushes(kind, runner, specs, root, kernel_module or kind, declared or {})
-
-
-def _layer_without_flushes(
-    kind: str, runner: t.Any, specs: t.Sequence[t.Any], root: Path, kernel_module: str, declared: t.Mapping[str, t.Sequence[str]]
-) -> AnyLayer:
-    """A layer that passes no flushes down: what is volatile below it is read."""
+    layer = code_of(kind).layer
+    if not CACHE_TYPES[kind].has_tools:
+        return layer(runner, specs, root)
     from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 
-    below = VolatileBelow(runner, root=root, **declared)
-    if kind == "flashcache":
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.layer import FlashcacheLayer
-
-        return FlashcacheLayer(runner, specs, root, volatile_below=below, kernel_module=kernel_module)
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
-
-    return EnhanceIOLayer(runner, specs, root, module=kernel_module, volatile_below=below)
+    below = VolatileBelow(runner, root=root, **(declared or {}))
+    return layer(runner, specs, root, volatile_below=below, kernel_module=kernel_module or kind)

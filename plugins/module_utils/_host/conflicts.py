@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import path_of_origin
@@ -16,10 +17,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 ORIGIN, CACHE_DEVICE = "the origin", "a cache device"
-#: Types that several caches of may share a cache device: parts of one volume group, or one set of caches.
-_SHARING = ("lvm_cache", "bcache")
-#: Types whose cached device is another one than the origin, and is at ``/dev/mapper/NAME``.
-_MAPPED = ("dm_cache", "flashcache")
 
 
 @frozen
@@ -77,7 +74,7 @@ def _check_pair(one: Use, other: Use) -> None:
     same_cache = (one.name, one.kind) == (other.name, other.kind)
     if one.device != other.device or same_cache:
         return
-    if one.role == other.role == CACHE_DEVICE and (one.kind != other.kind or one.kind not in _SHARING):
+    if one.role == other.role == CACHE_DEVICE and (one.kind != other.kind or not CACHE_TYPES[one.kind].shares_devices):
         text = f"{other.path} is a cache device of both {one.label} and {other.label}: remove it from one of them."
     elif one.role == other.role == ORIGIN:
         text = f"{other.path} is the origin of both {one.label} and {other.label}: keep one of these caches."
@@ -121,9 +118,8 @@ def _named(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> t.I
 
 def _made_by(kind: str, item: t.Mapping[str, t.Any]) -> tuple[str, ...]:
     """The paths of a cached device that is gone once its cache is."""
-    if kind in _MAPPED:
-        return (f"/dev/mapper/{item['name']}",)
-    return (f"/dev/bcache/by-label/{item['name']}",) if kind == "bcache" else ()
+    path = CACHE_TYPES[kind].device
+    return (path.format(name=item["name"]),) if path else ()
 
 
 def _check_targets(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:
@@ -134,21 +130,21 @@ def _check_targets(request: HostRequest, uses: t.Sequence[Use], devices: Devices
             continue
         use = next((use for use in uses if use.device == _identity(devices, path) and _is_below(use)), None)
         if use is not None:
-            instead = f"serve /dev/mapper/{use.name} instead" if use.kind in _MAPPED and use.role == ORIGIN else "serve the cached device instead"
+            instead = f"serve /dev/mapper/{use.name} instead" if CACHE_TYPES[use.kind].in_mapper and use.role == ORIGIN else "serve the cached device instead"
             raise BadInput(f"{path} is served over AoE (storage_network) and is {use.role} of the cache {use.label}: {instead}.", item=path)
 
 
 def _is_below(use: Use) -> bool:
     """Whether the device that a cache uses is another one than the cached device."""
-    return use.role == CACHE_DEVICE or use.kind in (*_MAPPED, "bcache")
+    return use.role == CACHE_DEVICE or bool(CACHE_TYPES[use.kind].device)
 
 
 def _check_drives(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:
-    """flashcache passes no flushes on, so that what is synced waits in the write cache of a drive below it."""
+    """Where a cache passes no flushes on, what is synced waits in the write cache of a drive below it."""
     for drive in request.drives:
         if drive["write_cache"] != "enabled" or drive["allow_ignored_flushes"]:
             continue
-        use = next((use for use in uses if use.kind == "flashcache" and _lies_on(devices, use.device, drive["device"])), None)
+        use = next((use for use in uses if not CACHE_TYPES[use.kind].passes_flushes and _lies_on(devices, use.device, drive["device"])), None)
         if use is not None:
             raise Refused(
                 f"{drive['device']} has write_cache: enabled (drive_write_cache) and is below {use.label}, which passes no flushes on to it: set write_cache:"

@@ -9,10 +9,10 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import layer_of, specification_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import code_of, layer_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest, Params
 
 if t.TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _make_cache_layer(host: Host, kind: str, items: t.Sequence[Params], tools: P
     return layer_of(
         kind,
         host.runner.with_folders(folders) if folders else host.runner,
-        specification_of(kind).read_items(items),
+        code_of(kind).spec.read_items(items),
         host.root,
         kernel_module=tools.get("kernel_module", ""),
         declared=tools.get("declared"),

@@ -9,6 +9,7 @@ import dataclasses
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, plan_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, Refused, StorageError, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
@@ -214,8 +215,14 @@ class Planner:
 
 
 def _without_removed(drives: t.Sequence[t.Any], before: t.Sequence[StagePlan]) -> list[t.Any]:
-    """The drives once the flashcache devices that are removed before no longer lie on them."""
-    gone = {f"flashcache {step.item}" for one in before if one.stage.layer == "flashcache" for step in one.steps if step.after is None}
+    """The drives once caches that pass no flushes, and are removed before, no longer lie on them."""
+    gone = {
+        f"{one.stage.layer} {step.item}"
+        for one in before
+        if one.stage.layer in CACHE_TYPES and not CACHE_TYPES[one.stage.layer].passes_flushes
+        for step in one.steps
+        if step.after is None
+    }
     return [dataclasses.replace(drive, swallowed_by=tuple(label for label in drive.swallowed_by if label not in gone)) for drive in drives]
 
 

@@ -10,12 +10,13 @@ import typing as t
 
 from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES, divide, migrates
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import divide, migrates
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES, WITH_TOOLS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import specification_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import code_of
 
 Entry = t.Dict[str, t.Any]
 Params = t.Mapping[str, t.Any]
@@ -90,8 +91,7 @@ def argument_spec() -> dict[str, t.Any]:
         "drives": entries,
         "controllers": entries,
         "caches": entries,
-        "flashcache": _tool_options("flashcache"),
-        "enhanceio": _tool_options("enhanceio"),
+        **{kind: _tool_options(kind) for kind in WITH_TOOLS},
         **DECLARATION_OPTIONS,
         "queues": entries,
         "queue_module_options": entries,
@@ -123,7 +123,7 @@ def read_request(params: Params) -> HostRequest:
         removed_ssd_caches=removed,
         ssd_caches=kept,
         caches={kind: _cache_lists(kind, caches) for kind in TYPES if any(item["type"] == kind for item in caches)},
-        tools={kind: _tools(kind, params) for kind in ("flashcache", "enhanceio")},
+        tools={kind: _tools(kind, params) for kind in WITH_TOOLS},
         migrating=[item for item in caches if migrates(item)],
         queues=_queues(params),
         network=_network(params["network"]),
@@ -204,7 +204,7 @@ def _cache_lists(kind: str, caches: t.Sequence[Entry]) -> CacheLists:
     if not any(item.get("state") != "absent" for item in rest):
         # Nothing of this type stays: what goes comes before all other layers.
         removed, rest = [*removed, *rest], []
-    options = specification_of(kind).CACHE_OPTIONS
+    options = code_of(kind).spec.CACHE_OPTIONS
     return CacheLists(*(_checked_list(f"caches of type {kind}", "caches", options, items) if items else [] for items in (removed, rest)))
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.division import TYPES
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step

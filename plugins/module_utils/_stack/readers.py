@@ -16,6 +16,7 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import read_caches
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import KERNEL_KINDS, TARGETS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_of
@@ -165,8 +166,6 @@ def export_facts(export: AoeExport) -> LayerFacts:
     return LayerFacts("memory", state, True, f"{served} through the page cache, neither direct nor with sync", top_only=True)
 
 
-_DM_TARGETS = frozenset({"cache", "writecache", "flashcache"})
-_KINDS = frozenset({"bcache", "flashcache"})
 #: How LVM calls the slow volume below a cached one.
 _ORIGIN_SUFFIXES = ("_corig", "_wcorig")
 #: States in which what a cache holds cannot be judged, and those in which data are gone if it held any.
@@ -189,8 +188,8 @@ def read(devices: Devices, runner: Runner, root: Path, _protected: t.Sequence[st
         elif _may_hold_newer(cache) and devices.get(cache.origin_name or "") is not None:
             yield t.cast(str, cache.origin_name), origin_facts(cache)
     for device in devices:
-        if device.name not in reported and (device.kind in _KINDS or _DM_TARGETS & set(device.dm_targets)):
-            word = device.kind if device.kind in _KINDS else "/".join(sorted(_DM_TARGETS & set(device.dm_targets)))
+        if device.name not in reported and (device.kind in KERNEL_KINDS or TARGETS & set(device.dm_targets)):
+            word = device.kind if device.kind in KERNEL_KINDS else "/".join(sorted(TARGETS & set(device.dm_targets)))
             yield device.name, LayerFacts("block_cache", {}, None, f"is a {word} device whose cache could not be read")
     if survey.problems:
         raise StorageError(" ".join(survey.problems))
@@ -244,9 +243,9 @@ def _state(cache: CacheState) -> dict[str, t.Any]:
 def _carrier(cache: CacheState, devices: Devices) -> BlockDevice | None:
     """The device whose mapping is the cache; under a snapshot that is a layer below what carries the name."""
     device = devices.get(cache.device_name or "")
-    if device is None or not device.dm_targets or _DM_TARGETS & set(device.dm_targets):
+    if device is None or not device.dm_targets or TARGETS & set(device.dm_targets):
         return device
-    return next((below for below in devices.parents(device) if _DM_TARGETS & set(below.dm_targets)), device)
+    return next((below for below in devices.parents(device) if TARGETS & set(below.dm_targets)), device)
 
 
 def _sides(cache: CacheState, device: BlockDevice, devices: Devices) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -7,6 +7,7 @@ The list is ``tests/unit/data/public_interface.txt``; ``python tests/unit/collec
 
 from __future__ import annotations
 
+import importlib
 import re
 import typing as t
 from pathlib import Path
@@ -28,10 +29,8 @@ def _fragments(documentation: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
     for name in [names] if isinstance(names, str) else names:
         if name.startswith("cachefleet.storage."):
             plugin, _dot, part = name.removeprefix("cachefleet.storage.").partition(".")
-            source = (TOP / f"plugins/doc_fragments/{plugin}.py").read_text()
-            found = re.search(rf'^    {(part or "documentation").upper()} = r?"""(.*?)"""', source, flags=re.MULTILINE | re.DOTALL)
-            assert found, name
-            yield yaml.safe_load(found.group(1))
+            parts = importlib.import_module(f"ansible_collections.cachefleet.storage.plugins.doc_fragments.{plugin}").ModuleDocFragment
+            yield yaml.safe_load(getattr(parts, (part or "documentation").upper()))
 
 
 def _names(prefix: str, entries: dict[str, t.Any] | None, below: str) -> t.Iterator[str]:

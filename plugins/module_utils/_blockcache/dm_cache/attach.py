@@ -9,7 +9,7 @@ import contextlib
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, origin_users, starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device, starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import (
     DeviceUse,
     require_mirrored,
@@ -32,6 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import users_past
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES
@@ -184,7 +185,7 @@ class AttachPlan:
 
     def _require_not_used_past(self, origin: BlockDevice) -> None:
         """Of an origin that serves alone under the mapping of the cache: nothing else may use it."""
-        users = origin_users.users_past(self.state.devices, origin.name, self._ours())
+        users = users_past(self.state.devices, origin.name, self._ours())
         if users:
             raise self._refused(f"{' and '.join(users)}, past {self.spec.path}: stop that before it gets a cache")
 

@@ -13,11 +13,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, exact_size
 
 if t.TYPE_CHECKING:
+    from pathlib import Path
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
-def candidates_of(caches: t.Sequence[CacheState], devices: Devices, *, every: bool = False) -> list[Candidate]:
+def candidates_of(caches: t.Sequence[CacheState], devices: Devices, _runner: Runner, _root: Path, every: bool) -> list[Candidate]:
     """One candidate for each cache. Its size is written where it is that of the data of the cache; of a writecache the kernel shows less."""
     found = []
     for cache in caches:

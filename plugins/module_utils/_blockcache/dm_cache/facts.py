@@ -12,13 +12,14 @@ import typing as t
 from dataclasses import replace
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, origin_users
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import table as tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.record import LAYER, Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import BLOCK_SIZE
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import past_sentence, users_past
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
@@ -124,7 +125,7 @@ def attached_of(mapping: Mapping, kernel: Kernel, devices: Devices) -> Attached 
         return None
     origin = _name(_by_number(devices, table.origin))
     top = _name(_by_number(devices, mapping.number))
-    past = origin_users.users_past(devices, origin, {top or ""}) if top is not None else ()
+    past = users_past(devices, origin, {top or ""}) if top is not None else ()
     parts = {role: kernel.by_number(number) for role, number in (("meta", table.metadata), ("data", table.data)) if number}
     linear = {role: part.table for role, part in parts.items() if part is not None and isinstance(part.table, LinearTable)}
     data = linear.get("data")
@@ -217,7 +218,7 @@ def judge(name: str, found: Attached, status: dm.CacheStatus) -> tuple[str, str]
     origin = f"/dev/mapper/{name}"
     lost = "what it had not written back is only there" if not found.table.settled else "the origin has everything"
     if found.past:
-        return "inconsistent", origin_users.past_sentence(name, origin, node_of(found.origin_name or ""), found.past) + "."
+        return "inconsistent", past_sentence(name, origin, node_of(found.origin_name or ""), found.past) + "."
     if found.cache_name is None:
         return "cache_missing", f"The cache device of {origin} is gone, and {lost}: reconnect it."
     if status.failed:

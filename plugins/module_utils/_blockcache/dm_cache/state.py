@@ -18,7 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import LinearTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Starter
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 

@@ -8,20 +8,21 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.description import IGNORED_FLUSHES, candidate_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import AtBoot
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import AtBoot, read_units
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.settings import VOCABULARY
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, exact_size
 
 if t.TYPE_CHECKING:
+    from pathlib import Path
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
-def candidates_of(caches: t.Sequence[CacheState], devices: Devices, units: t.Mapping[str, str], *, every: bool = False) -> list[Candidate]:
-    """One candidate for each cache.
-
-    :param units: the texts of their units, by name: a cache has the settings that its unit makes at boot.
-    """
+def candidates_of(caches: t.Sequence[CacheState], devices: Devices, _runner: Runner, root: Path, every: bool) -> list[Candidate]:
+    """One candidate for each cache, with the settings that its unit makes at boot."""
+    units = read_units(root)
     found = []
     for cache in caches:
         fields: dict[str, t.Any] = {"name": cache.name, "origin": cache.origin, "policy": cache.policy}

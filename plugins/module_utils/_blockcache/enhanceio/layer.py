@@ -64,7 +64,7 @@ _CHANGING = 60
 class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
     """EnhanceIO caches.
 
-    :param module: the kernel module.
+    :param kernel_module: the name of the kernel module.
     :param volatile_below: what may lose acknowledged writes in a power cut at or below the device of a path, sentences.
     """
 
@@ -77,13 +77,13 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         spec: t.Sequence[EnhanceIOSpec] = (),
         root: Path = Path("/"),
         *,
-        module: str = "enhanceio",
+        kernel_module: str = "enhanceio",
         volatile_below: t.Callable[[str], t.Sequence[str]] = lambda path: (),  # noqa: ARG005
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(runner, spec, root, clock=clock, sleep=sleep)
-        self.module = module
+        self.kernel_module = kernel_module
         self.volatile_below = volatile_below
 
     # -- read and plan
@@ -111,7 +111,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             superblocks=self._read_superblocks(devices, looked_at, in_use | leaving.emptied, ground),
             boot=at_boot,
             tools=self._find_tools(),
-            module=self.module,
+            module=self.kernel_module,
             module_there=self._module_there(set(at_boot) - set(caches)),
             kernel=read_file(self.root / "proc/sys/kernel/osrelease").strip(),
             volatile=self._read_volatile(caches),
@@ -173,7 +173,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
         if (self.root / proc.PROC).is_dir():
             return True
         # It is not needed: not worth a command.
-        return bool(missing) and kernel_modules.is_available(self.runner, self.module, self.root)
+        return bool(missing) and kernel_modules.is_available(self.runner, self.kernel_module, self.root)
 
     def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
         """Only for caches that are to enter write-back: it requires a query of every drive."""
@@ -229,7 +229,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
     def _load_module(self, step: Step) -> None:
         if not (self.root / proc.PROC).is_dir():
-            self.runner.run(["modprobe", self.module], item=step.item)
+            self.runner.run(["modprobe", self.kernel_module], item=step.item)
 
     @carry_out.register
     def _flush(self, operation: FlushCache, step: Step) -> None:

@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.facts import SWALLOWS, Cache, find
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.output import EnhanceIOSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Starter
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 

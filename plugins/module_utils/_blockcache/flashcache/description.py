@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.description import IGNORED_FLUSHES, candidate_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import read_running
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import VOCABULARY
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.sizes import size_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import (
@@ -18,17 +19,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, exact_size
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Running
+    from pathlib import Path
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import Table
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
-def candidates_of(caches: t.Sequence[CacheState], devices: Devices, running: t.Mapping[str, Running], *, every: bool = False) -> list[Candidate]:
-    """One candidate for each cache.
-
-    :param running: has what a cache was made with, by name; a cache that only lies on its SSD is in no such table.
-    """
+def candidates_of(caches: t.Sequence[CacheState], devices: Devices, runner: Runner, root: Path, every: bool) -> list[Candidate]:
+    """One candidate for each cache."""
+    # What a cache was made with, by name; a cache that only lies on its SSD is in no such table.
+    running = read_running(devices, runner, root)
     found = []
     for cache in caches:
         fields: dict[str, t.Any] = {"name": cache.name, "origin": cache.origin}

@@ -9,12 +9,13 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror, origin_users
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import mirror
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, STALE_MEMBER, UNMIRRORED
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import Running, name_behind, read_running, read_superblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import UNSTABLE, FlashcacheSuperblock
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import past_sentence, users_past
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
 
 if t.TYPE_CHECKING:
@@ -149,9 +150,9 @@ def warnings_of(cache: Running, ground: HostDevices) -> t.Iterator[str]:
 def condition_of(cache: Running, devices: Devices) -> tuple[str, str]:
     """The state of a cache that runs in the words of the model, and what is wrong as a sentence."""
     own = {cache.device.name} if cache.device is not None else set()
-    past = origin_users.users_past(devices, cache.disk_name, own) if own else ()
+    past = users_past(devices, cache.disk_name, own) if own else ()
     if past:
-        return "inconsistent", origin_users.past_sentence(cache.name, f"/dev/mapper/{cache.name}", cache.table.disk, past) + "."
+        return "inconsistent", past_sentence(cache.name, f"/dev/mapper/{cache.name}", cache.table.disk, past) + "."
     if cache.ssd_name is None:
         return "cache_missing", f"The SSD {cache.table.ssd} of the cache {cache.name} is missing: reconnect it, and do not use {cache.table.disk} before."
     failed = cache.errors.get("ssd_read_errors", 0) + cache.errors.get("ssd_write_errors", 0)

@@ -31,7 +31,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
-    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import Starter
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import Starter
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 

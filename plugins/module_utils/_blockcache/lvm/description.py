@@ -14,7 +14,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import Candidate, exact_size
 
 if t.TYPE_CHECKING:
+    from pathlib import Path
+
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 
@@ -22,7 +25,7 @@ if t.TYPE_CHECKING:
 _DATA_OF_POOL = re.compile(r"_[tv]data$")
 
 
-def candidates_of(caches: t.Sequence[CacheState], devices: Devices, *, every: bool = False) -> list[Candidate]:
+def candidates_of(caches: t.Sequence[CacheState], devices: Devices, _runner: Runner, _root: Path, every: bool) -> list[Candidate]:
     """One candidate for each cache, named after its volume, or the pool whose data that is: LVM keeps no other name."""
     origins = [_DATA_OF_POOL.sub("", cache.name) for cache in caches]
     volumes = [origin.rpartition("/")[2] for origin in origins]

@@ -15,7 +15,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as enhanceio_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import facts as lvm_facts
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES, CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended

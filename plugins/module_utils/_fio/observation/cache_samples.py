@@ -9,13 +9,13 @@ its own folder.
 
 from __future__ import annotations
 
+import functools
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import dm
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import facts as bcache_facts
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as enhanceio_facts
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import READERS
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES, CacheType
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
@@ -74,7 +74,8 @@ class CacheSamples:
         chosen = [device for device in map(self.devices.get, names) if device is not None]
         found: list[Sample] = []
         complete = True
-        for reader in (self._mapped, self._bcache, self._flashcache, self._enhanceio):
+        surveyed = [functools.partial(self._surveyed, kind) for kind in CACHE_TYPES.values() if not kind.targets & _DM_TARGETS]
+        for reader in (self._mapped, *surveyed):
             try:
                 found += reader(chosen)
             except (StorageError, OSError, ValueError):
@@ -101,20 +102,11 @@ class CacheSamples:
             found.append(Sample(device.name, _bytes(status.dirty, block), _bytes(status.used, block), counters))
         return found
 
-    def _bcache(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
-        if not any(device.kind == "bcache" for device in chosen):
+    def _surveyed(self, kind: CacheType, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
+        """Caches that are read like in any survey: where the kernel shows one among the devices, or shows their type with no device of its own."""
+        if kind.kernel_kind and not any(device.kind == kind.kernel_kind for device in chosen):
             return []
-        return self._of(bcache_facts.read_caches(self.devices, self.runner, self.root), chosen)
-
-    def _flashcache(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
-        if not any("flashcache" in device.dm_targets for device in chosen):
-            return []
-        return self._of(flashcache_facts.read_caches(self.devices, self.runner, self.root), chosen)
-
-    def _enhanceio(self, chosen: t.Sequence[BlockDevice]) -> list[Sample]:
-        if not enhanceio_facts.read_running(self.root):
-            return []
-        return self._of(enhanceio_facts.read_caches(self.devices, self.runner, self.root), chosen)
+        return self._of(READERS[kind.name](self.devices, self.runner, self.root), chosen)
 
     @staticmethod
     def _of(caches: t.Iterable[CacheState], chosen: t.Sequence[BlockDevice]) -> list[Sample]:

@@ -9,7 +9,6 @@ import pytest
 from ansible.errors import AnsibleFilterError
 
 from ansible_collections.cachefleet.storage.plugins.filter.block_caches import (
-    TYPES,
     block_caches,
     caches_have_moved,
     caches_on_device,
@@ -27,14 +26,18 @@ def _calls(caches):
     """What the role would call, in its order: (part, type, names)."""
     calls = []
     for part in ("removed", "rest"):
-        calls += [(part, kind, [item["name"] for item in block_caches(caches, kind, part)]) for kind in TYPES if block_caches(caches, kind, part)]
+        calls += [(part, call["type"], [item["name"] for item in call["caches"]]) for call in block_caches(caches, part)]
     return calls
 
 
 def test_each_type_is_called_once_with_all_its_caches_without_role_options():
     caches = [IMAGES, {**IMAGES, "name": "more", "origin": "vg0/more"}, {**LOGS, "migrate": True}]
     assert _calls(caches) == [("rest", "lvm_cache", ["images", "more"]), ("rest", "dm_cache", ["logs"])]
-    assert block_caches(caches, "dm_cache", "rest") == [{name: value for name, value in LOGS.items() if name != "type"}]
+    assert block_caches(caches, "rest")[1] == {
+        "type": "dm_cache",
+        "has_tools": False,
+        "caches": [{name: value for name, value in LOGS.items() if name != "type"}],
+    }
 
 
 def test_removed_caches_precede_those_of_other_types():
@@ -55,10 +58,10 @@ def test_empty_list_calls_nothing():
     assert _calls([]) == []
 
 
-@pytest.mark.parametrize("caches, kind, part, says", [("x", "bcache", "rest", "list"), ([], "zfs", "rest", "no type zfs"), ([], "bcache", "x", "no part x")])
-def test_invalid_options_are_rejected(caches, kind, part, says):
+@pytest.mark.parametrize("caches, part, says", [("x", "rest", "list"), ([{**LOGS, "type": "zfs"}], "rest", "no type zfs"), ([LOGS], "x", "no part x")])
+def test_invalid_options_are_rejected(caches, part, says):
     with pytest.raises(AnsibleFilterError, match=says):
-        block_caches(caches, kind, part)
+        block_caches(caches, part)
 
 
 def _found(**values):

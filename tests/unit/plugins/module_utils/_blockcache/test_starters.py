@@ -11,7 +11,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import starters
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin_users import users_past
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import users_past
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner

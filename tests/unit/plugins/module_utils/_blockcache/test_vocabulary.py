@@ -219,8 +219,8 @@ def test_writecache_block_size_has_one_option_name(fields, answer):
 def test_cache_migrated_from_lvm_keeps_its_settings(fields):
     before = {**ITEM, "type": "lvm_cache", **fields}
     after = {**before, "type": "dm_cache", "migrate": True}
-    (old,) = lvm.read_items(block_caches([before], "lvm_cache", "rest"))
-    (new,) = dm_cache.read_items(block_caches([after], "dm_cache", "rest"))
+    (old,) = lvm.read_items(block_caches([before], "rest")[0]["caches"])
+    (new,) = dm_cache.read_items(block_caches([after], "rest")[0]["caches"])
     assert (new.mode, new.settings, new.chunk_size) == (
         old.mode,
         {key: value for key, value in old.settings.items() if key != BLOCK_SIZE},

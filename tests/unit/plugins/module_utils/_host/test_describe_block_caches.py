@@ -51,7 +51,7 @@ class Bench:
 
     @property
     def kind(self):
-        known = described.CACHE_TYPES[self.type]
+        known = described.described(self.type)
         return dataclasses.replace(known, make_layer=lambda runner, specs, root: self.layer(specs))
 
     def devices(self):
@@ -149,7 +149,7 @@ class Flashcache(Bench):
     @property
     def kind(self):
         # The layer of the simulated host reads its items itself.
-        known = described.CACHE_TYPES[self.type]
+        known = described.described(self.type)
         return dataclasses.replace(known, make_layer=lambda runner, specs, root: self.layer(specs))
 
     def layer(self, specs):
@@ -350,7 +350,7 @@ def test_a_type_that_cannot_be_read_does_not_hide_the_others(tmp_path, monkeypat
         raise NotUnderstood("flashcache printed something else.")
 
     monkeypatch.setitem(described.READERS, "flashcache", failing)
-    types = {"flashcache": described.CACHE_TYPES["flashcache"], "bcache": rig.kind}
+    types = {"flashcache": described.described("flashcache"), "bcache": rig.kind}
     variable = described.describe(rig.host, rig.devices(), rig.root, types=types)
     assert [entry.values["name"] for entry in variable.entries] == ["images"]
     assert variable.notes == ("The caches of type flashcache could not be read: flashcache printed something else.",)

@@ -7,9 +7,10 @@ import os
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import TYPES, CacheState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey import host_caches as survey
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.survey.host_caches import Drain, Survey
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import ScriptedRunner

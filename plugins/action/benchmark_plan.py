@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import difflib
+import functools
 import math
 import typing as t
 from pathlib import Path
@@ -32,7 +33,7 @@ class ActionModule(StorageAction):
         try:
             self._require_keys()
             _result, options = self.validate_argument_spec(argument_spec=argument_spec())
-            suites = _included_suites() | options.pop("suites")
+            suites = included_suites() | options.pop("suites")
             timing = options.pop("timing")
             _require_positive(timing)
             claims = options["dry_run"] or self._task.check_mode
@@ -56,7 +57,8 @@ def _require_positive(timing: t.Mapping[str, t.Any]) -> None:
             raise BadInput(f"fio_benchmark_timing.{key} is {value}: give seconds from 0 on.")
 
 
-def _included_suites() -> dict[str, t.Any]:
+@functools.cache
+def included_suites() -> dict[str, t.Any]:
     """Those of the role, by name."""
     found: dict[str, t.Any] = {}
     for path in sorted(_SUITES.glob("*.yml")):

@@ -1,19 +1,21 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The verb sweep: the plan of a sweep, its state, and its end; on the controller only."""
+"""The verb sweep: the plan of a sweep, its state and its end, with what that needs of the host."""
 
 from __future__ import annotations
 
 import datetime
 import math
 import textwrap
+import time
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleError
+from ansible.errors import AnsibleConnectionFailure, AnsibleError
 from ansible.utils.vars import load_extra_vars
 
+from ansible_collections.cachefleet.storage.plugins.action.benchmark_plan import included_suites
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.sweep import argument_spec
@@ -23,7 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import continuation, progress, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep import state as states
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text, read_drain
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import WRITING_BACK, drain_text, read_drain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.journal import checked, described
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.on_host import (
     Found,
@@ -48,6 +50,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description import drift
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.read import Description
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import plain_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import losses_of, read_tests
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
 
@@ -77,11 +80,22 @@ SET_BY_SWEEP = (
 )
 
 
+#: Seconds in which the pace of a cache is measured, and seconds between two such measurements.
+_DRAIN_SAMPLE, _DRAIN_PAUSE = 3, 2
+
+
+class _HostFailed(Exception):
+    """A module has failed on the host, with its answer."""
+
+    def __init__(self, answer: Results) -> None:
+        super().__init__(str(answer.get("msg", "")))
+        self.answer = answer
+
+
 class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.sweep``."""
 
     TRANSFERS_FILES = False
-    _requires_connection = False
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> Results:
         super().run(tmp, task_vars)
@@ -94,8 +108,24 @@ class ActionModule(StorageAction):
             self._require_precedence(SET_BY_SWEEP)
             done: Results = getattr(self, f"_{options['operation']}")(plain, host, variables)
             return {"changed": False, **done}
+        except _HostFailed as error:
+            return {**error.answer, "failed": True, "changed": False}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
+
+    def _ask(self, module: str, variables: t.Mapping[str, t.Any], when: str = "is unreachable", **arguments: t.Any) -> Results:
+        """The answer of a module on the host.
+
+        :param when: in the message, if it is unreachable.
+        :raises _HostFailed: if it failed, or the host is unreachable: in both cases the task has failed, so that the host is restored.
+        """
+        try:
+            answer: Results = self._execute_module(module_name=f"cachefleet.storage.{module}", module_args=arguments, task_vars=variables)
+        except AnsibleConnectionFailure as error:
+            raise _HostFailed({"msg": f"This host {when}: {failure_reason({'msg': str(error)})}"}) from None
+        if answer.get("failed"):
+            raise _HostFailed(answer)
+        return t.cast(Results, plain_of(answer))
 
     def _require_precedence(self, names: t.Iterable[str]) -> None:
         """:raises BadInput: for a variable of the command line that would replace what a variant, or the restored configuration, consists of."""
@@ -104,18 +134,34 @@ class ActionModule(StorageAction):
             if name in given:
                 raise BadInput(f"{name} is set on the command line (-e), which would replace it in every step of the sweep: {_instead(name)}.")
 
-    def _devices(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+    def _validate(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         variants = _variants(options)
         _require_numbers(options)
         if any(TARGETS in variant.variables for variant in variants):
             self._require_precedence([TARGETS])
-        return {"devices": devices_of(variants, self._inventory(variables)), "network": any(LINKS in variant.variables for variant in variants)}
+        self._inventory(variables)
+        return {}
 
     def _open(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
-        found = checked(host, options["found"])
+        self._validate(options, host, variables)
+        variants, inventory = _variants(options), self._inventory(variables)
+        found = self._ask(
+            "sweep_journal",
+            variables,
+            state="described",
+            campaign=Path(options["path"]).name,
+            devices=devices_of(variants, inventory),
+            network=any(LINKS in variant.variables for variant in variants),
+            folder=options["folder"],
+            spool=options["spool"],
+        )
+        found = checked(host, found)
         journal = found["journal"]
         description = described(host, journal.get("description") or found["description"])
-        variants, inventory = _variants(options), self._inventory(variables)
+        given = options["measurement"].get("suites") or {}
+        if not isinstance(given, dict):
+            raise BadInput("fio_benchmark_suites must be a dictionary of suites.")
+        options["measurement"]["suites"] = included_suites() | given
         indescribable = [variable.name for variable in description.variables if variable.notes and variable.content is None]
         notes = {variable.name: variable.notes for variable in description.variables}
         host_before = Found(description.contents(), description.controllers, found.get("paths") or {}, indescribable, notes)
@@ -126,7 +172,6 @@ class ActionModule(StorageAction):
             states.require_same_host(known, str(found.get("machine_id") or ""), campaign)
             continuation.require_unchanged(known, description, planned)
             continuation.require_same_variants(known, planned)
-        _require_numbers(options)
         design = Design(options["repeats"], max(options["max_repeats"], options["repeats"]), max(len(planned.variables) - 1, 1))
         if known is not None:
             continuation.require_same_looks(known, design)
@@ -172,6 +217,7 @@ class ActionModule(StorageAction):
                 "description": journal.get("description") or found.get("description") or {},
                 "restore": planned.restore,
             },
+            "resumes": bool(journal),
             "initiator": initiator(description.contents()),
             "budget_seconds": None if budget is None else budget - spent,
             "text": text.plan_text(host, [*done, *due], left_out, planned.refused, known, design),
@@ -189,19 +235,65 @@ class ActionModule(StorageAction):
         wrapped = (textwrap.fill(line, width, subsequent_indent="      ", break_long_words=False, break_on_hyphens=False) for line in lines.split("\n"))
         self._display.display("\n".join(wrapped))
 
-    def _note(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+    def _note(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
         campaign = Path(options["path"])
         state = _known(campaign, host)
         key = f"{options['variant']}/{options['repeat']}"
         reason = _unmeasured(campaign, host, options["variant"], options["repeat"]) if options["state"] == states.DONE else options["reason"]
-        drain = read_drain(options["drain"], options["waited"]) if options["drain"] else None
-        state.note(key, states.FAILED if reason and options["state"] == states.DONE else options["state"], reason, options["seconds"], drain)
+        drain = self._drain(options["drain"], variables) if options["drain"] > 0 else None
+        ended = states.FAILED if reason and options["state"] == states.DONE else options["state"]
+        if ended == states.FAILED and is_refusal(options["outcome"]):
+            ended = states.REFUSED
+        state.note(key, ended, reason, options["seconds"], drain)
         states.save(campaign, state)
         if drain and (warning := drain_text(drain)):
             self._print(f"{host}: {key} is measured, and {warning}.")
         if options["state"] != states.MEASURING:
             self._print(text.progress_text(state, key, options["left"] if (left := state.seconds_of_next()) is None else left))
-        return {"changed": True}
+        return {"changed": True, "refused": {options["variant"]: reason} if ended == states.REFUSED else {}}
+
+    def _drain(self, seconds: int, variables: t.Mapping[str, t.Any]) -> Results:
+        """Wait until the caches write nothing back: what was written before must not be written back while a step is measured. Some keep a part dirty."""
+        began = time.monotonic()
+        while True:
+            try:
+                found = self._ask("block_cache_info", variables, sample_seconds=_DRAIN_SAMPLE)
+            except _HostFailed:
+                # What could not be read is recorded with the step, and does not stop the sweep.
+                found = {}
+            drain = read_drain(found, time.monotonic() - began)
+            if drain["outcome"] != WRITING_BACK or drain["seconds"] >= seconds:
+                return drain
+            time.sleep(_DRAIN_PAUSE)
+
+    def _applied(self, options: Results, _host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        """What the call of the cache layers did for a variant."""
+        layers = options["outcome"]
+        if layers.get("unreachable"):
+            raise _HostFailed({"msg": f"This host became unreachable: {failure_reason(layers)}"})
+        if layers.get("not_running"):
+            raise Refused(f"The variant {options['variant']} is not in effect: {' '.join(layers['not_running'])}", item=options["variant"])
+        # Changed by their role, after which the call finds nothing to change; so are MTUs.
+        migrates = any(cache.get("migrate") for cache in options["wanted"].get(CACHES) or [])
+        changes = bool(layers.get("changed") or migrates or options["network"])
+        return {"started": bool((layers.get("benchmark") or {}).get("started")), "changes": changes}
+
+    def _due(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
+        """What a host measures of one repeat."""
+        progressed = options["progress"]
+        closed = (progressed.get("closed") or {}).get(host) or []
+        needed = float((progressed.get("needed") or {}).get(host) or 0)
+        steps = [one for one in options["steps"] if one["repeat"] == options["repeat"] and one["variant"] not in (*options["refused"], *closed)]
+        budget = options["budget_seconds"]
+        # Beyond the repeats in any case, only whole ones are measured: a drift must affect all variants equally.
+        fits = options["repeat"] <= options["in_any_case"] or budget is None or budget - options["seconds"] >= max(sum(one["seconds"] for one in steps), needed)
+        return {"due": steps if fits else [], "closed": closed}
+
+    def _begin(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        """Write the journal on the host, before anything is changed."""
+        lost = "became unreachable before anything was changed"
+        answer = self._ask("sweep_journal", variables, lost, state="present", journal=options["journal"], folder=options["folder"])
+        return {"changed": bool(answer.get("changed"))}
 
     def _decide(self, options: Results, _host: str, variables: t.Mapping[str, t.Any]) -> Results:
         """Which variants are measured again, from all results of the campaign: the same whenever it is asked after so many repeats."""
@@ -231,20 +323,25 @@ class ActionModule(StorageAction):
         needed = {state.host: state.seconds_of_next(repeats + 1) or 0.0 for state in ours}
         return {"closed": {state.host: list(state.closed) for state in ours}, "needed": needed, "text": shown}
 
-    def _verify(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
-        """What is there now beside the journal; both are descriptions of the same settings."""
+    def _verify(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> None:
+        """Compare what is there now with the journal; both are descriptions of the same settings.
+
+        :raises Refused: if they differ.
+        """
         journal = checked(host, {"journal": options["journal"]})["journal"]
         before = described(host, journal.get("description"))
-        now = described(host, options["found"])
+        now = described(host, self._ask("cache_description_info", variables, layers=options["layers"], all_settings=True))
         touched = [name for name in journal["restore"] if name != QUEUES]
         differing = [name for name in drift.drift(before.contents(), now) if name in touched]
         differing = [name for name in differing if name != CACHES or _names(before) != _names(now)]
         if differing:
             raise Refused(f"{host} is not as the journal of the sweep describes it: {', '.join(differing)} differs.", item=host)
-        return {}
 
-    def _restored(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
-        """Whether a host is as it was; a controller without the campaign has nothing to write it in."""
+    def _restored(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        """Whether a host is as it was: then its journal is removed. A controller without the campaign has nothing to write it in."""
+        if options["state"] == states.DONE:
+            self._verify(options, host, variables)
+            self._ask("sweep_journal", variables, state="absent", campaign=Path(options["path"]).name, folder=options["folder"])
         try:
             state = states.load(Path(options["path"]), host) if options["path"] and Path(options["path"]).is_dir() else None
         except StorageError as error:
@@ -258,14 +355,15 @@ class ActionModule(StorageAction):
         states.save(Path(options["path"]), state)
         return {"changed": True}
 
-    def _recall(self, options: Results, host: str, _variables: t.Mapping[str, t.Any]) -> Results:
-        found = checked(host, options["found"])
+    def _recall(self, options: Results, host: str, variables: t.Mapping[str, t.Any]) -> Results:
+        campaign = Path(options["path"]) if options["path"] else None
+        answer = self._ask("sweep_journal", variables, state="read", campaign=campaign.name if campaign else "", folder=options["folder"])
+        found = checked(host, answer)
         if found["journal"]:
             # It becomes part of a path on the controller.
             component(found["journal"].get("campaign"), "campaign")
             contents = described(host, found["journal"].get("description") or {}).contents()
             return {"journal": found["journal"], "initiator": initiator(contents)}
-        campaign = Path(options["path"]) if options["path"] else None
         state = states.load(campaign, host) if campaign and campaign.is_dir() else None
         if state is None or state.restored:
             return {"journal": {}, "initiator": {}}
@@ -345,6 +443,16 @@ class ActionModule(StorageAction):
             raise BadInput(f"{CACHES} of the inventory could not be evaluated: {error}", item=CACHES) from None
         require_options(CACHES, caches or [], f"{CACHES} of the inventory")
         return {CACHES: caches}
+
+
+def is_refusal(layers: t.Mapping[str, t.Any]) -> bool:
+    """Whether the plan of the cache layers was not accepted, and nothing was changed. Without a tool, the layers that do not need it were.
+
+    :param layers: the last result of the module ``cache_layers`` in a step; that of a plan that was accepted has not failed.
+    """
+    if not layers.get("failed") or layers.get("unreachable") or layers.get("error", "timed_out") == "timed_out" or "broke_off" in layers:
+        return False
+    return not layers.get("changed") or bool(layers.get("left_out"))
 
 
 def _plain_axes(axes: t.Any) -> t.Any:

@@ -11,9 +11,10 @@ short_description: "Step of the role sweep: plan a sweep of cache configurations
 version_added: 1.0.0
 description:
   - Determines the variants of a sweep on a host, their order and their cost, and keeps the state of each step in the folder of the campaign.
-  - The role P(cachefleet.storage.sweep#role) uses this module; no host is changed by it.
+  - The role P(cachefleet.storage.sweep#role) uses this module. On the host it writes and removes the journal, by M(cachefleet.storage.sweep_journal),
+    and reads its caches; their configuration is changed by the role.
   - Fails if a variable that the sweep sets for each variant is given on the command line, where it would replace all of them.
-  - Runs on the controller only and needs no connection to a host.
+  - A host that is unreachable has failed, so that the role restores it.
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.measurement
@@ -21,17 +22,19 @@ extends_documentation_fragment:
 options:
   operation:
     description:
-      - V(devices) validates the variants and the numbers of the sweep, and returns the devices that the variants name.
-      - V(open) determines the steps of the host and writes its state.
+      - V(validate) validates the variants and the numbers of the sweep.
+      - V(open) describes the host or reads its journal, determines its steps and writes its state on the controller.
       - V(show) prints a plan.
-      - V(note) records how a step ended.
+      - V(begin) writes the journal on the host.
       - V(decide) determines from the results of all hosts which variants are measured again after O(repeat) repeats, and prints which one leads.
-      - V(verify) compares a host with its journal.
-      - V(restored) records whether the host was restored.
+      - V(due) determines what a host measures of a repeat.
+      - V(applied) fails if a variant is not in effect.
+      - V(note) records that a variant is in effect, or how a step ended.
+      - V(restored) compares the host with its journal and removes that, or records why it could not be restored.
       - V(recall) returns the journal of the host, or if it has none the copy on the controller of a host that is not restored.
       - V(finish) prints the result of all hosts and writes the recommendations.
     type: str
-    choices: [devices, open, show, note, decide, verify, restored, recall, finish]
+    choices: [validate, open, show, begin, decide, due, applied, note, restored, recall, finish]
     required: true
   path:
     description: The folder of the campaign.
@@ -73,14 +76,51 @@ options:
     description: What is measured, with C(suite), C(suites), C(targets), C(file), C(runtime), C(gap) and C(only).
     type: dict
     default: {}
-  found:
-    description: The result of M(cachefleet.storage.sweep_journal), or with O(operation=verify) of M(cachefleet.storage.cache_description_info).
-    type: dict
-    default: {}
+  folder:
+    description: The folder of the journal on the host.
+    type: str
+    default: /var/lib/cachefleet/sweep
+  spool:
+    description: The folder in which M(cachefleet.storage.fio_runner) keeps results.
+    type: str
+    default: /var/lib/cachefleet/spool
   journal:
-    description: The journal, with O(operation=verify).
+    description: The journal, with O(operation=begin) and O(operation=restored).
     type: dict
     default: {}
+  layers:
+    description: The layers that are compared with the journal, with O(operation=restored).
+    type: list
+    elements: str
+    default: []
+  outcome:
+    description: The result of M(cachefleet.storage.cache_layers) in a step. If it refused the variant, a step with O(state=failed) is recorded as refused.
+    type: dict
+    default: {}
+  wanted:
+    description: The variables of a variant, with O(operation=applied).
+    type: dict
+    default: {}
+  network:
+    description: Whether MTUs are varied, with O(operation=applied).
+    type: bool
+    default: false
+  steps:
+    description: The steps of the host, with O(operation=due).
+    type: list
+    elements: dict
+    default: []
+  progress:
+    description: The result of O(operation=decide), with O(operation=due).
+    type: dict
+    default: {}
+  in_any_case:
+    description: Repeats before which nothing can stop, with O(operation=due).
+    type: int
+    default: 0
+  budget_seconds:
+    description: The rest of the budget at the beginning of this run, with O(operation=due).
+    type: float
   variant:
     description: The variant of a step.
     type: str
@@ -99,7 +139,7 @@ options:
     type: str
     default: ""
   seconds:
-    description: The duration of a step.
+    description: The duration of a step, or with O(operation=due) of this run.
     type: float
     default: 0
   left:
@@ -107,12 +147,8 @@ options:
     type: float
     default: 0
   drain:
-    description: The result of M(cachefleet.storage.block_cache_info) with a sample, before a step is measured.
-    type: dict
-    default: {}
-  waited:
-    description: The seconds for which the step waited for that.
-    type: float
+    description: Seconds to wait, at most, until the caches write nothing back; V(0) does not wait.
+    type: int
     default: 0
   text:
     description: The plan to print.
@@ -124,7 +160,7 @@ options:
     elements: str
     default: []
   refused:
-    description: Further variants that are refused, with the reason.
+    description: The variants that are refused, with the reason.
     type: dict
     default: {}
   knowledge:
@@ -159,15 +195,23 @@ EXAMPLES = r"""
 """
 
 RETURN = r"""
-devices:
-  description: The devices that the variants name.
-  type: list
-  elements: str
-  returned: with O(operation=devices)
-network:
-  description: Whether a variant names interfaces of the storage network.
+resumes:
+  description: Whether the sweep of the host was interrupted.
   type: bool
-  returned: with O(operation=devices)
+  returned: with O(operation=open)
+started:
+  description: Whether the call of the cache layers has started the measurement.
+  type: bool
+  returned: with O(operation=applied)
+changes:
+  description: Whether anything was changed for the variant.
+  type: bool
+  returned: with O(operation=applied)
+due:
+  description: The steps of the repeat that the host measures.
+  type: list
+  elements: dict
+  returned: with O(operation=due)
 initiator:
   description: The C(interfaces) and C(options) of the AoE initiator as it was found; empty without one.
   type: dict
@@ -207,9 +251,9 @@ in_any_case:
   type: int
   returned: with O(operation=open)
 closed:
-  description: The variants that are not measured again, by host.
-  type: dict
-  returned: with O(operation=decide)
+  description: The variants that are not measured again, with O(operation=decide) by host.
+  type: raw
+  returned: with O(operation=decide) and O(operation=due)
 needed:
   description: The seconds that the next repeat takes on each host, by what was measured.
   type: dict
@@ -221,7 +265,7 @@ budget_seconds:
 refused:
   description: The variants that are refused, with the reason.
   type: dict
-  returned: with O(operation=open)
+  returned: with O(operation=open) and O(operation=note)
 text:
   description: The plan of the host, or the result of all hosts.
   type: str
@@ -242,11 +286,13 @@ import typing as t
 
 from ansible.module_utils.basic import AnsibleModule
 
+OPERATIONS = ["validate", "open", "show", "begin", "decide", "due", "applied", "note", "restored", "recall", "finish"]
+
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
     return {
-        "operation": {"type": "str", "required": True, "choices": ["devices", "open", "show", "note", "decide", "verify", "restored", "recall", "finish"]},
+        "operation": {"type": "str", "required": True, "choices": OPERATIONS},
         "path": {"type": "str", "default": ""},
         "variants": {"type": "raw", "default": []},
         "axes": {"type": "raw", "default": {}},
@@ -257,16 +303,24 @@ def argument_spec() -> dict[str, t.Any]:
         "budget": {"type": "float", "default": 0},
         "settle": {"type": "float", "default": 0},
         "measurement": {"type": "dict", "default": {}},
-        "found": {"type": "dict", "default": {}},
+        "folder": {"type": "str", "default": "/var/lib/cachefleet/sweep"},
+        "spool": {"type": "str", "default": "/var/lib/cachefleet/spool"},
         "journal": {"type": "dict", "default": {}},
+        "layers": {"type": "list", "elements": "str", "default": []},
+        "outcome": {"type": "dict", "default": {}},
+        "wanted": {"type": "dict", "default": {}},
+        "network": {"type": "bool", "default": False},
+        "steps": {"type": "list", "elements": "dict", "default": []},
+        "progress": {"type": "dict", "default": {}},
+        "in_any_case": {"type": "int", "default": 0},
+        "budget_seconds": {"type": "float"},
         "variant": {"type": "str", "default": ""},
         "repeat": {"type": "int", "default": 1},
         "state": {"type": "str", "choices": ["done", "failed", "refused", "measuring"], "default": "done"},
         "reason": {"type": "str", "default": ""},
         "seconds": {"type": "float", "default": 0},
         "left": {"type": "float", "default": 0},
-        "drain": {"type": "dict", "default": {}},
-        "waited": {"type": "float", "default": 0},
+        "drain": {"type": "int", "default": 0},
         "text": {"type": "str", "default": ""},
         "texts": {"type": "list", "elements": "str", "default": []},
         "refused": {"type": "dict", "default": {}},
@@ -277,7 +331,7 @@ def argument_spec() -> dict[str, t.Any]:
 
 def main() -> None:
     module = AnsibleModule(argument_spec=argument_spec(), supports_check_mode=True)
-    module.fail_json(msg="cachefleet.storage.sweep works on the controller: call it in a task, where its action plugin is used.")
+    module.fail_json(msg="cachefleet.storage.sweep works by its action plugin: call it in a task.")
 
 
 if __name__ == "__main__":

@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.contents import EDGE, Extent
@@ -77,7 +75,7 @@ def keep(path: str, root: Path = Path("/"), *, ends: bool = True) -> None:
         rows = [[place.offset, place.length, sha256] for place, sha256 in contents.digests(node, places).items()] if places else []
     if rows:
         name = hashlib.sha256(path.encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        replace_file(root / FOLDER / f"{name}.json", json.dumps({"device": path, "size": size, "places": rows}) + "\n", mode=0o600)
+        _journal(root / FOLDER / f"{name}.json").write({"device": path, "size": size, "places": rows})
 
 
 def _pieces(place: Extent) -> t.Iterator[Extent]:
@@ -88,6 +86,14 @@ def _pieces(place: Extent) -> t.Iterator[Extent]:
 
 def _records(root: Path) -> t.Iterator[tuple[int, dict[Extent, str]]]:
     for file in sorted((root / FOLDER).glob("*.json")):
-        with contextlib.suppress(StorageError, ValueError, KeyError, TypeError):
-            found = json_text.read_json(file)
-            yield int(found["size"]), {Extent(int(offset), int(length)): str(sha256) for offset, length, sha256 in found["places"]}
+        record = _journal(file).read()
+        if record is not None:
+            yield record
+
+
+def _journal(file: Path) -> Journal[tuple[int, dict[Extent, str]]]:
+    return Journal(file, _content, counts_as_none)
+
+
+def _content(found: t.Any) -> tuple[int, dict[Extent, str]]:
+    return int(found["size"]), {Extent(int(offset), int(length)): str(sha256) for offset, length, sha256 in found["places"]}

@@ -76,15 +76,17 @@ def require_path(path: Path, option: str) -> None:
     raise BadInput(f"{option} {abbreviated(str(path))} is not a path: {reason}.", item=option)
 
 
-def replace_file(path: Path, text: str, mode: int = 0o644) -> None:
-    """Replace a file in one step that also survives a power cut; take it away when the text is empty.
+def replace_file(path: Path, text: str, mode: int = 0o644, *, durable: bool = True) -> None:
+    """Replace a file in one step; take it away when the text is empty.
 
+    :param durable: whether that has to survive a power cut; then its folder is made too.
     :raises CommandFailed: if it cannot be written.
     """
     try:
         if text:
-            make_folder(path.parent)
-            with replacing(path, mode) as stream:
+            if durable:
+                make_folder(path.parent)
+            with replacing(path, mode, durable=durable) as stream:
                 stream.write(text)
         elif os.path.lexists(path):
             path.unlink()

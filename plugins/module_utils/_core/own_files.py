@@ -12,30 +12,11 @@ import stat
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import LARGEST, sync_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import LARGEST
 
 #: Modes of files: for the user who measures, and for the user who fetches as well.
 PRIVATE, READABLE = 0o600, 0o644
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-def write_draft(path: Path, text: str, *, durable: bool = False, mode: int = PRIVATE) -> None:
-    """Put a small file in its place, whole or not at all.
-
-    :param durable: it must survive a power cut.
-    :param mode: :data:`PRIVATE` or :data:`READABLE`.
-    :raises OSError: if it cannot be written.
-    """
-    draft = path.parent / f".{path.name}.new"
-    try:
-        write_new(draft, text.encode(), durable=durable, mode=mode)
-        draft.rename(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            draft.unlink()
-        raise
-    if durable:
-        sync_folder(path.parent)
 
 
 def read_own(path: Path) -> str:

@@ -18,8 +18,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents, users
@@ -55,7 +55,7 @@ class LeftDevices:
     """
 
     def __init__(self, folder: Path, campaign: str) -> None:
-        self.path = folder / _FILE
+        self._journal = Journal(folder / _FILE, _rows_of, counts_as_none, limits=_LIMITS, own=True)
         self.campaign = campaign
 
     def is_unchanged(self, facts: TargetFacts, root: Path = Path("/")) -> bool:
@@ -97,20 +97,17 @@ class LeftDevices:
 
     def _keep(self, key: str, left: _Left, *, durable: bool) -> None:
         rows = {name: asdict(one) for name, one in {**self._read(), key: left}.items()}
-        try:
-            write_draft(self.path, json.dumps(rows), durable=durable)
-        except OSError as error:
-            raise CommandFailed(f"{self.path} cannot be written on this host: {error.strerror}.", item=str(self.path)) from None
+        self._journal.write(rows, durable=durable)
 
     def _read(self) -> dict[str, _Left]:
-        try:
-            found = json_text.loads(read_own(self.path), _LIMITS)
-            return {
-                name: _Left(str(row["campaign"]), tuple((int(offset), int(length), str(sha256)) for offset, length, sha256 in row["places"]))
-                for name, row in found.items()
-            }
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, NotUnderstood):
-            return {}
+        return self._journal.read() or {}
+
+
+def _rows_of(found: t.Any) -> dict[str, _Left]:
+    return {
+        name: _Left(str(row["campaign"]), tuple((int(offset), int(length), str(sha256)) for offset, length, sha256 in row["places"]))
+        for name, row in found.items()
+    }
 
 
 def _key(facts: TargetFacts) -> str | None:

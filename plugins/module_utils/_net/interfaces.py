@@ -14,9 +14,9 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
@@ -219,15 +219,20 @@ def untold_changes(root: Path = Path("/")) -> frozenset[str]:
 
 
 def _changes(root: Path) -> tuple[dict[str, float], set[str]]:
-    try:
-        found = json_text.read_json(root / _CHANGES)
-        return {str(name): float(moment) for name, moment in found["changed"].items()}, {str(name) for name in found["untold"]}
-    except (ValueError, AttributeError, TypeError, KeyError, StorageError):
-        return {}, set()
+    return _journal(root).read() or ({}, set())
+
+
+def _journal(root: Path) -> Journal[tuple[dict[str, float], set[str]]]:
+    return Journal(
+        root / _CHANGES,
+        lambda found: ({str(name): float(moment) for name, moment in found["changed"].items()}, {str(name) for name in found["untold"]}),
+        counts_as_none,
+        mode=READABLE,
+    )
 
 
 def _write_changes(root: Path, changed: t.Mapping[str, float], untold: t.Iterable[str]) -> None:
-    replace_file(root / _CHANGES, json.dumps({"changed": changed, "untold": sorted(untold)}) + "\n")
+    _journal(root).write({"changed": changed, "untold": sorted(untold)})
 
 
 def remember_change(name: str, root: Path = Path("/")) -> None:

@@ -1,31 +1,36 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A writer or a witness that runs in the background: what it does is kept in a file that survives a power cut, and it holds a lock while it runs."""
+"""A writer or a witness that runs in the background: what it does is kept in a file that survives a power cut."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
-import signal
-import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import (
+    BackgroundProcess,
+    Work,
+    end_process,
+    is_alive,
+    process_identity,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, NotUnderstood, StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file, require_path
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, require_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import log_path
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
 _STOPPING_SECONDS = 30.0
 #: Of what is known about a run, as far as it is known.
 _TYPES: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(("run", "address", "boot_id", "state", "message"), (str,)),
-    **dict.fromkeys(("port", "pid"), (int,)),
+    **dict.fromkeys(("port", "pid", "pid_started"), (int,)),
     "spec": (dict,),
     "permitted": (bool,),
 }
@@ -64,63 +69,53 @@ class BackgroundRun:
         log_path(folder, run)
         self.folder = folder
         self.run = run
-        self._path = folder / f"{run}.json"
+        self._journal = Journal(folder / f"{run}.json", self._checked, self._unusable, own=True)
         self._lock = folder / f"{run}.lock"
+
+    def _checked(self, found: t.Any) -> dict[str, t.Any]:
+        if found.get("run") != self.run or not all(isinstance(found[key], _TYPES[key]) for key in _TYPES if key in found):
+            raise ValueError
+        return dict(found)
+
+    def _unusable(self, _error: StorageError) -> t.NoReturn:
+        raise NotUnderstood(f"{self._journal.path} cannot be read: remove it by hand.", item=str(self._journal.path))
 
     def read(self) -> dict[str, t.Any]:
         """The state of the run; empty if it was never started here.
 
         :raises NotUnderstood: if its file is damaged.
         """
-        try:
-            found = json_text.loads(read_own(self._path))
-        except FileNotFoundError:
-            return {}
-        except (OSError, ValueError, StorageError):
-            found = None
-        if not isinstance(found, dict) or found.get("run") != self.run or not all(isinstance(found[key], _TYPES[key]) for key in _TYPES if key in found):
-            raise NotUnderstood(f"{self._path} cannot be read: remove it by hand.", item=str(self._path))
-        return found
+        return self._journal.read() or {}
 
     def write(self, state: t.Mapping[str, t.Any]) -> None:
-        replace_file(self._path, json.dumps(state, sort_keys=True), mode=0o600)
+        self._journal.write(state)
 
     def update(self, **changes: t.Any) -> None:
         self.write({**self.read(), **changes})
 
     def remove(self) -> None:
-        replace_file(self._path, "")
+        self._journal.remove()
         with contextlib.suppress(FileNotFoundError):
             self._lock.unlink()
 
     def is_alive(self) -> bool:
-        """Whether its process runs: the kernel takes the lock from a process that was killed."""
-        try:
-            descriptor = os.open(self._lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
-        except OSError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-        finally:
-            os.close(descriptor)
-        return False
+        """Whether its process runs."""
+        return is_alive(self.read())
 
-    def start(self, work: t.Callable[[t.Callable[[], None]], None], keep: t.Collection[int] = ()) -> None:
-        """Run something in a process of its own, which holds the lock.
+    def start(self, process: BackgroundProcess, work: Work, runner: Runner, keep: t.Collection[int] = ()) -> None:
+        """Run something in a process of its own, which holds a lock that a second one does not get.
 
-        :param work: and ``keep``, see :func:`daemon.start`.
+        :param work: ``runner`` and ``keep``, see :meth:`BackgroundProcess.start`.
         """
-        daemon.start(lambda under_way: self._locked(work, under_way), keep)
+        process.start(lambda under_way: self._locked(work, under_way), runner, keep)
 
-    def _locked(self, work: t.Callable[[t.Callable[[], None]], None], under_way: t.Callable[[], None]) -> None:
+    def _locked(self, work: Work, under_way: t.Callable[[], None]) -> None:
         try:
             descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             raise BadInput(f"The run {self.run} was started twice at the same time.", item=self.run) from None
-        self.update(pid=os.getpid())
+        self.update(**process_identity())
         work(under_way)
 
     def stop(self) -> bool:
@@ -129,21 +124,8 @@ class BackgroundRun:
         :returns: whether it was running.
         :raises CommandFailed: if it does not end.
         """
-        if not self.is_alive():
-            return False
-        pid = self.read().get("pid")
-        for number in (signal.SIGTERM, signal.SIGKILL):
-            if isinstance(pid, int) and self.is_alive():
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, number)
-            if self._wait_for_end():
-                return True
-        raise CommandFailed(f"The process {pid} of the run {self.run} does not end.", item=self.run)
-
-    def _wait_for_end(self) -> bool:
-        deadline = time.monotonic() + _STOPPING_SECONDS
-        while self.is_alive():
-            if time.monotonic() > deadline:
-                return False
-            time.sleep(0.1)
-        return True
+        state = self.read()
+        running = is_alive(state)
+        if running and not end_process(state, _STOPPING_SECONDS):
+            raise CommandFailed(f"The process {state['pid']} of the run {self.run} does not end.", item=self.run)
+        return running

@@ -13,13 +13,16 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import BackgroundProcess
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, Refused, TimedOut, abbreviated
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun, make_private_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.messages import read_secret
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import CUT, ENDED, IMPOSSIBLE, LOST, note_event
 
+PROCESS = BackgroundProcess("The witness of the power-loss test", "cachefleet-power-loss-witness")
 _PAUSE = 0.2
 _PIECE = 1024**2
 #: Why a run is not cut, by the event that ended it.
@@ -90,7 +93,7 @@ def _serve(background: BackgroundRun, witness: Witness, lifetime: float) -> None
         under_way()
         witness.serve()
 
-    background.start(work, keep=(witness.fileno(),))
+    background.start(PROCESS, work, Runner(), keep=(witness.fileno(),))
 
 
 def stop(folder: Path, run: str, *, forget: bool) -> bool:

@@ -13,9 +13,9 @@ import signal
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import background_process
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.facts import GuardTarget, TargetFacts
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard.file_examination import resolved
@@ -30,6 +30,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 FOLDER = Path("/var/lib/cachefleet/power_loss")
+PROCESS = background_process.BackgroundProcess("The writer of the power-loss test", "cachefleet-power-loss-writer")
 _PIECE = 1024**2
 
 
@@ -43,8 +44,14 @@ class WitnessAddress:
 
 
 def boot_id() -> str:
-    """What distinguishes this boot of the host from every other one. Source: random(4)."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    """See :func:`background_process.boot_id`.
+
+    :raises CommandFailed: if it cannot be read: whether the host has booted since would not be known.
+    """
+    found = background_process.boot_id()
+    if not found:
+        raise CommandFailed("The boot ID of this host cannot be read: check that /proc is mounted.")
+    return found
 
 
 def examine(target: GuardTarget, spec: RunSpec, devices: Devices, runner: Runner) -> TargetFacts:
@@ -92,7 +99,7 @@ def start(spec: RunSpec, facts: TargetFacts, run: str, witness: WitnessAddress, 
     permitted = facts.target.allow_data_loss and facts.identity_matches is True
     background.write({"run": run, "spec": spec.to_dict(), "boot_id": boot_id(), "permitted": permitted, "state": "starting", "message": ""})
     try:
-        background.start(lambda under_way: _writer_main(spec, facts, background, witness, runner, under_way))
+        background.start(PROCESS, lambda under_way: _writer_main(spec, facts, background, witness, runner, under_way), runner)
     except StorageError as error:
         # If the connection failed, the range may already have been written.
         try:
@@ -128,7 +135,6 @@ def _writer_main(
                     judge.require_same_device(target, facts, runner)
                 background.update(state="writing")
                 under_way()
-                daemon.leave_session_scope(runner)
                 writer.run()
     except StorageError as error:
         background.update(state="failed", message=error.message)

@@ -8,16 +8,15 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import pathlib
 import shutil
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood, Refused, StorageError, TimedOut
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replacing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 
 
@@ -97,9 +96,7 @@ def remove_folder(path: pathlib.Path) -> None:
 
 def write_json(path: pathlib.Path, value: t.Any) -> None:
     """Write a JSON file so that a reader gets the old or the new contents, never half of one."""
-    with replacing(path) as handle:
-        json.dump(value, handle, indent=2, sort_keys=True)
-        handle.write("\n")
+    _journal(path).write(value)
 
 
 def read_json(path: pathlib.Path) -> t.Any:
@@ -107,10 +104,16 @@ def read_json(path: pathlib.Path) -> t.Any:
 
     :raises StorageError: if the file is damaged.
     """
-    try:
-        return json_text.read_json(path)
-    except NotUnderstood:
-        raise StorageError(f"{path} is damaged: remove it and what belongs to it, then run again.", item=str(path)) from None
+    return _journal(path).read()
+
+
+def _journal(path: pathlib.Path) -> Journal[t.Any]:
+    def unusable(error: StorageError) -> t.NoReturn:
+        if not isinstance(error, NotUnderstood):
+            raise error
+        raise StorageError(f"{path} is damaged: remove it and what belongs to it, then run again.", item=str(path))
+
+    return Journal(path, lambda value: value, unusable, mode=READABLE)
 
 
 def free_bytes(path: pathlib.Path) -> int:

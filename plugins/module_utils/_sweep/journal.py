@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import machine_id
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotUnderstood, Refused, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import exchangeable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
 if t.TYPE_CHECKING:
@@ -36,26 +36,16 @@ def path_of(folder: str) -> Path:
 def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
     """The journal; ``None`` if there is none.
 
-    :raises NotUnderstood: if it is damaged.
+    :raises NotUnderstood: if it is damaged, or a later version of the collection wrote it.
     :raises Refused: if it is that of another host.
     """
     path = path_of(folder)
     reason = exchangeable(path)
     if reason:
         raise Refused(f"{reason}, or set another folder of the journal.", item=str(path))
-    try:
-        journal = json_text.read_json(path, _LIMITS)
-    except NotUnderstood:
-        # Also an empty file, which is a journal that was cut off: what is there now may be the configuration of a variant.
-        journal = {}
-    if journal is None and not path.exists():
+    journal = _journal(folder).read()
+    if journal is None:
         return None
-    if not _is_journal(journal):
-        raise NotUnderstood(
-            f"{path} on this host is not a journal of a sweep: remove the file, and restore the host from the copy in the folder of the campaign with"
-            " --tags restore -e fio_benchmark_campaign=NAME.",
-            item=str(path),
-        )
     if journal.get("machine_id") != machine_id(root):
         raise Refused(
             f"{path} is the journal of another host ({journal['host']}, machine-id {journal.get('machine_id') or 'unknown'}), and nothing was changed:"
@@ -63,6 +53,28 @@ def read(folder: str, root: Path = Path("/")) -> dict[str, t.Any] | None:
             item=str(path),
         )
     return journal
+
+
+def _journal(folder: str) -> Journal[dict[str, t.Any]]:
+    path = path_of(folder)
+
+    def unusable(error: StorageError) -> t.NoReturn:
+        # Also an empty file, which is a journal that was cut off: what is there now may be the configuration of a variant.
+        if not isinstance(error, NotUnderstood):
+            raise error
+        raise NotUnderstood(
+            f"{path} on this host is not a journal of a sweep: remove the file, and restore the host from the copy in the folder of the campaign with"
+            " --tags restore -e fio_benchmark_campaign=NAME.",
+            item=str(path),
+        )
+
+    return Journal(path, _checked, unusable, limits=_LIMITS, schema=SCHEMA)
+
+
+def _checked(value: t.Any) -> dict[str, t.Any]:
+    if not _is_journal(value):
+        raise ValueError
+    return dict(value)
 
 
 def _is_journal(value: t.Any) -> bool:
@@ -141,11 +153,10 @@ def write(folder: str, journal: t.Mapping[str, t.Any], *, check_mode: bool, root
         content.update({"description": before["description"], "created": before["created"]})
     if content == before:
         return False
-    text = json.dumps(content, indent=1, sort_keys=True) + "\n"
-    if len(text) > _LIMITS.size or not _is_journal(content):
+    if len(_journal(folder).text_of(content)) > _LIMITS.size or not _is_journal(content):
         raise BadInput(f"The journal is not one of a sweep, or is larger than {format_size(_LIMITS.size)}: nothing was written.", item="journal")
     if not check_mode:
-        replace_file(path_of(folder), text, mode=0o600)
+        _journal(folder).write(content)
     return True
 
 
@@ -161,5 +172,5 @@ def remove(folder: str, campaign: str, *, check_mode: bool, root: Path = Path("/
     if before["campaign"] != campaign:
         raise Refused(f"This host has the journal of the sweep {before['campaign']}, and not of {campaign}.", item=campaign)
     if not check_mode:
-        replace_file(path_of(folder), "")
+        _journal(folder).remove()
     return True

@@ -65,7 +65,8 @@ def carry_out(spool: Path, *cells: t.Mapping[str, t.Any], check_mode: bool = Fal
 
 
 def _finished(control: t.Any, place: t.Any) -> list[dict[str, t.Any]]:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
+    from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import read_status
 
     ends = time.monotonic() + _PATIENCE
     # Only its status: the machine has one processor, and the runner needs it.

@@ -14,10 +14,11 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import read_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control, measuring
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool

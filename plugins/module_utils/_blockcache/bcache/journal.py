@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import json
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal as JournalFile
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import counts_as_none_if_damaged
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 #: Survives a reboot, as a cache set does.
@@ -75,13 +74,17 @@ def _note(path: Path, key: str, entry: dict[str, t.Any] | None) -> None:
 
 
 def _write(path: Path, entries: t.Mapping[str, t.Any], before: t.Mapping[str, t.Any]) -> None:
-    if entries != before:
-        replace_file(path, json.dumps(entries, indent=1, sort_keys=True) + "\n" if entries else "", mode=0o600)
+    if entries == before:
+        return
+    if entries:
+        _journal(path).write(entries)
+    else:
+        _journal(path).remove()
 
 
 def _read(path: Path) -> dict[str, dict[str, t.Any]]:
-    try:
-        entries = json_text.loads(read_file(path) or "{}")
-    except NotUnderstood:
-        return {}
-    return {str(key): entry for key, entry in entries.items() if isinstance(entry, dict)} if isinstance(entries, dict) else {}
+    return _journal(path).read() or {}
+
+
+def _journal(path: Path) -> JournalFile[dict[str, dict[str, t.Any]]]:
+    return JournalFile(path, lambda entries: {str(key): entry for key, entry in entries.items() if isinstance(entry, dict)}, counts_as_none_if_damaged)

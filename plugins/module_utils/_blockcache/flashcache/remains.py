@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import mmap
 import os
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none_if_damaged
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 
@@ -53,11 +51,11 @@ def read_remains(item: str, root: Path = Path("/")) -> Remains:
 
     :raises CommandFailed: if it is there and cannot be read.
     """
-    try:
-        noted = json_text.loads(read_file(place_of(item, root)) or "{}")
-    except NotUnderstood:
-        return Remains()
-    return Remains(str(noted.get("device", "")), str(noted.get("digest", ""))) if isinstance(noted, dict) else Remains()
+    return _journal(item, root).read() or Remains()
+
+
+def _journal(item: str, root: Path) -> Journal[Remains]:
+    return Journal(place_of(item, root), lambda noted: Remains(str(noted.get("device", "")), str(noted.get("digest", ""))), counts_as_none_if_damaged)
 
 
 def note_remains(item: str, remains: Remains | None, root: Path = Path("/")) -> None:
@@ -65,8 +63,10 @@ def note_remains(item: str, remains: Remains | None, root: Path = Path("/")) -> 
 
     :raises CommandFailed: if it cannot be written.
     """
-    text = json.dumps({"device": remains.device, "digest": remains.digest}, indent=1) + "\n" if remains is not None and remains.device else ""
-    replace_file(place_of(item, root), text, mode=0o600)
+    if remains is not None and remains.device:
+        _journal(item, root).write({"device": remains.device, "digest": remains.digest})
+    else:
+        _journal(item, root).remove()
 
 
 def digest_of(path: str, root: Path = Path("/")) -> str:

@@ -9,14 +9,12 @@ A file with the state ``running`` without a process behind it is a purge that wa
 from __future__ import annotations
 
 import hashlib
-import json
 import typing as t
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 
 FOLDER = "var/lib/cachefleet/purges"
@@ -53,19 +51,22 @@ class PurgeRecord:
 def write_record(record: PurgeRecord, root: Path = Path("/")) -> None:
     """:raises CommandFailed: if it cannot be written."""
     record = replace(record, message=record.message[:_LONGEST_MESSAGE], reads=record.reads[:_LONGEST_MESSAGE])
-    replace_file(_path(record.identity, root), json.dumps(record.to_dict()) + "\n", mode=0o600)
+    _journal(record.identity, root).write(record.to_dict())
 
 
 def read_record(identity: str | None, root: Path = Path("/")) -> PurgeRecord | None:
     """The last purge of a drive; ``None`` if none is known, or the file is damaged."""
     if not identity:
         return None
-    try:
-        found = json_text.read_json(_path(identity, root), _LIMITS)
-        record = PurgeRecord(**{name: found[name] for name in PurgeRecord.__dataclass_fields__})
-    except (KeyError, TypeError, StorageError):
-        return None
-    return record if has_types(record) and record.identity == identity else None
+    record = _journal(identity, root).read()
+    return record if record is not None and has_types(record) and record.identity == identity else None
+
+
+def _journal(identity: str, root: Path) -> Journal[PurgeRecord]:
+    def content(found: t.Any) -> PurgeRecord:
+        return PurgeRecord(**{name: found[name] for name in PurgeRecord.__dataclass_fields__})
+
+    return Journal(_path(identity, root), content, counts_as_none, limits=_LIMITS)
 
 
 def _path(identity: str, root: Path) -> Path:

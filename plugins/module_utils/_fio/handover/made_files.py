@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import secrets
 import stat
@@ -15,8 +14,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import folder_of, read_own, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unit_of
 
@@ -46,6 +46,15 @@ class _Made:
     ctime_ns: int | None = None
 
 
+def _rows_of(found: t.Any) -> dict[str, _Made]:
+    rows: dict[str, _Made] = {}
+    for name, row in found.items():
+        with contextlib.suppress(TypeError):
+            made = _Made(**row)
+            rows.update({name: made} if has_types(made) else {})
+    return rows
+
+
 class MadeFiles:
     """Files that a campaign may write again, also after its runner was killed: its own, and those of other campaigns that have not been
     changed since.
@@ -55,11 +64,11 @@ class MadeFiles:
     """
 
     def __init__(self, spool: Spool, root: Path = Path("/")) -> None:
-        self.path = spool.folder / _FILE
+        self._journal = Journal(spool.folder / _FILE, _rows_of, counts_as_none, limits=json_text.FIO, own=True)
         self.campaign = spool.campaign
         self.root = root
         self._own: dict[str, Unit | None] = {}
-        self._made = self._read()
+        self._made = self._journal.read() or {}
 
     def paths(self) -> frozenset[str]:
         own = {path for path, unit in self._own.items() if unit is not None and unit_of(self._place(path)) == unit}
@@ -151,28 +160,7 @@ class MadeFiles:
     def _keep(self, path: str, made: _Made, *, durable: bool) -> None:
         self._made[path] = made
         there = {name: asdict(one) for name, one in self._made.items() if self._mark_of(name) == one.mark or name in self._own}
-        try:
-            write_draft(self.path, json.dumps(there), durable=durable)
-        except OSError as error:
-            raise CommandFailed(f"{self.path} cannot be written on this host: {error.strerror}.", item=path) from None
-
-    def _read(self) -> dict[str, _Made]:
-        try:
-            found = json_text.loads(read_own(self.path), json_text.FIO)
-        except (OSError, ValueError, NotUnderstood):
-            return {}
-        rows: dict[str, _Made] = {}
-        for name, row in found.items() if isinstance(found, dict) else ():
-            if not isinstance(row, dict):
-                continue
-            if "mark" in row:
-                with contextlib.suppress(TypeError):
-                    made = _Made(**row)
-                    rows.update({name: made} if has_types(made) else {})
-            else:
-                # Before version 1.0.0: by campaign, and of each file only its mark.
-                rows.update({path: _Made(name, mark) for path, mark in row.items() if isinstance(mark, str)})
-        return rows
+        self._journal.write(there, durable=durable)
 
     def _is_free(self, path: str, made: _Made) -> bool:
         """Whether what lies there may be overwritten."""

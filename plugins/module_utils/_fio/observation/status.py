@@ -1,25 +1,24 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""``runner.json``: what the runner of a campaign is doing, and whether it still runs; ``runner.log``: what it did.
-
-A process number alone does not identify a process after a reboot or a while, so the boot and the start of the process belong to it.
-"""
+"""``runner.json``: what the runner of a campaign is doing, and whether it still runs; ``runner.log``: what it did."""
 
 from __future__ import annotations
 
 import contextlib
-import json
-import os
 import threading
 import time
 import typing as t
-from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotUnderstood
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE, append_line, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import process_identity
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE, append_line
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA
+
+if t.TYPE_CHECKING:
+    from pathlib import Path
 
 STATUS_FILE = "runner.json"
 #: Bytes of a status; it has about one thousand. The controller asks for no more.
@@ -39,7 +38,7 @@ class Status:
     """The present state, written whenever something changes. Two threads use it."""
 
     def __init__(self, home: Path, clock: t.Callable[[], float] = time.time, **fixed: t.Any) -> None:
-        self.path = home / STATUS_FILE
+        self._journal = status_journal(home)
         self.clock = clock
         self._lock = threading.Lock()
         self._values: dict[str, t.Any] = {
@@ -76,9 +75,8 @@ class Status:
             if values.get("state", self._values["state"]) != self._values["state"]:
                 values.setdefault("since", self.clock())
             self._values.update({name: _shortened(value) for name, value in values.items()})
-            with contextlib.suppress(OSError):
-                # The user of the connection reads it again and again.
-                write_draft(self.path, json.dumps({**self._values, "time": self.clock()}), mode=READABLE)
+            with contextlib.suppress(StorageError):
+                self._journal.write({**self._values, "time": self.clock()})
 
 
 def _shortened(value: t.Any) -> t.Any:
@@ -98,48 +96,19 @@ class RunnerLog:
             append_line(self.path, f"{time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())} {text}")
 
 
-def process_identity() -> dict[str, t.Any]:
-    """What distinguishes this process from every other one that ever had its number."""
-    return {"pid": os.getpid(), "boot_id": boot_id(), "pid_started": started_of(os.getpid())}
-
-
-def boot_id() -> str:
-    try:
-        return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-
-
-def started_of(pid: int) -> int | None:
-    """When a process started, in clock ticks since the boot; ``None`` if it is gone or has ended and waits for its parent.
-
-    Source: proc(5), ``/proc/pid/stat``: the name may contain blanks and parentheses, field 3 is the state, field 22 the start.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return None if fields[0] in ("Z", "X") else int(fields[19])
-    except (OSError, IndexError, ValueError):
-        return None
+def status_journal(home: Path) -> Journal[dict[str, t.Any]]:
+    """``runner.json`` of a campaign: what the user of the connection reads again and again."""
+    return Journal(home / STATUS_FILE, _checked, counts_as_none, limits=_LIMITS, mode=READABLE, durable=False)
 
 
 def read_status(home: Path) -> dict[str, t.Any]:
     """The status of the last runner of a campaign; empty if there was none, or if it is not one that a runner writes."""
-    try:
-        with open(home / STATUS_FILE, "rb") as file:
-            found = json_text.loads(file.read(LARGEST_STATUS + 1), _LIMITS)
-    except (OSError, NotUnderstood):
-        return {}
-    return found if isinstance(found, dict) and _has_types(found) else {}
+    return status_journal(home).read() or {}
 
 
-def _has_types(status: t.Mapping[str, t.Any]) -> bool:
+def _checked(status: t.Any) -> dict[str, t.Any]:
     texts = all(isinstance(status.get(name), (str, type(None))) for name in _TEXTS)
-    return texts and all(isinstance(status.get(name), (int, type(None))) for name in _NUMBERS) and isinstance(status.get("archive", {}), dict)
-
-
-def is_alive(status: t.Mapping[str, t.Any]) -> bool:
-    """Whether the process that wrote a status still runs."""
-    pid, started = status.get("pid"), status.get("pid_started")
-    if not isinstance(pid, int) or started is None or status.get("boot_id") != boot_id():
-        return False
-    return started_of(pid) == started
+    numbers = all(isinstance(status.get(name), (int, type(None))) for name in _NUMBERS)
+    if not texts or not numbers or not isinstance(status.get("archive", {}), dict):
+        raise TypeError
+    return dict(status)

@@ -5,23 +5,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import signal
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import BackgroundProcess, end_process, is_alive, wait_for_end
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import READABLE, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell, MeasuredHost
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import ENDED, STATUS_FILE, RunnerLog, Status, is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import (
+    ENDED,
+    STATUS_FILE,
+    RunnerLog,
+    Status,
+    read_status,
+    status_journal,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import PATIENCE, end_leftovers
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import daemon, outcomes
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import outcomes
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.barriers import forget_releases
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import ORDER_FILE, Order, read_order, seconds_left
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.preparation import Prepared, prepare
@@ -35,8 +40,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.registry 
 STOPPING = PATIENCE + 30.0
 _UNLOCKING = 5.0
 
-#: Seconds between a runner's last status and its end.
-_ENDING = 10.0
+#: Seconds between a runner's last status and its end: it holds the spool for a moment longer, also after it was killed.
+ENDING = 10.0
+
+RUNNER = BackgroundProcess("The runner", "cachefleet-fio")
 
 
 class Busy(StorageError):
@@ -84,7 +91,8 @@ def launch(prepared: Prepared, spool: Spool, host: MeasuredHost, starter: int | 
     spool.make()
     # The code for a RAID tool is imported where the tool is: now, because the runner outlives the archive that it would be imported from.
     find_tools(host.runner)
-    daemon.start(lambda under_way: _runner_main(prepared, spool, host, Waiter(starter), under_way), keep=() if starter is None else (starter,))
+    keep = () if starter is None else (starter,)
+    RUNNER.start(lambda under_way: _runner_main(prepared, spool, host, Waiter(starter), under_way), host.runner, keep)
 
 
 def require_idle(spool: Spool) -> None:
@@ -100,7 +108,7 @@ def _current_runner(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None
     for place in sorted(spool.folder.glob(f"*/{STATUS_FILE}")):
         status = read_status(place.parent)
         if status.get("state") in ENDED:
-            wait_for_end(status)
+            wait_for_end(status, ENDING)
             continue
         if not is_alive(status):
             continue
@@ -114,13 +122,6 @@ def _current_runner(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None
             item=place.parent.name,
         )
     return None
-
-
-def wait_for_end(status: t.Mapping[str, t.Any]) -> None:
-    """Wait for the end of a process that is ending: it holds the spool for a moment after its last status, or after it was killed."""
-    ends = time.monotonic() + _ENDING
-    while is_alive(status) and time.monotonic() < ends:
-        time.sleep(0.05)
 
 
 def _actions(order: Order) -> list[str]:
@@ -140,8 +141,7 @@ def _runner_main(prepared: Prepared, spool: Spool, host: MeasuredHost, waiter: W
     log = RunnerLog(spool.home)
     with spool.opened():
         forget_releases(spool.home)
-        text = json.dumps({**order.raw, "order_sha256": order.sha256}, default=str)
-        write_draft(spool.home / ORDER_FILE, text, durable=True)
+        order_journal(spool).write({**order.raw, "order_sha256": order.sha256})
         status = Status(spool.home, host.clock, order_sha256=order.sha256, steps=len(order.steps), all_until=host.clock() + seconds_left(order)[0])
         made = MadeFiles(spool, host.root)
         run = HostRun(prepared, spool, host, status, waiter, log, made, LeftDevices(spool.folder, spool.campaign))
@@ -150,7 +150,6 @@ def _runner_main(prepared: Prepared, spool: Spool, host: MeasuredHost, waiter: W
             status.update()
             log.write(f"started with {len(order.steps)} steps as process {os.getpid()}")
             under_way()
-            daemon.leave_session_scope(host.runner)
             run.run()
 
 
@@ -180,13 +179,12 @@ def end_runner(spool: Spool, patience: float = STOPPING) -> None:
     status = read_status(spool.home)
     running = is_alive(status)
     if running:
-        _end(status, patience)
+        end_process(status, patience)
     # A process that the runner was just starting has the lock for a moment longer than the runner.
     end_leftover_fio(spool, _UNLOCKING if running else 0.0)
     if running and read_status(spool.home).get("state") not in ENDED:
         # It was killed, and did not write its last status.
-        last = json.dumps({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."})
-        write_draft(spool.home / STATUS_FILE, last, mode=READABLE)
+        status_journal(spool.home).write({**status, "state": "stopped", "message": "The runner did not stop in time and was killed."})
 
 
 def end_leftover_fio(spool: Spool, patience: float = 0.0) -> None:
@@ -199,17 +197,6 @@ def end_leftover_fio(spool: Spool, patience: float = 0.0) -> None:
         time.sleep(0.05)
     if free:
         end_leftovers(f"--output={spool.home}/.cell.", beginning=True)
-
-
-def _end(status: t.Mapping[str, t.Any], patience: float) -> None:
-    for number, seconds in ((signal.SIGTERM, patience), (signal.SIGKILL, 5.0)):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(status["pid"], number)
-        ends = time.monotonic() + seconds
-        while is_alive(status) and time.monotonic() < ends:
-            time.sleep(0.1)
-        if not is_alive(status):
-            return
 
 
 def pack(spool: Spool, *, check_mode: bool) -> dict[str, t.Any]:
@@ -236,21 +223,19 @@ def _cells(spool: Spool) -> list[dict[str, t.Any]]:
 
     :raises SpoolError: if the order cannot be read.
     """
-    try:
-        raw = json_text.read_json(spool.home / ORDER_FILE, json_text.FIO)
-    except StorageError:
-        raw = None
-    else:
-        if raw is None:
-            return []
-    try:
-        if not isinstance(raw, dict):
-            raise BadInput("It is not JSON.")
-        return outcomes.describe(read_order(raw), spool)
-    except (BadInput, KeyError, TypeError, AttributeError) as error:
-        raise SpoolError(
-            f"{spool.home / ORDER_FILE} on this host is not what fio_runner writes ({error}): start the runner again with its order.", item=str(spool.home)
-        ) from None
+    order = order_journal(spool).read()
+    return [] if order is None else outcomes.describe(order, spool)
+
+
+def order_journal(spool: Spool) -> Journal[Order]:
+    """The order of the last runner of a campaign."""
+    path = spool.home / ORDER_FILE
+
+    def unusable(error: StorageError) -> t.NoReturn:
+        reason = error.message if isinstance(error, BadInput) else "It is damaged."
+        raise SpoolError(f"{path} on this host is not what fio_runner writes ({reason}): start the runner again with its order.", item=str(spool.home))
+
+    return Journal(path, read_order, unusable, limits=json_text.FIO)
 
 
 def spool_of(folder: str, campaign: str) -> Spool:

@@ -11,6 +11,7 @@ import select
 import socket
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import wait_for_end
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import describe_target, read_cells, what_was_measured
@@ -133,7 +134,7 @@ def _run(prepared: Prepared, due: t.Sequence[Cell], spool: Spool, host: Measured
             _stop(ours, spool)
             raise
     # Its files are closed before the process is gone.
-    control.wait_for_end(read_status(spool.home))
+    wait_for_end(read_status(spool.home), control.ENDING)
     progress.finish(_measured(prepared.order, due, spool))
     _require_finished(spool)
 
@@ -148,7 +149,7 @@ def _stop(runner: socket.socket, spool: Spool) -> None:
     with contextlib.suppress(OSError):
         runner.shutdown(socket.SHUT_WR)
     if _has_ended(runner, control.STOPPING):
-        control.wait_for_end(read_status(spool.home))
+        wait_for_end(read_status(spool.home), control.ENDING)
     else:
         control.end_runner(spool)
 

@@ -97,22 +97,22 @@ def changed(value, path, odd):
 def use(campaign, operation, found):
     if operation == "open":
         return campaign.open(axes=AXES, repeats=1, found=found, measurement=MEASUREMENT, check_mode=True)
-    if operation == "verify":
-        return campaign.run("verify", journal=found["journal"], found=DESCRIPTION)
+    if operation == "restored":
+        return campaign.run("restored", journal=found["journal"], found=DESCRIPTION)
     return campaign.run("recall", found=found)
 
 
-@pytest.mark.parametrize("operation", ["open", "recall", "verify"])
+@pytest.mark.parametrize("operation", ["open", "recall", "restored"])
 def test_usual_journal_is_used(campaign, operation):
     assert "msg" not in use(campaign, operation, FOUND)
 
 
-@pytest.mark.parametrize("operation", ["open", "recall", "verify"])
+@pytest.mark.parametrize("operation", ["open", "recall", "restored"])
 def test_odd_values_are_one_sentence_or_harmless(campaign, operation):
     refused = 0
     for path in places(FOUND):
         for odd in ODD:
-            if len(path) < (2 if operation == "verify" else 1):
+            if len(path) < (2 if operation == "restored" else 1):
                 # Ansible itself checks the kind of an option.
                 continue
             result = use(campaign, operation, changed(FOUND, path, odd))

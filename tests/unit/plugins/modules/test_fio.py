@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, read_status
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import read_status
 
 MODULE = "ansible_collections.cachefleet.storage.plugins.modules.fio"
 

@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import boot_id, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own, write_draft
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import read_own
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import spool as fio_spool
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog, Status, boot_id, started_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import RunnerLog, Status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool, SpoolError
 
@@ -252,7 +253,7 @@ def test_only_archive_and_status_are_world_readable(tmp_path):
         with spool.opened():
             spool.store(KEY, {"job.fio": b"[a]\n"}, {"state": "ok"})
             spool.note_progress({"cell": 1})
-            write_draft(spool.home / "order.json", "{}")
+            control.order_journal(spool).write({})
             Status(spool.home).update(state="measuring")
             RunnerLog(spool.home).write("started")
             with spool.workplace() as folder:
@@ -289,16 +290,16 @@ def test_new_folders_are_never_temporarily_open(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["symbolic link", "hard link"])
-@pytest.mark.parametrize("name", [".order.json.new", ".progress.json"])
+@pytest.mark.parametrize("name", ["order.json", ".progress.json"])
 def test_temporary_file_is_not_written_through_a_link(spool, tmp_path, kind, name):
     precious = tmp_path / "precious"
     precious.write_text("kept")
     precious.chmod(0o640)
     (spool.home / name).symlink_to(precious) if kind == "symbolic link" else os.link(precious, spool.home / name)
-    write_draft(spool.home / "order.json", "{}")
+    control.order_journal(spool).write({})
     spool.note_progress({"cell": 1})
     assert (precious.read_text(), mode_of(precious)) == ("kept", 0o640)
-    assert (spool.home / "order.json").read_text() == "{}"
+    assert json.loads((spool.home / "order.json").read_text()) == {}
 
 
 def test_log_is_not_written_through_a_link(tmp_path):

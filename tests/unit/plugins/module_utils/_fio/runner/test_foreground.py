@@ -12,10 +12,10 @@ import shutil
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cells
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import CellKey, Spool

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused, StorageError, TimedOut
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import Cell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import is_alive, started_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import control, measuring
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.measuring import Measuring
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import RequestedCell
@@ -676,6 +676,6 @@ def test_code_for_a_raid_tool_is_imported_before_the_runner_is_on_its_own(rig, m
     monkeypatch.setattr(registry, "_places", lambda _runner, tool: ["/opt/tool"] if tool.name == "arcconf" else [])
     tools = {name: dataclasses.replace(tool, provider=lambda name=name: lambda *_given: imported.append(name)) for name, tool in registry.TOOLS.items()}
     monkeypatch.setattr(registry, "TOOLS", tools)
-    monkeypatch.setattr(control.daemon, "start", lambda *_given, **_kept: imported.append("the runner starts"))
+    monkeypatch.setattr(control.BackgroundProcess, "start", lambda *_given, **_kept: imported.append("the runner starts"))
     control.launch(None, rig.spool, rig.host)
     assert imported == ["arcconf", "the runner starts"]

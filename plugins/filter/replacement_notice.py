@@ -12,7 +12,7 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import estimate
 
 
 def replacement_notice(caches: t.Any, drain: t.Any, old: str, drain_rate: t.Any) -> list[str]:
@@ -51,8 +51,8 @@ def _to_flush(cache: t.Mapping[str, t.Any], measured: float | None, assumed: int
     if not dirty:
         return "nothing is dirty."
     if measured and measured > 0:
-        return f"{format_size(dirty)} dirty, {about(dirty / measured)} to flush at the {format_size(int(measured))}/s measured now."
-    return f"{format_size(dirty)} dirty, {about(dirty / assumed)} to flush if the slow device takes {format_size(assumed)}/s (not measured)."
+        return f"{format_size(dirty)} dirty, about {estimate(dirty / measured)} to flush at the {format_size(int(measured))}/s measured now."
+    return f"{format_size(dirty)} dirty, about {estimate(dirty / assumed)} to flush if the slow device takes {format_size(assumed)}/s (not measured)."
 
 
 class FilterModule:

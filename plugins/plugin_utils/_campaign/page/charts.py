@@ -10,6 +10,8 @@ import math
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import tick_text
+
 #: Distinguishable with the common forms of colour blindness, on white and on black (Okabe and Ito 2008, the light ones darker).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8f8412", "#4d9fd6", "#b8860b", "#7f7f7f", "#9467bd", "#e41a1c")
 _DASHES = ("solid", "dash", "dot", "dashdot")
@@ -103,4 +105,4 @@ def log_axis(axis: dict[str, t.Any], values: t.Sequence[float | None]) -> None:
         known = [value for value in values if value and value > 0]
         ends = math.log10(min(*marks, *known)), math.log10(max(*marks, *known))
         room = 0.04 * (ends[1] - ends[0]) or 0.1
-        axis.update(tickvals=marks, ticktext=[f"{tick:,g}" if tick < 1e6 else f"{tick:.0e}" for tick in marks], range=[ends[0] - room, ends[1] + room])
+        axis.update(tickvals=marks, ticktext=[tick_text(tick) for tick in marks], range=[ends[0] - room, ends[1] + room])

@@ -10,8 +10,8 @@ import statistics
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median

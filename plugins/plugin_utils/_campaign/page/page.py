@@ -17,6 +17,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import (
     answer_charts,
@@ -29,7 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     noise,
     run_charts,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, costs, safety, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, costs, safety
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name

@@ -16,20 +16,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name, load_name
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import (
-    chance,
-    counted,
-    duration,
-    figure,
-    listed,
-    percent,
-    size,
-    span,
-    times,
-)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import differing_keys
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import spread_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import chance, confidence, counted, figure, latency, listed, size, span, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -166,7 +156,7 @@ def _curves(a: Analysis) -> list[str]:
 
 
 def _load_point(value: LoadValue | None) -> str:
-    return "-" if value is None else f"{figure(value.iops)}, {duration(value.latency)}"
+    return "-" if value is None else f"{figure(value.iops)}, {latency(value.latency)}"
 
 
 def _block_sizes(a: Analysis) -> list[str]:
@@ -205,7 +195,7 @@ def _latency(a: Analysis) -> list[str]:
         return []
     heads = ["hosts", "cell", "direction", "variant", "I/Os", *(f"p{percent:g}" for percent in _PERCENTS)]
     rows = (
-        [one.who, one.cell, one.direction, one.variant, f"{one.total:,}", *(duration(one.at(percent)) for percent in _PERCENTS)]
+        [one.who, one.cell, one.direction, one.variant, f"{one.total:,}", *(latency(one.at(percent)) for percent in _PERCENTS)]
         for one in known
     )  # fmt: skip
     return _table(heads, rows)
@@ -362,7 +352,7 @@ def _results(a: Analysis) -> t.Iterator[list[str]]:
     for one in a.answer.workloads:
         for result in one.results:
             found = result.comparison
-            interval = f"{span(found.interval.low, found.interval.high)}, at least {percent(found.interval.confidence)}" if found and found.interval else "-"
+            interval = f"{span(found.interval.low, found.interval.high)}, {confidence(found.interval.confidence)}" if found and found.interval else "-"
             ratio = "1 x" if result.variant == a.answer.baseline else times(result.ratio)
             name = result.variant + (" (recommended)" if result.variant == one.recommended else "")
             claim = f"not comparable: {result.reason}" if result.reason else result.verdict.replace("_", " ")
@@ -389,7 +379,7 @@ def _results(a: Analysis) -> t.Iterator[list[str]]:
 def _sum(row: t.Any) -> str:
     if row is None:
         return "-"
-    return f"{figure(row.iops)}, p99 {duration(row.latency['p99'])}{f' {row.state}' if row.state != 'ok' else ''}"
+    return f"{figure(row.iops)}, p99 {latency(row.latency['p99'])}{f' {row.state}' if row.state != 'ok' else ''}"
 
 
 def _cell(cell: t.Any, vary: float | None) -> str:
@@ -398,7 +388,7 @@ def _cell(cell: t.Any, vary: float | None) -> str:
     marks = "".join(f" {word}" for word in (cell.verdict if cell.verdict != "durable" else "", cell.state if cell.state not in ("ok", "noisy") else "") if word)
     about = "" if vary is None else f", noise {vary:.1%}{' noisy' if noise.is_noisy(vary) else ''}"
     between = f" ({figure(cell.iops_low)} to {figure(cell.iops_high)} on {counted(cell.hosts, 'host')})" if cell.hosts > 1 else ""
-    return f"{figure(cell.iops)}{between}, p99 {duration(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{about}{marks}"
+    return f"{figure(cell.iops)}{between}, p99 {latency(cell.latency['p99'])}{HIDDEN if 'p99' in cell.hidden else ''}{about}{marks}"
 
 
 def _ratio(cell: t.Any) -> str:

@@ -17,10 +17,10 @@ from markupsafe import Markup
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, tested
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import Form, Line, Table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted
 
 #: The format, as a user names it.
 FORM = "snia"

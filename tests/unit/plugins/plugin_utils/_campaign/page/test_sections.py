@@ -22,6 +22,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import (
     answer_charts,
     charts,
@@ -34,7 +35,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     twins,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import read_suite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import Job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult

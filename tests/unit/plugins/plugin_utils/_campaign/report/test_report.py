@@ -18,8 +18,9 @@ np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r 
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, hosts, load_charts, page, twins
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
@@ -434,10 +435,10 @@ def test_interval_without_1_is_not_written_as_if_it_had_1(ends, message):
 @pytest.mark.parametrize(
     ("written", "message"),
     [
-        (text.duration(999_600.0), "1 ms"),
-        (text.duration(999.7), "1 µs"),
-        (text.duration(2.5e12), "2,500 s"),
-        (text.duration(812_000.0), "812 µs"),
+        (text.latency(999_600.0), "1 ms"),
+        (text.latency(999.7), "1 µs"),
+        (text.latency(2.5e12), "2,500 s"),
+        (text.latency(812_000.0), "812 µs"),
         (text.size(999_999), "1 MB"),
         (text.size(-2.5e6), "-2.5 MB"),
         (text.size(7.4e19), "74,000 PB"),

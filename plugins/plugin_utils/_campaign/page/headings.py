@@ -134,7 +134,7 @@ def _cost_of_capacity(a: Analysis) -> list[str]:
     if not known:
         return []
     figures = [(price, name) for name, (price, _hosts) in known.items()]
-    sentence = f"{costs.money(min(figures)[0], a.currency)} per TB"
+    sentence = f"{text.money(min(figures)[0], a.currency)} per TB"
     if len(known) == 1:
         return [f"{figures[0][1]} costs {sentence}"]
     cheapest = first_of(figures, lowest=True)

@@ -46,5 +46,6 @@ def noise_sentence(a: Analysis, noises: t.Mapping[LineKey, float]) -> str:
     where = f"{cell} in {variant}" if len(a.variants) > 1 else cell
     return (
         f"Noise is the standard deviation of the repeats by their mean: {share(statistics.median(noises.values()), 1)} in the median, "
-        f"at most {share(most, 1)} ({where}); {noisy or 'none'} of {len(noises)} values {'is' if noisy == 1 else 'are'} noisy, with more than {share(NOISE_GATE)}."
+        f"at most {share(most, 1)} ({where}); "
+        f"{noisy or 'none'} of {len(noises)} values {'is' if noisy == 1 else 'are'} noisy, with more than {share(NOISE_GATE)}."
     )

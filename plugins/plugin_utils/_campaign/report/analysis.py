@@ -26,15 +26,13 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Band, Rows, Series
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import HIDDEN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult, of_hosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, latency, listed
-
-#: Marks a percentile that too few I/Os were measured for.
-HIDDEN = "†"
 
 #: Series that are drawn one by one, and of one kind in one cell.
 _MOST_DRAWN = 60

@@ -137,13 +137,13 @@ def _hidden(name: str) -> t.Callable[[t.Any], str]:
 
 def _percentile(name: str) -> Column:
     """The page shows one of them: the others are in its charts of distributions."""
-    return Column(name, lambda row: row.latency[name], latency, mark=_hidden(name), field=f"{name}_ns", is_brief=name == "p99")
+    return Column(name, lambda row: row.latency[name], latency, mark=_hidden(name), field=f"{name}_ns", is_brief=name == "p99", style="n")
 
 
 #: What was measured, of a row of the terminal, of a point, of a cell of the comparison and of a sum, which have the same names. The first one leads.
 MEASURED: tuple[Column, ...] = (
-    Column("IOPS", operator.attrgetter("iops"), figure, field="iops", is_brief=True),
-    Column("MB/s", operator.attrgetter("bandwidth"), megabytes, unit="MB/s", field="bandwidth_bytes_per_second", is_brief=True),
+    Column("IOPS", operator.attrgetter("iops"), figure, field="iops", is_brief=True, style="n"),
+    Column("MB/s", operator.attrgetter("bandwidth"), megabytes, unit="MB/s", field="bandwidth_bytes_per_second", is_brief=True, style="n"),
     *(_percentile(one.name) for one in SHOWN),
 )
 

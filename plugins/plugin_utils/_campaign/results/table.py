@@ -16,11 +16,13 @@ from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, SWEEP_FOLDER
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import columns
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Column
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, counted, figure, latency, listed, megabytes, share, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, counted, listed, share, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign
@@ -43,9 +45,6 @@ _NOTE_WIDTH = 60
 _WIDE = 100
 _DISPENSABLE = ("p50", "MB/s", "SPREAD", "p99.9", "RUNS")
 
-_HEADER = ("HOST", "VARIANT", "CELL", "IOPS", "MB/s", *(one.name for one in SHOWN), "RUNS", "SPREAD", "STATE", "VERDICT")
-#: Columns whose decimal points are below each other.
-_FIGURES = frozenset({"IOPS", "MB/s", *(one.name for one in SHOWN), "RATIO"})
 _LEFT = frozenset({"HOST", "VARIANT", "CELL", "STATE", "VERDICT", "NOTE"})
 #: What gives way in a narrow terminal.
 _SHRINK = ("CELL", "HOST", "VARIANT")
@@ -92,11 +91,11 @@ def render(
     sweep = (campaign.path / SWEEP_FOLDER).is_dir()
     unplanned = "Nothing was planned and nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets."
     nothing = "Nothing was measured." if notes or sweep else unplanned
-    blocks.append(_table(shown, width) if rows else nothing)
+    blocks.append(_laid_out(_columns(_mixed(shown)), shown, width) if rows else nothing)
     if len(shown) < len(rows):
-        blocks[-1] += f"\nand {count(len(rows) - len(shown))} more rows: -e report_rows=all prints them"
+        blocks[-1] += f"\nand {counted(len(rows) - len(shown), 'more row')}: -e report_rows=all prints them"
     if _SYNCED.search(blocks[-1]):
-        blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
+        blocks[-1] += f"\n{columns.SYNCED_NOTE}"
     noisy = _noise(rows, campaign.name, "sweep_repeats" if sweep else "fio_benchmark_repeats")
     if noisy:
         blocks.append(wrapped(noisy).lstrip())
@@ -155,33 +154,32 @@ def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
     return f"{what}, {where}{add}{search}"
 
 
-def _table(rows: t.Sequence[Row], width: int) -> str:
-    several = _mixed(rows)
-    lines = [
-        [
-            plain(row.host),
-            plain(row.variant),
-            plain(row.cell) + (f" ({row.direction})" if _identity(row) in several else ""),
-            figure(row.iops),
-            megabytes(row.bandwidth),
-            *(latency(row.latency[one.name]) + ("*" if row.synced and row.latency[one.name] is not None else "") for one in SHOWN),
-            f"{row.runs}/{row.planned}",
-            share(row.spread),
-            row.state,
-            plain(row.verdict, 24) if row.verdict else NOTHING,
-        ]
-        for row in rows
-    ]
-    return _laid_out(_HEADER, lines, width)
+def _columns(several: t.Container[tuple[str, str, str]]) -> tuple[Column, ...]:
+    """:param several: the points that have more than one direction."""
+    return (
+        Column("HOST", lambda row: plain(row.host)),
+        Column("VARIANT", lambda row: plain(row.variant)),
+        _cell_column(several),
+        *columns.MEASURED,
+        Column("RUNS", lambda row: f"{row.runs}/{row.planned}"),
+        Column("SPREAD", lambda row: row.spread, share),
+        Column("STATE", lambda row: row.state),
+        Column("VERDICT", lambda row: plain(row.verdict, 24) if row.verdict else NOTHING),
+    )
 
 
-def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> str:
+def _cell_column(several: t.Container[tuple[str, str, str]]) -> Column:
+    return Column("CELL", lambda row: plain(row.cell) + (f" ({row.direction})" if _identity(row) in several else ""))
+
+
+def _laid_out(of: t.Sequence[Column], rows: t.Sequence[Row | Ratio], width: int) -> str:
     """Columns that differ, in the width of the terminal; what is the same on every line is printed once below."""
-    columns = {name: [line[place] for line in lines] for place, name in enumerate(header)}
-    same = [name for name in header if name in (*_DROPPABLE, "NOTE") and len(lines) >= _FEWEST_TO_DROP and len(set(columns[name])) == 1]
-    notes = [f"{name.lower()} {columns[name][0]}" if name != "NOTE" else columns[name][0] for name in same if columns[name][0] != NOTHING]
-    empty = [one.name for one in SHOWN if set(columns.get(one.name, [""])) == {NOTHING}]
-    kept = {name: _pointed(values) if name in _FIGURES else values for name, values in columns.items() if name not in (*same, *empty)}
+    texts = {one.title: [one.text(row) for row in rows] for one in of}
+    same = [name for name in texts if name in (*_DROPPABLE, "NOTE") and len(rows) >= _FEWEST_TO_DROP and len(set(texts[name])) == 1]
+    notes = [f"{name.lower()} {texts[name][0]}" if name != "NOTE" else texts[name][0] for name in same if texts[name][0] != NOTHING]
+    empty = [one.name for one in SHOWN if set(texts.get(one.name, [""])) == {NOTHING}]
+    figures = {one.title for one in of if one.style == "n"}
+    kept = {name: _pointed(values) if name in figures else values for name, values in texts.items() if name not in (*same, *empty)}
     is_narrow = width < _WIDE
     hosts = kept.pop("HOST") if is_narrow and "HOST" in kept else None
     left_out = []
@@ -220,19 +218,14 @@ def _mixed(rows: t.Sequence[Row | Ratio]) -> set[tuple[str, str, str]]:
 
 
 def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
-    mixed = _mixed(ratios)
-    lines = [
-        [
-            plain(ratio.host),
-            plain(ratio.cell) + (f" ({ratio.direction})" if _identity(ratio) in mixed else ""),
-            plain(ratio.variant),
-            times(ratio.ratio),
-            plain(ratio.note, 1000),
-        ]
-        for ratio in ratios
-    ]
-    title = f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)"
-    return title + "\n" + _laid_out(("HOST", "CELL", "VARIANT", "RATIO", "NOTE"), lines, width)
+    shown = (
+        Column("HOST", lambda row: plain(row.host)),
+        _cell_column(_mixed(ratios)),
+        Column("VARIANT", lambda row: plain(row.variant)),
+        Column("RATIO", lambda row: row.ratio, times, style="n"),
+        Column("NOTE", lambda row: plain(row.note, 1000)),
+    )
+    return f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)\n{_laid_out(shown, ratios, width)}"
 
 
 def _aligned(columns: t.Mapping[str, t.Sequence[str]], width: int, headings: t.Sequence[str] | None = None) -> str:

@@ -152,6 +152,14 @@ def tick_text(value: float) -> str:
     return f"{value:,g}" if value < 1e6 else f"{value:.0e}"
 
 
+def rounded(value: float | None) -> float | None:
+    """To four digits: what is drawn needs no more, and a page with 200 hosts has many of them."""
+    if value is None or not math.isfinite(value) or value == 0:
+        return None if value is None or not math.isfinite(value) else 0
+    short = float(f"{value:.4g}")
+    return int(short) if short.is_integer() else short
+
+
 def _scaled(value: float, units: t.Sequence[tuple[float, str]], smallest: str) -> str:
     for one, unit in units:
         # From 999.5 on three digits are the next unit's 1.

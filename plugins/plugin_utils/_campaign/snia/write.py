@@ -87,7 +87,8 @@ def chart(line: Line) -> str:
     parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{Markup.escape(line.title)}">']
     if line.window is not None:
         left, right = across(line.window[0]), across(line.window[1])
-        parts.append(f'<rect class="window" x="{left}" y="{_ABOVE}" width="{round(right - left, 1)}" height="{_HEIGHT - _BELOW - _ABOVE}"/>')
+        wide = round(right - left, 1)
+        parts.append(f'<rect class="window" x="{left}" y="{_ABOVE}" width="{wide}" height="{_HEIGHT - _BELOW - _ABOVE}"/>')
     for tick in range(_TICKS + 1):
         value = high * tick / _TICKS
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{up(value)}" y2="{up(value)}"/>')

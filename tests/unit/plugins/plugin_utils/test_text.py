@@ -40,6 +40,8 @@ ROUNDS = re.compile(r"[,.%eE][^<>^]*$|[0-9]f$|^[+ ]?[fF]$")
         (text.amount(0.1234), "0.123 %"),
         (text.amount(41, "°C"), "41 °C"),
         (text.in_seconds(1234.5), "1,234 s"),
+        *((text.duration(value), said) for value, said in ((0, "0 s"), (0.2, "<1 s"), (14, "14 s"), (190, "3 min 10 s"), (3600, "1 h"), (64800, "18 h"))),
+        *((text.duration(value), said) for value, said in ((3661, "1 h 1 min"), (90000, "1 d 1 h"), (86401, "1 d"))),
         *((text.estimate(value), said) for value, said in ((0.2, "1 s"), (40, "40 s"), (720, "12 min"), (12_600, "3.5 h"))),
         (text.money(1493.25, "EUR", as_given=True), "EUR 1,493.25"),
         (text.money(373.3125, "EUR"), "EUR 373.3"),
@@ -83,17 +85,27 @@ def formats_of(source):
             called = node.value.func if isinstance(node.value, ast.Call) else None
             if isinstance(called, ast.Name) and called.id == "round":
                 yield node.lineno, "round()"
-        if (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and re.search(r"%[0-9]*\.[0-9]+[efg]|\{[a-z0-9]*:[^{}%]*[,.][^{}]*[efgd]?\}", node.value)
-        ):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and re.search(r"%[0-9]*\.[0-9]+[efg]|\{[a-z0-9]*:[,.][^{} ]*\}", node.value):
             yield node.lineno, node.value
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "format":
             yield node.lineno, "format()"
 
 
-@pytest.mark.parametrize("line", ['f"{x:,.0f}"', 'f"{x:.2f} s"', 'f"{x:.0%}"', 'f"{x:,}"', 'f"{round(x)} s"', '"%.1f %%" % x', '"{:,}".format(x)', "format(x, '.2f')", 'f"{x:.3g}"', 'f"{x:.{n}f}"'])  # fmt: skip
+@pytest.mark.parametrize(
+    "line",
+    [
+        'f"{x:,.0f}"',
+        'f"{x:.2f} s"',
+        'f"{x:.0%}"',
+        'f"{x:,}"',
+        'f"{round(x)} s"',
+        '"%.1f %%" % x',
+        '"{:,}".format(x)',
+        "format(x, '.2f')",
+        'f"{x:.3g}"',
+        'f"{x:.{n}f}"',
+    ],
+)
 def test_formatting_is_found(line):
     assert list(formats_of(line))
 

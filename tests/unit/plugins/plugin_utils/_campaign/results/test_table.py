@@ -44,17 +44,17 @@ def campaign(tmp_path):
 GOLDEN = """\
 Campaign 2026-11-21T1403Z
 
-HOST   VARIANT  CELL                    IOPS  MB/s      p50       p99     p99.9  RUNS  SPREAD  STATE    VERDICT
-node1  before   randwrite-4k-bound      2400  9.83  400 us   2.50 ms   45.1 ms    1/1       -  ok       durable
-node1  before   randwrite-4k-fdatasync   154  0.63  800 us*  -          -         2/2      5%  ok       durable
-node1  after    randwrite-4k-bound         -  -       -      -          -         0/1       -  failed   at_risk
-node1  after    randwrite-4k-fdatasync  1840  7.54  800 us*  5.00 ms*  90.2 ms*   1/1       -  ok       durable
-node2  before   randwrite-4k-bound         -  -       -      -          -         0/1       -  missing  -
+HOST   VARIANT  CELL                     IOPS  MB/s      p50      p99     p99.9  RUNS  SPREAD  STATE    VERDICT
+node1  before   randwrite-4k-bound      2,400  9.83  400 µs   2.5 ms   45.1 ms    1/1       -  ok       durable
+node1  before   randwrite-4k-fdatasync    154  0.63  800 µs*  -         -         2/2     5 %  ok       durable
+node1  after    randwrite-4k-bound          -  -       -      -         -         0/1       -  failed   at_risk
+node1  after    randwrite-4k-fdatasync  1,840  7.54  800 µs*  5   ms*  90.2 ms*   1/1       -  ok       durable
+node2  before   randwrite-4k-bound          -  -       -      -         -         0/1       -  missing  -
 * latency of the sync that makes the write durable, not of the write
 
 IOPS against variant before (median ratio of the repeats)
 HOST   CELL                    VARIANT  RATIO  NOTE
-node1  randwrite-4k-fdatasync  after    12.0x  2 and 1 repeats: fewer than 4, no significance claimed
+node1  randwrite-4k-fdatasync  after     12 x  2 and 1 repeats: fewer than 4, no significance claimed
 
 Not ok:
   node1 after randwrite-4k-bound/1: failed: fio ended with exit status 1: no space

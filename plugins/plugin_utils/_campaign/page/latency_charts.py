@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis, rounded
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, latency, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, latency, listed, rounded
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution

@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.modules.release_runner impor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.clocks import Bounds, Clock, decide, question, read_answer, together
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import in_seconds
 
 Results = t.Dict[str, t.Any]
 
@@ -88,7 +89,7 @@ class ActionModule(StorageAction):
             )
         late = start - asked
         if late > 0:
-            self._display.display(f"{host}: starts {late:.1f} s after the others, because it could not be notified in time")
+            self._display.display(f"{host}: starts {in_seconds(late, 1)} after the others, because it could not be notified in time")
         return {"changed": True, "segment": options["segment"], "start": release["start"], "clock": release["clock"], "late": round(late, 3)}
 
     def _clock(self, options: t.Mapping[str, t.Any], shell: RawShell, host: str) -> Clock:

@@ -21,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import require_short
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import in_seconds
 
 Results = t.Dict[str, t.Any]
 
@@ -176,7 +177,7 @@ class _Follower:
         if gone > self.options["patience"]:
             self._keep("not reachable, given up", ended=True)
             raise AnsibleConnectionFailure(
-                f"{self.host} was not reachable for {round(gone)} seconds while it measured: {why(error)}. Its runner continues; run again with the same"
+                f"{self.host} was not reachable for {in_seconds(gone)} while it measured: {why(error)}. Its runner continues; run again with the same"
                 " campaign to collect its results."
             ) from error
         if not self.is_away:

@@ -35,7 +35,6 @@ options:
         key: mode
 requirements:
   - enabling it, with C(callbacks_enabled = cachefleet.storage.progress) in the section C(defaults) of ansible.cfg
-  - rich (Python library) on the controller, to update lines in place on a terminal
 seealso:
   - module: cachefleet.storage.wait_for_runner
 """
@@ -52,6 +51,7 @@ from pathlib import Path
 from ansible import constants
 from ansible.plugins.callback import CallbackBase
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import cut, widths_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import Watched, watched_hosts
@@ -69,7 +69,11 @@ _CALM = 0.05
 
 _AWAIT = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.storage.await_runner")
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
-_WITHOUT_RICH = "The callback cachefleet.storage.progress requires the Python library rich: run 'pip install rich'. Plain lines are printed instead."
+
+#: Of terminals, as in ECMA-48 and the private modes of DEC that all of them have.
+_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_BOLD = "\x1b[1m{}\x1b[0m"
 
 
 class CallbackModule(CallbackBase):
@@ -124,11 +128,7 @@ class CallbackModule(CallbackBase):
     def _new_view(self, campaign: Path) -> _View:
         if self._mode() == "plain" or not sys.stdout.isatty():
             return _Lines(campaign, self._since, self._display, self._printed)
-        try:
-            return _Drawing(campaign, self._since, self._display)
-        except ImportError:
-            self._display.warning(_WITHOUT_RICH)
-            return _Lines(campaign, self._since, self._display, self._printed)
+        return _Drawing(campaign, self._since, self._display)
 
     def _stop(self) -> None:
         view, self._view = self._view, None
@@ -220,57 +220,78 @@ def _is_idle(one: Watched) -> bool:
     return one.status is not None and one.status.state in ("starting", "waiting") and not one.note and not one.ended
 
 
-class _Drawing(_View):
-    """A table that is updated in place; other output of the play appears above it.
+class _Above:
+    """A stream of the play while a table is drawn: what is written to it appears above the table, which is drawn again at the next reading."""
 
-    :raises ImportError: without rich.
-    """
+    def __init__(self, view: _Drawing, stream: t.Any) -> None:
+        self._view, self._stream = view, stream
+
+    def write(self, text: str) -> int:
+        with self._view.lock:
+            self._view.erase()
+            self._view.is_within_line = bool(text) and not text.endswith("\n")
+            return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> t.Any:
+        return getattr(self._stream, name)
+
+
+class _Drawing(_View):
+    """A table that is updated in place; other output of the play appears above it."""
 
     def __init__(self, campaign: Path, since: float, display: t.Any) -> None:
         super().__init__(campaign, since, display)
-        from rich.console import Console
-        from rich.live import Live
-
-        self.console = Console(file=sys.stdout, highlight=False)
-        # Its own thread for refreshing would hold locks when Ansible forks.
-        self.live = Live(console=self.console, auto_refresh=False, transient=True, redirect_stdout=True, redirect_stderr=True)
-        # Ansible prints, and forks, under this lock: code that takes the console's lock must hold this one first.
+        # Ansible prints, and forks, under this lock.
         self.lock = getattr(display, "_lock", None) or contextlib.nullcontext()
+        self.streams = sys.stdout, sys.stderr
+        self.height = 0
+        self.is_within_line = False
 
     def begin(self) -> None:
         with self.lock:
-            self.live.start()
+            self._write(_HIDE_CURSOR)
+            sys.stdout, sys.stderr = (_Above(self, stream) for stream in self.streams)
         super().begin()
 
     def end(self) -> None:
         super().end()
         with self.lock:
-            self.live.stop()
+            self.erase()
+            sys.stdout, sys.stderr = self.streams
+            self._write(_SHOW_CURSOR)
 
     def show(self, hosts: t.Sequence[Watched], now: float) -> None:
         size = shutil.get_terminal_size()
+        header, *lines, total = table_of(hosts, now, max(size.lines - 6, 3), size.columns)
         with self.lock:
             if not self.over.is_set():
-                self.live.update(table_of(hosts, now, max(size.lines - 6, 3), size.columns), refresh=True)
+                self.erase()
+                shown = "\n".join([_BOLD.format(header), *lines, _BOLD.format(total)])
+                # A line that is wider than expected must not become two, which would not be erased.
+                self._write(f"{chr(10) if self.is_within_line else ''}{_NO_WRAP}{shown}\n{_WRAP}")
+                self.height, self.is_within_line = len(lines) + 2, False
+
+    def erase(self) -> None:
+        if self.height:
+            self._write(f"\x1b[{self.height}A\r\x1b[J")
+            self.height = 0
+
+    def _write(self, text: str) -> None:
+        self.streams[0].write(text)
+        self.streams[0].flush()
 
 
-def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120) -> t.Any:
-    """A table for rich: as many hosts as fit on the terminal, and the sum of all.
+def table_of(hosts: t.Sequence[Watched], now: float, room: int, width: int = 120) -> list[str]:
+    """Lines of a table: as many hosts as fit on the terminal, and the sum of all.
 
     :param width: columns of the terminal. Names and remarks are shortened, figures are not.
     """
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, title in enumerate(HEADER):
-        table.add_column(title, justify="right" if 3 <= place <= 5 else "left", no_wrap=True, overflow="ellipsis")
     shown = ordered(hosts, now)[:room]
-    lines = [columns_of(one, now) for one in sorted(shown, key=lambda one: natural(one.host))]
-    widths = widths_of([HEADER, *lines], (2, 0, 6), width)
-    for line in lines:
-        # Text, for in a plain string rich would interpret its own markup.
-        table.add_row(*(Text(cut(column, wide) if wide else "") for column, wide in zip(line, widths, strict=True)))
+    lines = [HEADER, *([plain(text, 200) for text in columns_of(one, now)] for one in sorted(shown, key=lambda one: natural(one.host)))]
+    widths = widths_of(lines, (2, 0, 6), width)
+    texts = [
+        "  ".join(cut(text, wide).rjust(wide) if 3 <= place <= 5 else cut(text, wide).ljust(wide) for place, (text, wide) in enumerate(zip(line, widths)))
+        for line in lines
+    ]
     rest = len(hosts) - len(shown)
-    return Group(table, Text((f"and {rest} more. " if rest else "") + sum_of(hosts, now), style="bold", no_wrap=True, overflow="ellipsis"))
+    return [line.rstrip()[:width] for line in [*texts, (f"and {rest} more. " if rest else "") + sum_of(hosts, now)]]

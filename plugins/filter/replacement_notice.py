@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.typ
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, parse_size
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import estimate, share
 
 
 def replacement_notice(caches: t.Any, drain: t.Any, old: str, drain_rate: t.Any) -> list[str]:
@@ -36,8 +36,8 @@ def _about_cache(cache: t.Mapping[str, t.Any], measured: float | None, assumed: 
     name, origin = plain(cache["name"]), plain(cache.get("origin") or "its origin")
     lines = [f"{name} ({cache['type']}, {cache.get('mode') or 'mode not known'}): {_to_flush(cache, measured, assumed)}"]
     ratio = cache.get("hit_ratio")
-    share = f"; {ratio:.0%} of the requests were served by the cache so far" if isinstance(ratio, (int, float)) else ""
-    lines.append(f"{name}: from the flush on until the new device is attached, everything goes at the speed of {origin}{share}.")
+    served = f"; {share(ratio)} of the requests were served by the cache so far" if isinstance(ratio, (int, float)) else ""
+    lines.append(f"{name}: from the flush on until the new device is attached, everything goes at the speed of {origin}{served}.")
     if not type_of(cache["type"]).removed_in_use:
         lines.append(f"{name}: a {cache['type']} in use cannot be removed: unmount {plain(cache.get('device') or name)} before the flush has ended.")
     if cache.get("state") != "ok":
@@ -52,8 +52,8 @@ def _to_flush(cache: t.Mapping[str, t.Any], measured: float | None, assumed: int
     if not dirty:
         return "nothing is dirty."
     if measured and measured > 0:
-        return f"{format_size(dirty)} dirty, {about(dirty / measured)} to flush at the {format_size(int(measured))}/s measured now."
-    return f"{format_size(dirty)} dirty, {about(dirty / assumed)} to flush if the slow device takes {format_size(assumed)}/s (not measured)."
+        return f"{format_size(dirty)} dirty, about {estimate(dirty / measured)} to flush at the {format_size(int(measured))}/s measured now."
+    return f"{format_size(dirty)} dirty, about {estimate(dirty / assumed)} to flush if the slow device takes {format_size(assumed)}/s (not measured)."
 
 
 class FilterModule:

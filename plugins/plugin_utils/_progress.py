@@ -8,6 +8,7 @@ from __future__ import annotations
 import collections
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import estimate
 
 
 class Drain:
@@ -37,13 +38,4 @@ class Drain:
             return ""
         if self.rate is None:
             return ", not decreasing so far" if len(self._readings) > 1 else ""
-        return f", {format_size(int(self.rate))}/s, {about(self._readings[-1][1] / self.rate)} left"
-
-
-def about(seconds: float) -> str:
-    """A duration for display: ``about 40 s``, ``about 12 min``, ``about 3.5 h``."""
-    if seconds < 90:
-        return f"about {max(round(seconds), 1)} s"
-    if seconds < 90 * 60:
-        return f"about {round(seconds / 60)} min"
-    return f"about {seconds / 3600:.1f} h"
+        return f", {format_size(int(self.rate))}/s, about {estimate(self._readings[-1][1] / self.rate)} left"

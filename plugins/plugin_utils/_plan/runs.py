@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import NAMED, NARROWEST, counted_outcomes, wrapped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 #: The states of a host, the most urgent first, with the predicate for one host and for several.
 _PREDICATES = {

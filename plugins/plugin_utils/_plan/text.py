@@ -10,8 +10,8 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import Group, HostPlan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 #: The predicate of each outcome, the most urgent first: for one host, for several.
 _PREDICATES = {

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, chart_text, layout_of, mark_of, rounded
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, chart_text, layout_of, mark_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, percent, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, confidence, counted, figure, listed, rounded, span, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -106,7 +106,7 @@ def _traces(
     written = {**group, **silent, "type": "scatter", "mode": "text", "x": ends, "y": list(ys), "text": labels}
     return [
         bodies,
-        {**marks, "hovertemplate": "%{x:.3g} times as fast<br>%{text}"},
+        {**marks, "hovertemplate": f"%{{x{HOVER}}} times as fast<br>%{{text}}"},
         {**written, "textposition": "middle right", "textfont": {"size": 11}, "cliponaxis": False},
     ]
 
@@ -121,7 +121,7 @@ def _interval(result: Result) -> str:
     found = result.comparison
     if found is None or found.interval is None:
         return "no interval"
-    return f"ratio {span(found.interval.low, found.interval.high)}, at least {percent(found.interval.confidence)}"
+    return f"ratio {span(found.interval.low, found.interval.high)}, {confidence(found.interval.confidence)}"
 
 
 def _title(workloads: t.Sequence[WorkloadAnswer], *, is_part: bool) -> str:

@@ -10,14 +10,14 @@ import math
 import typing as t
 from dataclasses import dataclass, field
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import tick_text
+
 #: Distinguishable with the common forms of colour blindness, on white and on black (Okabe and Ito 2008, the light ones darker).
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8f8412", "#4d9fd6", "#b8860b", "#7f7f7f", "#9467bd", "#e41a1c")
 _DASHES = ("solid", "dash", "dot", "dashdot")
 
 #: Distinguishable in black and white too.
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star", "pentagon", "hourglass")
-
-_SIGNIFICANT = 4
 
 #: More ticks than this of one axis are thinned out to powers of ten.
 _MOST_TICKS = 10
@@ -44,14 +44,6 @@ class Chart:
 def chart_text(text: str) -> str:
     """Text for plotly, which would take ``<b>`` for markup."""
     return html.escape(text, quote=False)
-
-
-def rounded(value: float | None) -> float | None:
-    """To four digits: what is drawn needs no more, and a page with 200 hosts has many of them."""
-    if value is None or not math.isfinite(value) or value == 0:
-        return None if value is None or not math.isfinite(value) else 0
-    short = float(f"{value:.{_SIGNIFICANT}g}")
-    return int(short) if short.is_integer() else short
 
 
 def style_of(variants: t.Sequence[str], variant: str) -> dict[str, str]:
@@ -92,7 +84,7 @@ def ticks(values: t.Iterable[float | None]) -> list[float]:
     first = max((place for place, tick in enumerate(every) if tick <= min(known) * (1 + 1e-9)), default=0)
     last = min((place for place, tick in enumerate(every) if tick >= max(known) * (1 - 1e-9)), default=len(every) - 1)
     found = every[first : last + 1]
-    return found if len(found) <= _MOST_TICKS else [tick for tick in found if f"{tick:e}".startswith("1")]
+    return found if len(found) <= _MOST_TICKS else [tick for tick in found if str(tick).lstrip("0.").startswith("1")]
 
 
 def log_axis(axis: dict[str, t.Any], values: t.Sequence[float | None]) -> None:
@@ -103,4 +95,4 @@ def log_axis(axis: dict[str, t.Any], values: t.Sequence[float | None]) -> None:
         known = [value for value in values if value and value > 0]
         ends = math.log10(min(*marks, *known)), math.log10(max(*marks, *known))
         room = 0.04 * (ends[1] - ends[0]) or 0.1
-        axis.update(tickvals=marks, ticktext=[f"{tick:,g}" if tick < 1e6 else f"{tick:.0e}" for tick in marks], range=[ends[0] - room, ends[1] + room])
+        axis.update(tickvals=marks, ticktext=[tick_text(tick) for tick in marks], range=[ends[0] - room, ends[1] + room])

@@ -16,9 +16,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import text as checked_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import dump
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis, Options

@@ -8,7 +8,8 @@ from __future__ import annotations
 import typing as t
 from collections import Counter
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs, text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, block_name, by_load
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of, leader_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
@@ -133,7 +134,7 @@ def _cost_of_capacity(a: Analysis) -> list[str]:
     if not known:
         return []
     figures = [(price, name) for name, (price, _hosts) in known.items()]
-    sentence = f"{costs.money(min(figures)[0], a.currency)} per TB"
+    sentence = f"{text.money(min(figures)[0], a.currency)} per TB"
     if len(known) == 1:
         return [f"{figures[0][1]} costs {sentence}"]
     cheapest = first_of(figures, lowest=True)

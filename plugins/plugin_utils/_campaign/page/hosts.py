@@ -10,12 +10,12 @@ import statistics
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import text
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import rounded
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -40,7 +40,7 @@ def strips(a: Analysis) -> list[Strip]:
     for one in a.points:
         if one.iops is not None and one.direction != "sync" and not is_probe(one.cell):
             by_variant = groups.setdefault((one.cell, one.direction), {})
-            by_variant.setdefault(one.variant, [None] * len(a.hosts))[place[one.host]] = charts.rounded(one.iops)
+            by_variant.setdefault(one.variant, [None] * len(a.hosts))[place[one.host]] = rounded(one.iops)
     out: dict[str, int] = {}
     for host in a.outliers:
         for score in host.scores:

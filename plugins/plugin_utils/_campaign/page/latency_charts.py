@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis, rounded
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, latency, listed, rounded
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
@@ -38,7 +38,7 @@ def _chart(members: t.Sequence[Distribution], variants: t.Sequence[str], several
                 "x": [rounded(value / 1e6) for _percent, value in one.values],
                 "y": [rounded(_height(percent)) for percent, _value in one.values],
                 "text": [f"p{percent:g}" for percent, _value in one.values],
-                "hovertemplate": "%{text}: %{x:.4r} ms",
+                "hovertemplate": f"%{{text}}: %{{x{HOVER}}} ms",
             }
         )
     layout = layout_of("latency (ms)", "percentile")
@@ -63,7 +63,7 @@ def _figures(members: t.Sequence[Distribution], variants: t.Sequence[str]) -> st
     if not shown:
         return "too few I/Os for a common percentile"
     ordered = sorted(members, key=lambda one: variants.index(one.variant))
-    parts = [f"p{percent:g} {listed([f'{duration(one.at(percent))} in {one.variant}' for one in ordered], 4)}" for percent in shown]
+    parts = [f"p{percent:g} {listed([f'{latency(one.at(percent))} in {one.variant}' for one in ordered], 4)}" for percent in shown]
     return "; ".join([*parts, *_left_out(members)])
 
 

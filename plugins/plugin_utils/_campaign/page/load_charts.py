@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis, rounded
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, layout_of, line_of, log_axis
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, by_load, load_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, figure, latency, listed, rounded
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import CurveSet, LoadValue
@@ -34,7 +34,7 @@ def latency_over_iops(curves: CurveSet, variants: t.Sequence[str], name: str) ->
                 **({"mode": "lines+markers+text", "textposition": "top center", "textfont": {"size": 10}, "cliponaxis": False} if is_labelled else {}),
                 "text": [load_name(value, curves.load) for value in known],
                 "customdata": [counted(value.hosts, "host") for value in known],
-                "hovertemplate": f"%{{x:,.4r}} IOPS, %{{y:.4r}} ms<br>{curves.load} %{{text}}, %{{customdata}}",
+                "hovertemplate": f"%{{x{HOVER}}} IOPS, %{{y{HOVER}}} ms<br>{curves.load} %{{text}}, %{{customdata}}",
             }
         )
     layout = layout_of("IOPS (1/s)", f"{curves.latency_name} latency (ms)")
@@ -50,7 +50,7 @@ def latency_over_iops(curves: CurveSet, variants: t.Sequence[str], name: str) ->
                 "xanchor": "left",
                 "y": math.log10(curves.limit / 1e6),
                 "yanchor": "bottom",
-                "text": f"limit {duration(curves.limit)}",
+                "text": f"limit {latency(curves.limit)}",
                 "showarrow": False,
             }
         ]
@@ -71,7 +71,7 @@ def over_load(curves: CurveSet, variants: t.Sequence[str], name: str) -> list[Ch
                 **line_of(variants, curve.variant),
                 "x": [load_name(value, curves.load) for value in curve.values],
                 "y": [rounded(read(value)) for value in curve.values],
-                "hovertemplate": f"{curves.load} %{{x}}: %{{y:,.4r}}",
+                "hovertemplate": f"{curves.load} %{{x}}: %{{y{HOVER}}}",
             }
             for curve in curves.curves
         ]
@@ -124,7 +124,7 @@ def _least_latency(curves: CurveSet) -> str:
     figures = [(one.latency or 0.0, variant) for variant, one in values.items()]
     where = load_name(next(iter(values.values())), curves.load)
     highest = "" if values is loads[-1] else ", the highest load of every variant," if len(curves.curves) > 1 else ", the highest load that has one"
-    least = f"{duration(min(figures)[0])} at {where}{highest}{_in(curves, first_of(figures, lowest=True))}"
+    least = f"{latency(min(figures)[0])} at {where}{highest}{_in(curves, first_of(figures, lowest=True))}"
     return f"least is {least}" if len(curves.curves) > 1 else least
 
 

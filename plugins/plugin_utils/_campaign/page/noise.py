@@ -11,6 +11,7 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import share
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -44,6 +45,7 @@ def noise_sentence(a: Analysis, noises: t.Mapping[LineKey, float]) -> str:
     noisy = sum(is_noisy(noise) for noise in noises.values())
     where = f"{cell} in {variant}" if len(a.variants) > 1 else cell
     return (
-        f"Noise is the standard deviation of the repeats by their mean: {statistics.median(noises.values()):.1%} in the median, at most {most:.1%} ({where}); "
-        f"{noisy or 'none'} of {len(noises)} values {'is' if noisy == 1 else 'are'} noisy, with more than {NOISE_GATE:.0%}."
+        f"Noise is the standard deviation of the repeats by their mean: {share(statistics.median(noises.values()), 1)} in the median, "
+        f"at most {share(most, 1)} ({where}); "
+        f"{noisy or 'none'} of {len(noises)} values {'is' if noisy == 1 else 'are'} noisy, with more than {share(NOISE_GATE)}."
     )

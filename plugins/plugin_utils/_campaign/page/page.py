@@ -17,6 +17,7 @@ from pathlib import Path
 import jinja2
 from markupsafe import Markup
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import plotly_offline
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import (
     answer_charts,
@@ -29,10 +30,12 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     noise,
     run_charts,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, conditions, costs, safety, text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import HIDDEN, percentile_note
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import tables_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import SYNCED_NOTE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -40,7 +43,6 @@ if t.TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _SHADES = 10
-_MOST_SUMS = 300
 
 #: Ratios have so many shades on either side of 1; the last begins at twice as much, or half.
 _RATIO_SHADES = 4
@@ -140,17 +142,13 @@ def render(a: Analysis, folder: str) -> str:
         directions=sorted({line.direction for line in a.table}),
         models=sorted({line.model for line in a.table}),
         has_parts=any(line.is_part for line in a.table),
-        noise=lambda line, place: noises.get((line.model, line.cell, line.direction, a.variants[place])),
-        is_noisy=noise.is_noisy,
         noise_sentence=noise.noise_sentence(a, noises),
-        cost_keys=costs.keys_of(a.answer),
-        money=costs.money,
-        most_sums=_MOST_SUMS,
         changed_keys=lambda stack: {(layer, key) for layer, key, _before, _after in stack.changed},
         heat=_shade,
         ratio_shade=_ratio_shade,
         block_name=block_name,
-        hidden=HIDDEN,
+        tables=tables_of(a),
+        sum_notes=sum_notes_of(a),
         percentile_note=percentile_note(a.table),
         report_command=commands.report_command(folder, a),
         suite=commands.suite_text(a),
@@ -158,13 +156,9 @@ def render(a: Analysis, folder: str) -> str:
         measuring=commands.measuring_commands(a),
         measuring_notes=commands.measuring_notes(a),
         variant_line=conditions.variant_line,
-        has_classes=len({one.host_class.label for one in a.answer.workloads}) > 1,
         is_compared=len(a.variants) > 1,
         has_levels=any(trace.get("name") == run_charts.LEVELS for chart in drawn.series for trace in chart.data),
-        badges={safety.KEEPS: "durable", safety.LOSES: "at_risk", safety.UNKNOWN: "unknown"},
-        safety_words={safety.KEEPS: "survives", safety.LOSES: "can lose data", safety.UNKNOWN: "unknown"},
-        **{name: getattr(answer_text, name) for name in ("noun", "value_of", "workload_name")},
-        **{name: getattr(text, name) for name in ("chance", "counted", "duration", "figure", "listed", "percent", "size", "span", "times")},
+        **{name: getattr(text, name) for name in ("count", "counted", "figure", "listed", "size", "times")},
     )
 
 
@@ -173,6 +167,12 @@ def warnings_of(a: Analysis) -> list[str]:
     lost = [f"{one.host}: {one.contradiction} ({', '.join(one.models) or one.target})" for one in a.power_loss if one.contradicts]
     changed = [f"{one.where}: {one.text}" for one in a.problems if one.kind == "data" and one.text.startswith("The verdict changed")]
     return [*lost, *a.caveats, *changed]
+
+
+def sum_notes_of(a: Analysis) -> list[str]:
+    """Below the table of sums."""
+    has_syncs = any(row is not None and row.synced and row.latency["p99"] is not None for line in a.sums for row in line.cells)
+    return [*([SYNCED_NOTE] if has_syncs else []), *a.sum_notes]
 
 
 def _data(a: Analysis, drawn: Drawn) -> dict[str, t.Any]:

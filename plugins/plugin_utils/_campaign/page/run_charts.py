@@ -8,10 +8,10 @@ from __future__ import annotations
 import math
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, chart_text, layout_of, line_of, mark_of, rounded, style_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.charts import Chart, chart_text, layout_of, line_of, mark_of, style_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, every_second, range_sentence, series_sentence
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, figure, in_seconds, rounded
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rounds import RoundsRun
@@ -52,7 +52,7 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
                 "y": [rounded(value) for value in band.middle],
                 "name": chart_text(band.variant),
                 "line": {"width": 2, **style},
-                "hovertemplate": "%{x} s: %{y:,.4r} IOPS",
+                "hovertemplate": f"%{{x}} s: %{{y{HOVER}}} IOPS",
             }
         )
     layout = layout_of("time since the start (s)", "IOPS (1/s)")
@@ -72,7 +72,7 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
     else:
         sentence = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
     if shortest is not None and any(second > shortest for band in cells for second in band.second):
-        sentence += f" in the first {shortest:.0f} s, when the first run ends"
+        sentence += f" in the first {in_seconds(shortest)}, when the first run ends"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
     return Chart(name, f"{first.cell} ({first.direction}): {sentence}{spread}", data, layout)
 
@@ -139,7 +139,7 @@ def rounds(members: t.Sequence[RoundsRun], variants: t.Sequence[str], name: str)
         line = {**line_of(variants, one.variant), "name": about, "x": numbers, "y": [rounded(value / scale) for value in one.values]}
         if one.first is not None:
             line["marker"] = {**line["marker"], "symbol": [_IN_WINDOW if number >= one.first else _BEFORE_WINDOW for number in numbers]}
-        data.append({**line, "hovertemplate": "round %{x}: %{y:,.4r}"})
+        data.append({**line, "hovertemplate": f"round %{{x}}: %{{y{HOVER}}}"})
     layout = layout_of("round", f"{unit} of {chart_text(first.track)}s")
     layout["yaxis"]["rangemode"] = "tozero"
     layout["xaxis"].update(tickformat="d", rangemode="tozero")

@@ -9,11 +9,12 @@ import textwrap
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, decimal, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import Wear, wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, PlanStep, Run
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.claims import claim_of, fewest_repeats
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import PRACTICAL
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, duration, share, size
 
 #: Characters of a line at most.
 WIDTH = 120
@@ -65,25 +66,10 @@ def _claim_lines(count: int, names: t.Sequence[str]) -> list[str]:
         return textwrap.wrap(f"{start} cannot show a difference: at least {fewest} are needed, for example with fio_benchmark_repeats={fewest}.", WIDTH)
     pairs = f"all {claim.pairs}" if claim.agreeing == claim.pairs else f"at least {claim.agreeing} of {claim.pairs}"
     text = (
-        f"{start}: a difference of at least {PRACTICAL:.0%} is shown with {claim.confidence:.1%} confidence if {pairs} pairs of repeats, one of each "
+        f"{start}: a difference of at least {share(PRACTICAL)} is shown with {share(claim.confidence, 1)} confidence if {pairs} pairs of repeats, one of each "
         f"variant, have the same direction. Fewer than {fewest} repeats cannot show one."
     )
     return textwrap.wrap(text, WIDTH)
-
-
-def duration(seconds: float) -> str:
-    """``14 s``, ``3 min 10 s``, ``18 h``, ``2 d 4 h``: the two largest units."""
-    count = round(seconds)
-    if count < 1:
-        return "0 s" if seconds <= 0 else "<1 s"
-    parts = []
-    for unit, name in ((86400, "d"), (3600, "h"), (60, "min"), (1, "s")):
-        number, count = divmod(count, unit)
-        if number or parts:
-            parts.append((number, name))
-        if len(parts) == 2:
-            break
-    return " ".join(f"{number} {name}" for number, name in parts if number)
 
 
 def _rows(plan: Plan) -> list[tuple[str, ...]]:
@@ -135,7 +121,7 @@ def _writes(run: Run) -> str:
         return "unknown"
     if not written:
         return "-"
-    return decimal(written) if run.whole.exact and run.runs == 1 else f"<= {decimal(written)}"
+    return size(written) if run.whole.exact and run.runs == 1 else f"<= {size(written)}"
 
 
 def _share(same: t.Sequence[Run]) -> str:
@@ -143,7 +129,7 @@ def _share(same: t.Sequence[Run]) -> str:
     endurance = same[0].target.endurance
     if endurance is None or not same[0].whole.written:
         return "-"
-    return f"{100 * sum(run.whole.written or 0 for run in same) / endurance:.3g} %"
+    return amount(100 * sum(run.whole.written or 0 for run in same) / endurance)
 
 
 def _totals(plan: Plan) -> list[str]:
@@ -159,16 +145,16 @@ def _totals(plan: Plan) -> list[str]:
 
 
 def _wear_line(wear: Wear) -> str:
-    line = f"{_end(wear.path, 50)}: writes " + (f"at most {decimal(wear.written)}" if wear.written else "nothing")
+    line = f"{_end(wear.path, 50)}: writes " + (f"at most {size(wear.written)}" if wear.written else "nothing")
     if wear.unknown:
         line += f", without {len(wear.unknown)} cells of which that is not known"
-    return f"{line}, {wear.percent:.3g} % of its rated {decimal(wear.endurance)}" if wear.percent is not None and wear.endurance else line
+    return f"{line}, {amount(wear.percent)} of its rated {size(wear.endurance)}" if wear.percent is not None and wear.endurance else line
 
 
 def _notes(plan: Plan, wears: t.Sequence[Wear]) -> list[str]:
     notes = []
     assumed = dict.fromkeys(name for target in plan.targets for name in target.assumed)
-    values = {"write_rate": f"{decimal(ASSUMED_RATE)}/s", "write_iops": f"{ASSUMED_IOPS} writes/s"}
+    values = {"write_rate": f"{size(ASSUMED_RATE)}/s", "write_iops": f"{ASSUMED_IOPS} writes/s"}
     if assumed and any(wear.written for wear in wears):
         notes.append(f"Assumed where a target does not set it: {', '.join(f'{name} {values[name]}' for name in assumed)}.")
     if any(wear.unknown for wear in wears):

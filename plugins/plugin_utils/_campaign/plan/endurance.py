@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.estimate import Estimate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import Plan, Run
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, size
 
 #: Cells that a refusal names: those that write the most.
 _NAMED = 3
@@ -69,21 +70,13 @@ def check_wear(wears: t.Sequence[Wear], budget: float) -> None:
             )
         if wear.percent is not None and wear.percent > budget:
             most = sorted(wear.cells.items(), key=lambda one: -one[1])[:_NAMED]
-            sums = ", ".join(f"{name} {decimal(written)}{_times(wear.repeats[name])}" for name, written in most if written)
+            sums = ", ".join(f"{name} {size(written)}{_times(wear.repeats[name])}" for name, written in most if written)
             raise Refused(
-                f"{wear.path}: this campaign would write up to {decimal(wear.written)}, {wear.percent:.3g} % of the {decimal(wear.endurance)} that the "
-                f"device is rated for, and {budget:g} % are allowed ({sums}): shorten it, set capacity, write_rate and write_iops of the "
+                f"{wear.path}: this campaign would write up to {size(wear.written)}, {amount(wear.percent)} of the {size(wear.endurance)} that the "
+                f"device is rated for, and {amount(budget)} are allowed ({sums}): shorten it, set capacity, write_rate and write_iops of the "
                 "target to its real values, or raise fio_benchmark_wear_budget.",
                 item=wear.path,
             )
-
-
-def decimal(count: float) -> str:
-    """Bytes as data sheets of drives count them: 1 TB is 10^12."""
-    for unit, name in ((1e15, "PB"), (1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if abs(count) >= unit:
-            return f"{count / unit:.3g} {name}" if abs(count) < 999.5 * unit else f"{count / unit:.0f} {name}"
-    return f"{count:.0f} B"
 
 
 def _times(repeats: int) -> str:

@@ -25,16 +25,14 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.overview import brief_notes_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, Problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Band, Rows, Series
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import HIDDEN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import OutlierHost
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss.evidence import PowerLossResult, of_hosts
-
-#: Marks a percentile that too few I/Os were measured for.
-HIDDEN = "†"
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, latency, listed
 
 #: Series that are drawn one by one, and of one kind in one cell.
 _MOST_DRAWN = 60
@@ -262,7 +260,7 @@ def percentile_note(table: t.Iterable[comparison_table.TableLine]) -> str:
     if not hidden:
         return ""
     return (
-        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {BY_NAME['p99'].needed:,} I/Os in a repeat its rank would be known to "
+        f"{HIDDEN} p99 is not shown of {counted(hidden, 'value')}: with fewer than {count(BY_NAME['p99'].needed)} I/Os in a repeat its rank would be known to "
         "less than half a percent. Measure longer, or with more load."
     )
 
@@ -301,7 +299,7 @@ def _searches(rows: Rows) -> t.Iterator[SearchResult]:
         numbers = {name: median(_number(one.get(name)) for one in found) for name in ("value", "iops")}
         answers = tuple(Counter(str(one.get("answer"))[:40] for one in found).most_common())
         limits = sorted({(plain(one.get("metric") or "latency", 20), _number(one.get("limit"))) for one in found}, key=str)
-        limit = listed([f"{metric} {duration(value)}" for metric, value in limits])
+        limit = listed([f"{metric} {latency(value)}" for metric, value in limits])
         over = listed(sorted({plain(one.get("over") or "load", 20) for one in found}))
         yield SearchResult(cell, variant, limit, answers, over, numbers["value"], numbers["iops"])
 

@@ -8,9 +8,21 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import block, chance, counted, duration, figure, listed, percent, span
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS, NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import (
+    amount,
+    block,
+    chance,
+    confidence,
+    counted,
+    factor,
+    figure,
+    latency,
+    listed,
+    share,
+    span,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Excluded
@@ -160,7 +172,7 @@ def _who(one: WorkloadAnswer, repeats: Repeats) -> str:
         if before is None:
             text = f"Keep {one.baseline}: {best.variant} {_does(one)} {_times_as_many(one, best.ratio)} {one.baseline}{where}{_interval(best)}."
             return f"{text}{_ranges(one, [base, best])}"
-        return f"Keep {one.baseline}: {_amount(one, before)}; {best.variant} {_does(one)} {figure(best.ratio)} times that{where}{_interval(best)}."
+        return f"Keep {one.baseline}: {_amount(one, before)}; {best.variant} {_does(one)} {factor(best.ratio)} times that{where}{_interval(best)}."
     return f"{best.variant} and {one.baseline} are not comparable: {best.reason or (best.comparison.reason if best.comparison else '')}."
 
 
@@ -203,7 +215,7 @@ def _next_step(one: WorkloadAnswer, result: Result) -> str:
 
 def _no_difference(one: WorkloadAnswer, base: Result) -> str:
     alike = [result for result in one.results if result.verdict == "same"]
-    within = f"within {METRICS[one.question.metric].percent:.0f} % of {one.baseline} ({_amount(one, base.value)})"
+    within = f"within {amount(METRICS[one.question.metric].percent)} of {one.baseline} ({_amount(one, base.value)})"
     names = listed([result.variant for result in alike])
     interval = _interval(alike[0]) if len(alike) == 1 else ""
     return f"No difference that matters: {names} {'is' if len(alike) == 1 else 'are'} {within}{interval}."
@@ -221,7 +233,7 @@ def _against(one: WorkloadAnswer) -> str:
         return _disagreement(one, best)
     if best.pairing is None or not best.pairing.against:
         return ""
-    return f"Not on {listed([f'{host.host} ({figure(host.ratio)} times)' for host in best.pairing.against], 3)}."
+    return f"Not on {listed([f'{host.host} ({factor(host.ratio)} times)' for host in best.pairing.against], 3)}."
 
 
 def _disagreement(one: WorkloadAnswer, result: Result) -> str:
@@ -259,8 +271,8 @@ def _without_result(one: WorkloadAnswer) -> str:
 
 def _noise(one: WorkloadAnswer) -> str:
     """Which variants are noisier than a comparison should be."""
-    noisy = [f"{result.variant} ({result.noise * 100:.0f} %)" for result in one.results if result.is_noisy]
-    return f"Noisy: repeats of {listed(noisy)} vary by more than {NOISE_GATE * 100:.0f} %; repeat more often on idle hosts." if noisy else ""
+    noisy = [f"{result.variant} ({share(result.noise)})" for result in one.results if result.is_noisy]
+    return f"Noisy: repeats of {listed(noisy)} vary by more than {share(NOISE_GATE)}; repeat more often on idle hosts." if noisy else ""
 
 
 def _best(one: WorkloadAnswer, verdict: str) -> Result:
@@ -346,7 +358,7 @@ def _figure(one: WorkloadAnswer, value: float | None) -> str:
         return figure(value)
     if one.question.metric == "bandwidth":
         return f"{figure(None if value is None else value / 1e6)} MB/s"
-    return duration(value)
+    return latency(value)
 
 
 def _amount(one: WorkloadAnswer, value: float | None) -> str:
@@ -355,7 +367,7 @@ def _amount(one: WorkloadAnswer, value: float | None) -> str:
         return f"{figure(value)} {noun(one.first, one.question.direction)}s per second"
     if one.question.metric == "bandwidth":
         return f"{figure(None if value is None else value / 1e6)} MB/s of {noun(one.first, one.question.direction)}s"
-    return f"{duration(value)} {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {noun(one.first, one.question.direction)}s"
+    return f"{latency(value)} {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {noun(one.first, one.question.direction)}s"
 
 
 def noun(one: Measurement, direction: str) -> str:
@@ -369,22 +381,22 @@ def _times_as_many(one: WorkloadAnswer, ratio: float | None) -> str:
     """``1.1 times as many random 4 KiB writes per second as``, where there is no value to name."""
     what = noun(one.first, one.question.direction)
     if one.question.metric == "iops":
-        return f"{figure(ratio)} times as many {what}s per second as"
+        return f"{factor(ratio)} times as many {what}s per second as"
     if one.question.metric == "bandwidth":
-        return f"{figure(ratio)} times as many bytes per second of {what}s as"
-    return f"{figure(ratio)} times the {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {what}s in"
+        return f"{factor(ratio)} times as many bytes per second of {what}s as"
+    return f"{factor(ratio)} times the {'mean latency' if one.question.metric == 'latency' else one.question.metric} of {what}s in"
 
 
 def _times(one: WorkloadAnswer, ratio: float | None) -> str:
     words = {"iops": "times as many as", "bandwidth": "times as much as"}
-    return f"{figure(ratio)} {words.get(one.question.metric, 'times that of')}"
+    return f"{factor(ratio)} {words.get(one.question.metric, 'times that of')}"
 
 
 def _looks(one: WorkloadAnswer, ratio: float | None) -> str:
     """``9.5 times as fast as``, also of a latency; ``as fast as`` where no digit says otherwise."""
     gain = ratio if METRICS[one.question.metric].higher_is_better else 1 / ratio if ratio else None
-    factor = figure(gain)
-    return "as fast as" if factor == figure(1.0) else f"{factor} times as fast as"
+    shown = factor(gain)
+    return "as fast as" if shown == factor(1.0) else f"{shown} times as fast as"
 
 
 def _does(one: WorkloadAnswer) -> str:
@@ -396,4 +408,4 @@ def _interval(result: Result) -> str:
     if found is None or found.interval is None:
         return ""
     p = f", p = {chance(found.p)}" if found.p is not None and found.p >= 0.001 else ", p < 0.001" if found.p is not None else ""
-    return f" (ratio {span(found.interval.low, found.interval.high)}, at least {percent(found.interval.confidence)}{p})"
+    return f" (ratio {span(found.interval.low, found.interval.high)}, {confidence(found.interval.confidence)}{p})"

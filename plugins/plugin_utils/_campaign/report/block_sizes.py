@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import figure, span, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, span, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import HeatMap

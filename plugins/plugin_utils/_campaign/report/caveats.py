@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed, share
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
@@ -139,7 +139,7 @@ def chance_sentence(answer: Answer) -> str:
         return ""
     return (
         f"{shown} of {len(results)} comparisons {'shows' if shown == 1 else 'show'} a better variant. If no variant differed from {answer.baseline}, one would "
-        f"still be shown to be better in up to {likely:.0%} of such campaigns: measure it again."
+        f"still be shown to be better in up to {share(likely)} of such campaigns: measure it again."
     )
 
 

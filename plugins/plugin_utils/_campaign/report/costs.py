@@ -175,13 +175,6 @@ def _per_iops(points: t.Sequence[Point], prices: t.Mapping[str, t.Mapping[str, P
     }
 
 
-def money(amount: float | None, currency: str, *, as_given: bool = False) -> str:
-    """An amount with its currency; what was given is not rounded, what was computed has four digits."""
-    if amount is None:
-        return "-"
-    return f"{currency} {amount if as_given else float(f'{amount:.4g}'):,.15g}".strip()
-
-
 def _price_of(prices: t.Sequence[Price], host: str, variant: str) -> Price | None:
     return next((one for one in prices if fnmatch.fnmatchcase(host, one.host) and fnmatch.fnmatchcase(variant, one.variant)), None)
 

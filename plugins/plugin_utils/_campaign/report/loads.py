@@ -18,7 +18,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
     on_shared_hosts,
     places,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import AddedBins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
@@ -31,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     saturation,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, figure, latency, listed, share, size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import Added
@@ -206,7 +206,7 @@ def _latency_note(name: str, members: t.Sequence[Point]) -> str:
     if name == "p99":
         return ""
     few = sum("p99" in one.hidden for one in members)
-    why = f"{few} of {counted(len(members), 'measurement')} had fewer than {BY_NAME['p99'].needed:,} I/Os" if few else "not every measurement has it"
+    why = f"{few} of {counted(len(members), 'measurement')} had fewer than {count(BY_NAME['p99'].needed)} I/Os" if few else "not every measurement has it"
     return f"The {'mean' if name == 'mean' else 'median (p50)'} is drawn, not p99: {why}."
 
 
@@ -228,9 +228,9 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
         rates = [
             f"{'at least ' if under.state == 'at_least' else ''}{figure(under.iops)}{f' in {variant}' if len(curves) > 1 else ''}" for under, variant in kept
         ]
-        sentences.append(f"IOPS under {duration(limit)} ({name}): {listed(rates, 4)}")
+        sentences.append(f"IOPS under {latency(limit)} ({name}): {listed(rates, 4)}")
     elif limit and curves:
-        sentences.append(f"none stays under {duration(limit)} ({name})" if len(curves) > 1 else f"not under {duration(limit)} ({name}) at any load")
+        sentences.append(f"none stays under {latency(limit)} ({name})" if len(curves) > 1 else f"not under {latency(limit)} ({name}) at any load")
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
     if knees:
         sentences.append(listed([f"{one.variant} is saturated at {load} {_load_at(one, one.knee.at, load)}" for one in knees if one.knee], 2))
@@ -269,7 +269,7 @@ def _along_common(common: t.Sequence[_LoadLeader], load: str, loads: int) -> str
     if len(set(leaders)) == 1:
         if leaders[0]:
             return f"{leaders[0]} has the most IOPS {'at every load' if is_whole else where}"
-        return f"no variant has {SAME:.0%} more IOPS than the next {'at any load' if is_whole else where}"
+        return f"no variant has {share(SAME)} more IOPS than the next {'at any load' if is_whole else where}"
     suffix = "" if is_whole else f", {where}"
     changes = [place for place in range(1, len(leaders)) if leaders[place] != leaders[place - 1]]
     if len(changes) == 1 and all(leaders):
@@ -326,7 +326,7 @@ def load_name(value: LoadValue, load: str) -> str:
 
 def _load_at(curve: Curve, at: float, load: str) -> str:
     """What was varied, at a load of a curve, which is always the product of jobs and queue depth."""
-    return f"{at:.0f}" if load == "jobs x queue depth" else load_name(next(value for value in curve.values if value.load == at), load)
+    return str(round(at)) if load == "jobs x queue depth" else load_name(next(value for value in curve.values if value.load == at), load)
 
 
 def heat_maps(points: t.Sequence[Point], variants: t.Sequence[str]) -> list[HeatMap]:

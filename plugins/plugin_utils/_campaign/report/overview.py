@@ -17,7 +17,6 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import USUAL_FACTS, Rows, read_rows
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of, window_note, with_fewer
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.answers import answers_of
@@ -29,6 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import gate_of, pooled_noise
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 if t.TYPE_CHECKING:
     from pathlib import Path

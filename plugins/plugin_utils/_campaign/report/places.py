@@ -9,6 +9,8 @@ import functools
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count
+
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
@@ -140,11 +142,11 @@ def hosts_note(compared: t.Collection[Compared], places: str) -> str:
     counts = sorted({len(one.hosts) for one in compared if one.hosts})
     if not counts:
         return f"{NO_SHARED_HOST.capitalize()}: each variant is drawn with the hosts that it was measured on."
-    drawn = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    drawn = count(counts[0]) if len(counts) == 1 else f"{count(counts[0])} to {count(counts[-1])}"
     every = len(frozenset.union(*(one.measured for one in compared)))
     without = sum(not one.hosts for one in compared)
     more = f" At {without} of {len(compared)} {places} there is none: each variant is drawn with its own hosts there." if without else ""
-    return f"Only hosts that were measured in every variant are drawn: {drawn} of {every:,}.{more}"
+    return f"Only hosts that were measured in every variant are drawn: {drawn} of {count(every)}.{more}"
 
 
 def first_of(figures: t.Iterable[tuple[float, str]], *, lowest: bool = False) -> list[str]:

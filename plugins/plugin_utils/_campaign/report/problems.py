@@ -13,9 +13,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import label_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import documented_drives
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure, listed, size, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, UNSETTLED, Approach, SeriesFinding, classify
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure, in_seconds, listed, share, size, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
@@ -181,18 +181,19 @@ def _kind_sentence(finding: SeriesFinding) -> str:
     change, swing = finding.change, finding.swing
     if finding.kind in ("cliff", "step") and change is not None:
         moved = "falls" if change.after < change.before else "rises"
-        sentence = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} IOPS at {change.at:.0f} s"
+        sentence = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} IOPS at {in_seconds(change.at)}"
         if finding.kind == "cliff" and change.bytes_before is not None:
             sentence += f", after {size(change.bytes_before)}; {size(change.bandwidth_after)}/s from then on"
         return sentence
     if finding.kind == "oscillating" and swing is not None:
         return (
-            f"oscillating: {figure(swing.high)} and {figure(swing.low)} IOPS, over and over every {swing.period:.0f} s, high for {swing.duty:.0%} of the time"
+            f"oscillating: {figure(swing.high)} and {figure(swing.low)} IOPS, over and over every {in_seconds(swing.period)}, "
+            f"high for {share(swing.duty)} of the time"
         )
     if finding.kind == "decaying" and finding.approach is not None:
         return _approach_sentence(finding.approach, finding.seconds)
     if finding.kind == "drifting":
-        return f"drifting: {finding.drift:+.0%} over the run, at no particular place"
+        return f"drifting: {share(finding.drift, signed=True)} over the run, at no particular place"
     if finding.kind == "steady":
         return f"steady at {figure(finding.mean)} IOPS"
     return f"too short to say: {finding.count} s of at least {FEWEST} s" if finding.count < FEWEST else f"not classified: {finding.reason}"
@@ -207,12 +208,14 @@ def range_sentence(series: Series) -> str:
 def _approach_sentence(approach: Approach, seconds: float) -> str:
     """Where a decay goes to, and how long it must be measured, or left out, until its mean is that."""
     moved = "falls" if approach.level < approach.start else "rises"
-    sentence = f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {approach.time_constant:.0f} s"
+    sentence = (
+        f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {in_seconds(approach.time_constant)}"
+    )
     if approach.bandwidth is not None:
         sentence += f", {size(approach.bandwidth)}/s"
     if approach.settled > seconds:
-        return f"{sentence}; run it {approach.settled - seconds:.0f} s longer until it has settled within 5 %, and leave out what is before (ramp_time)"
-    return f"{sentence}; settled within 5 % after {approach.settled:.0f} s: leave these out (ramp_time)"
+        return f"{sentence}; run it {in_seconds(approach.settled - seconds)} longer until it has settled within 5 %, and leave out what is before (ramp_time)"
+    return f"{sentence}; settled within 5 % after {in_seconds(approach.settled)}: leave these out (ramp_time)"
 
 
 def _stalls_sentence(finding: SeriesFinding) -> str:
@@ -220,8 +223,11 @@ def _stalls_sentence(finding: SeriesFinding) -> str:
     if longest is None:
         return ""
     if len(finding.stalls) == 1:
-        return f", with a stall of {longest.length:.0f} s at {longest.at:.0f} s"
-    return f", with {len(finding.stalls)} stalls of {finding.stalled:.0f} s together, the longest of {longest.length:.0f} s at {longest.at:.0f} s"
+        return f", with a stall of {in_seconds(longest.length)} at {in_seconds(longest.at)}"
+    return (
+        f", with {len(finding.stalls)} stalls of {in_seconds(finding.stalled)} together, "
+        f"the longest of {in_seconds(longest.length)} at {in_seconds(longest.at)}"
+    )
 
 
 def _outliers(out: t.Sequence[OutlierHost]) -> t.Iterator[Problem]:

@@ -18,11 +18,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import once_only
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, listed, size, span, times
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import MEASURED_0
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median, points_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure, latency, listed, size, span, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -289,7 +289,7 @@ def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
 def with_unit(line: Line, value: float | None) -> str:
     """One of the values of a line: ``1,420 IOPS``, ``5.82 MB/s``, ``2 ms``; ``-`` for none."""
     if value is None or line.unit == "ns":
-        return duration(value)
+        return latency(value)
     return f"{size(value)}/s" if line.unit == "bytes/s" else f"{figure(value)} {line.unit}"
 
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError, natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import parse_json
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, duration, figure, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure, latency, share, size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -54,9 +54,9 @@ class RoundsRun:
         if self.first is None or self.average is None:
             return f"not steady: {rounds}, fewer than a window of {self.window}"
         last = self.first + self.window - 1
-        average = {"latency": duration(self.average), "bandwidth": f"{size(self.average)}/s"}.get(self.what, f"{figure(self.average)} IOPS")
+        average = {"latency": latency(self.average), "bandwidth": f"{size(self.average)}/s"}.get(self.what, f"{figure(self.average)} IOPS")
         measures = [
-            f"{label} {100 * value:.1f} % (at most {100 * limit:g} %)"
+            f"{label} {share(value, 1)} (at most {share(limit)})"
             for label, value, limit in (("range", self.excursion, self.excursion_limit), ("slope", self.slope, self.slope_limit))
             if value is not None and limit is not None
         ]

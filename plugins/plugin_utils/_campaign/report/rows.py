@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import parts_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import Aggregate, aggregates_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_tables import AddedHistogram, CampaignTables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement, read_measurements
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, points_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 if t.TYPE_CHECKING:
     from duckdb import DuckDBPyConnection

@@ -9,7 +9,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import documented_protection
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows

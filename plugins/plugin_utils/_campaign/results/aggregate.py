@@ -26,6 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Common, common
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import in_seconds, latency, listed
 
 
 @dataclass(frozen=True)
@@ -244,25 +245,25 @@ def notes_of(aggregates: t.Sequence[Aggregate]) -> list[str]:
     notes = []
     if running:
         skew = max(running, key=lambda one: one.common.skew)
-        notes.append(window_note(running, f" (known to {skew.common.skew_error * 1000:.0f} ms)"))
+        notes.append(window_note(running, f" (known to {latency(skew.common.skew_error * 1e9)})"))
     estimated = sorted({host for one in running for host in one.pro_rata})
     if estimated:
-        notes.append(f"Without a series by the second, the average of the whole run was taken for: {_abbreviate(estimated)}.")
+        notes.append(f"Without a series by the second, the average of the whole run was taken for: {listed(estimated, 4)}.")
     in_turn = sorted({f"{one.label} {one.cell} {one.direction}" for one in running if one.in_turn})
     if in_turn:
-        notes.append(f"Not done at the same time, so that the rate is all I/Os by the time from the first to the last: {_abbreviate(in_turn)}.")
+        notes.append(f"Not done at the same time, so that the rate is all I/Os by the time from the first to the last: {listed(in_turn, 4)}.")
     partial = sorted({f"{one.label} {one.cell}" for one in running if one.is_partial})
     fewer = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in with_fewer(running)})
     if fewer:
-        notes.append(f"Left out, for other repeats add more results: {_abbreviate(fewer)}.")
+        notes.append(f"Left out, for other repeats add more results: {listed(fewer, 4)}.")
     if partial:
-        notes.append(f"Not every host or target is in the sum of: {_abbreviate(partial)}.")
+        notes.append(f"Not every host or target is in the sum of: {listed(partial, 4)}.")
     unrated = sorted({f"{one.label} {one.cell} {one.direction}" for one in running if one.iops is None})
     if unrated:
-        notes.append(f"Not added up, for a host has no rate there: {_abbreviate(unrated)}.")
+        notes.append(f"Not added up, for a host has no rate there: {listed(unrated, 4)}.")
     apart = sorted({f"{one.label} {one.cell}/{one.repeat}" for one in aggregates if not one.common.overlaps})
     if apart:
-        notes.append(f"Not added up, for they were not measured at the same time: {_abbreviate(apart)}.")
+        notes.append(f"Not added up, for they were not measured at the same time: {listed(apart, 4)}.")
     return notes
 
 
@@ -270,10 +271,6 @@ def window_note(running: t.Sequence[Aggregate], known_to: str = "") -> str:
     """How far apart the starts and ends were."""
     skew, tail = max(one.common.skew for one in running), max(one.common.tail for one in running)
     return (
-        f"Sums are over the seconds in which everything in them was measured. The starts were at most {skew * 1000:.0f} ms apart{known_to},"
-        f" the ends {tail:.1f} s."
+        f"Sums are over the seconds in which everything in them was measured. The starts were at most {latency(skew * 1e9)} apart{known_to},"
+        f" the ends {in_seconds(tail, 1)}."
     )
-
-
-def _abbreviate(names: t.Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

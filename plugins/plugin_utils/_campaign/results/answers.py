@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_count, format_latency
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, latency, megabytes, share
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
@@ -43,14 +43,16 @@ def _search(record: CellRecord) -> str:
     if limit is None or answer not in ("found", "at_least", "not_reachable"):
         return ""
     over = plain(found.get("over"), 20)
-    condition = f"{plain(found.get('metric'), 10)} <= {format_latency(limit)}"
+    condition = f"{plain(found.get('metric'), 10)} <= {latency(limit)}"
     good, bad = (side if isinstance(side, dict) else {} for side in (found.get("good"), found.get("bad")))
     if answer == "not_reachable":
-        return f"{condition} is not reachable: {over} {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
-    rate = f"{_count(good.get('iops'))} IOPS, {format_latency(number(good.get('latency_ns')))}"
+        return f"{condition} is not reachable: {over} {figure(number(bad.get('value')))} has {latency(number(bad.get('latency_ns')))}"
+    rate = f"{figure(number(good.get('iops')))} IOPS, {latency(number(good.get('latency_ns')))}"
     if answer == "at_least":
-        return f"{condition} at least up to {over} {_count(good.get('value'))}, the last one tried: {rate}"
-    return f"{condition} up to {over} {_count(good.get('value'))}: {rate}; {_count(bad.get('value'))} has {format_latency(number(bad.get('latency_ns')))}"
+        return f"{condition} at least up to {over} {figure(number(good.get('value')))}, the last one tried: {rate}"
+    return (
+        f"{condition} up to {over} {figure(number(good.get('value')))}: {rate}; {figure(number(bad.get('value')))} has {latency(number(bad.get('latency_ns')))}"
+    )
 
 
 def _rounds(record: CellRecord) -> str:
@@ -71,17 +73,12 @@ def _rounds(record: CellRecord) -> str:
 def _with_unit(what: t.Any, average: float | None) -> str:
     """Of rounds: bytes per second, ns, or I/Os per second."""
     if average is not None and what == "latency":
-        return format_latency(average)
+        return latency(average)
     if average is not None and what == "bandwidth":
-        return f"{format_count(average / 1e6)} MB/s"
-    return f"{_count(average)} IOPS"
-
-
-def _count(value: t.Any) -> str:
-    found = number(value)
-    return "?" if found is None else f"{found:.0f}" if found >= 100 or found == int(found) else f"{found:.3g}"
+        return f"{megabytes(average)} MB/s"
+    return f"{figure(average)} IOPS"
 
 
 def _percent(value: t.Any) -> str:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6
-    return f"{100 * value:.1f} %" if is_number else "?"
+    return share(value, 1) if is_number else "?"

@@ -14,6 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libra
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, differences, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import MEASURED_0, pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import confidence, span
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -95,14 +96,9 @@ def _median_ratio(first: Row, row: Row) -> float:
 
 
 def claim_of(comparison: Comparison) -> str:
-    """``better, 97.1% between 1.31x and 1.62x``; why there is no ratio."""
+    """``better, 1.31 to 1.62, at least 97 %``; why there is no ratio."""
     if comparison.verdict == "not_comparable":
         return f"not comparable: {comparison.reason}"
     found = comparison.interval
-    between = f", {found.confidence:.1%} between {format_ratio(found.low)} and {format_ratio(found.high)}" if found else ""
+    between = f", {span(found.low, found.high)}, {confidence(found.confidence)}" if found else ""
     return comparison.verdict.replace("_", " ") + between
-
-
-def format_ratio(ratio: float) -> str:
-    """``0.97x``, ``12.3x``."""
-    return f"{ratio:.2f}x" if ratio < 9.995 else f"{ratio:.1f}x"

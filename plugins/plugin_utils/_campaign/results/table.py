@@ -16,10 +16,13 @@ from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES, SWEEP_FOLDER
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio, format_ratio
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import columns
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Column
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, counted, listed, share, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign
@@ -29,7 +32,6 @@ WIDTH = 120
 #: Wide enough for anything.
 UNLIMITED = 10**6
 
-_NOTHING = "-"
 _NARROWEST = 8
 #: A name is not cut below this for a column that can be left out.
 _READABLE = 18
@@ -43,16 +45,13 @@ _NOTE_WIDTH = 60
 _WIDE = 100
 _DISPENSABLE = ("p50", "MB/s", "SPREAD", "p99.9", "RUNS")
 
-_HEADER = ("HOST", "VARIANT", "CELL", "IOPS", "MB/s", *(one.name for one in SHOWN), "RUNS", "SPREAD", "STATE", "VERDICT")
-#: Columns whose decimal points are below each other.
-_FIGURES = frozenset({"IOPS", "MB/s", *(one.name for one in SHOWN), "RATIO"})
 _LEFT = frozenset({"HOST", "VARIANT", "CELL", "STATE", "VERDICT", "NOTE"})
 #: What gives way in a narrow terminal.
 _SHRINK = ("CELL", "HOST", "VARIANT")
 #: A latency with the mark of rows that were synced; in a narrow terminal none may be left.
-_SYNCED = re.compile(r"[0-9] +[num]?s\*")
+_SYNCED = re.compile(r"[0-9] +[nµm]?s\*")
 #: The parts of a figure: before the decimal point, after it, unit.
-_FIGURE = re.compile(r"(-|[0-9]+)((?:\.[0-9]+)?)(.*)\Z", re.DOTALL)
+_FIGURE = re.compile(r"(-|[0-9,]+)((?:\.[0-9]+)?)(.*)\Z", re.DOTALL)
 
 
 def render(
@@ -85,18 +84,18 @@ def render(
     blocks = [f"Campaign {campaign.name}"]
     if answer:
         rest = len(answer) - _MOST_ANSWERS
-        more = [f"and {rest} more {'workload' if rest == 1 else 'workloads'}, in the report"] if len(answer) > _MOST_ANSWERS else []
+        more = [f"and {counted(rest, 'more workload')}, in the report"] if len(answer) > _MOST_ANSWERS else []
         blocks.append("Answer:\n" + "\n".join(wrapped(plain(line, 1000)) for line in [*answer[:_MOST_ANSWERS], *more, *caveats]))
     shown = rows[:most_rows] if most_rows else rows
     # The end of a sweep has its own reasons.
     sweep = (campaign.path / SWEEP_FOLDER).is_dir()
     unplanned = "Nothing was planned and nothing was measured: no host has fio_benchmark_file or fio_benchmark_targets."
     nothing = "Nothing was measured." if notes or sweep else unplanned
-    blocks.append(_table(shown, width) if rows else nothing)
+    blocks.append(_laid_out(_columns(_mixed(shown)), shown, width) if rows else nothing)
     if len(shown) < len(rows):
-        blocks[-1] += f"\nand {len(rows) - len(shown)} more rows: -e report_rows=all prints them"
+        blocks[-1] += f"\nand {counted(len(rows) - len(shown), 'more row')}: -e report_rows=all prints them"
     if _SYNCED.search(blocks[-1]):
-        blocks[-1] += "\n* latency of the sync that makes the write durable, not of the write"
+        blocks[-1] += f"\n{columns.SYNCED_NOTE}"
     noisy = _noise(rows, campaign.name, "sweep_repeats" if sweep else "fio_benchmark_repeats")
     if noisy:
         blocks.append(wrapped(noisy).lstrip())
@@ -126,7 +125,7 @@ def troubles(campaign: Campaign, notes: t.Mapping[str, str]) -> list[str]:
         if record.state != "ok":
             reason = plain(notes[record.host], 300) if record.state == "missing" and notes.get(record.host) else record.reason
             shared.setdefault((record.host, record.key.variant, record.state, reason), []).append(f"{record.key.cell}/{record.key.repeat}")
-    lines = [f"{host} {variant} {_abbreviate(cells)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
+    lines = [f"{host} {variant} {listed(cells, 4)}: {state}" + (f": {reason}" if reason else "") for (host, variant, state, reason), cells in shared.items()]
     return lines + [f"{plain(host)}: {plain(note, 300)}" for host, note in notes.items() if host not in missing]
 
 
@@ -134,29 +133,7 @@ def count(campaign: Campaign) -> str:
     """``8 cells: 7 ok, 1 missing``."""
     states = [record.state for record in campaign.cells]
     counts = ", ".join(f"{states.count(state)} {state}" for state in STATES if state in states)
-    return f"{len(states)} {'cell' if len(states) == 1 else 'cells'}" + (f": {counts}" if counts else "")
-
-
-def format_count(value: float | None) -> str:
-    """IOPS or MB/s with as many digits as mean something."""
-    if value is None:
-        return _NOTHING
-    return "0" if value == 0 else f"{value:.3g}" if value < 0.9995 else _digits(value)
-
-
-def format_latency(nanoseconds: float | None) -> str:
-    """``812 us``, ``45.1 ms``, ``1.2 s``."""
-    if nanoseconds is None:
-        return _NOTHING
-    for unit, name in ((1e9, "s"), (1e6, "ms"), (1e3, "us")):
-        # From 999.5 on three digits would round up to the next unit's 1.
-        if nanoseconds >= unit * 0.9995:
-            return f"{_digits(nanoseconds / unit)} {name}"
-    return f"{nanoseconds:.0f} ns"
-
-
-def _digits(value: float) -> str:
-    return f"{value:.0f}" if value >= 99.95 else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
+    return f"{counted(len(states), 'cell')}" + (f": {counts}" if counts else "")
 
 
 def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
@@ -166,8 +143,8 @@ def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
         return ""
     most = max(noisy, key=lambda row: row.gate.noise or 0.0)
     rest = [row for row in noisy if row.gate.more]
-    what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {NOISE_GATE:.0%} (standard deviation by mean)"
-    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {most.gate.noise:.0%}."
+    what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {share(NOISE_GATE)} (standard deviation by mean)"
+    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {share(most.gate.noise)}."
     needed = max((row.runs + row.gate.more for row in rest), default=0)
     more = f"-e fio_benchmark_campaign={plain(campaign)} -e {variable}={needed}"
     add = f" Add repeats on idle hosts: measure the same suite and variants again with {more}." if rest else ""
@@ -177,33 +154,32 @@ def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
     return f"{what}, {where}{add}{search}"
 
 
-def _table(rows: t.Sequence[Row], width: int) -> str:
-    several = _mixed(rows)
-    lines = [
-        [
-            plain(row.host),
-            plain(row.variant),
-            plain(row.cell) + (f" ({row.direction})" if _identity(row) in several else ""),
-            format_count(row.iops),
-            format_count(None if row.bandwidth is None else row.bandwidth / 1e6),
-            *(format_latency(row.latency[one.name]) + ("*" if row.synced and row.latency[one.name] is not None else "") for one in SHOWN),
-            f"{row.runs}/{row.planned}",
-            _NOTHING if row.spread is None else f"{row.spread:.0%}",
-            row.state,
-            plain(row.verdict, 24) if row.verdict else _NOTHING,
-        ]
-        for row in rows
-    ]
-    return _laid_out(_HEADER, lines, width)
+def _columns(several: t.Container[tuple[str, str, str]]) -> tuple[Column, ...]:
+    """:param several: the points that have more than one direction."""
+    return (
+        Column("HOST", lambda row: plain(row.host)),
+        Column("VARIANT", lambda row: plain(row.variant)),
+        _cell_column(several),
+        *columns.MEASURED,
+        Column("RUNS", lambda row: f"{row.runs}/{row.planned}"),
+        Column("SPREAD", lambda row: row.spread, share),
+        Column("STATE", lambda row: row.state),
+        Column("VERDICT", lambda row: plain(row.verdict, 24) if row.verdict else NOTHING),
+    )
 
 
-def _laid_out(header: t.Sequence[str], lines: list[list[str]], width: int) -> str:
+def _cell_column(several: t.Container[tuple[str, str, str]]) -> Column:
+    return Column("CELL", lambda row: plain(row.cell) + (f" ({row.direction})" if _identity(row) in several else ""))
+
+
+def _laid_out(of: t.Sequence[Column], rows: t.Sequence[Row | Ratio], width: int) -> str:
     """Columns that differ, in the width of the terminal; what is the same on every line is printed once below."""
-    columns = {name: [line[place] for line in lines] for place, name in enumerate(header)}
-    same = [name for name in header if name in (*_DROPPABLE, "NOTE") and len(lines) >= _FEWEST_TO_DROP and len(set(columns[name])) == 1]
-    notes = [f"{name.lower()} {columns[name][0]}" if name != "NOTE" else columns[name][0] for name in same if columns[name][0] != _NOTHING]
-    empty = [one.name for one in SHOWN if set(columns.get(one.name, [""])) == {_NOTHING}]
-    kept = {name: _pointed(values) if name in _FIGURES else values for name, values in columns.items() if name not in (*same, *empty)}
+    texts = {one.title: [one.text(row) for row in rows] for one in of}
+    same = [name for name in texts if name in (*_DROPPABLE, "NOTE") and len(rows) >= _FEWEST_TO_DROP and len(set(texts[name])) == 1]
+    notes = [f"{name.lower()} {texts[name][0]}" if name != "NOTE" else texts[name][0] for name in same if texts[name][0] != NOTHING]
+    empty = [one.name for one in SHOWN if set(texts.get(one.name, [""])) == {NOTHING}]
+    figures = {one.title for one in of if one.style == "n"}
+    kept = {name: _pointed(values) if name in figures else values for name, values in texts.items() if name not in (*same, *empty)}
     is_narrow = width < _WIDE
     hosts = kept.pop("HOST") if is_narrow and "HOST" in kept else None
     left_out = []
@@ -242,19 +218,14 @@ def _mixed(rows: t.Sequence[Row | Ratio]) -> set[tuple[str, str, str]]:
 
 
 def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
-    mixed = _mixed(ratios)
-    lines = [
-        [
-            plain(ratio.host),
-            plain(ratio.cell) + (f" ({ratio.direction})" if _identity(ratio) in mixed else ""),
-            plain(ratio.variant),
-            _NOTHING if ratio.ratio is None else format_ratio(ratio.ratio),
-            plain(ratio.note, 1000),
-        ]
-        for ratio in ratios
-    ]
-    title = f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)"
-    return title + "\n" + _laid_out(("HOST", "CELL", "VARIANT", "RATIO", "NOTE"), lines, width)
+    shown = (
+        Column("HOST", lambda row: plain(row.host)),
+        _cell_column(_mixed(ratios)),
+        Column("VARIANT", lambda row: plain(row.variant)),
+        Column("RATIO", lambda row: row.ratio, times, style="n"),
+        Column("NOTE", lambda row: plain(row.note, 1000)),
+    )
+    return f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)\n{_laid_out(shown, ratios, width)}"
 
 
 def _aligned(columns: t.Mapping[str, t.Sequence[str]], width: int, headings: t.Sequence[str] | None = None) -> str:
@@ -312,7 +283,3 @@ def cut(text: str, width: int) -> str:
         return text
     tail = (width - 1) // 2
     return text[: width - 1 - tail] + "~" + text[len(text) - tail :]
-
-
-def _abbreviate(names: t.Sequence[str], most: int = 4) -> str:
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

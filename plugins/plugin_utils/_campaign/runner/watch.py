@@ -9,9 +9,8 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.table import format_count, format_latency
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import about
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, estimate, figure, latency
 
 #: The counters are those of the devices, below caches of the page: not what fio counts.
 HEADER = ("HOST", "CELL", "NAME", "DEVICE IOPS", "LATENCY", "LEFT", "")
@@ -30,9 +29,9 @@ def columns_of(one: Watched, now: float) -> tuple[str, ...]:
         one.host,
         _number(status),
         _name(status),
-        format_count(status.iops) if busy and status.iops is not None else "",
-        format_latency(status.latency_ms * 1e6) if busy and status.latency_ms is not None else "",
-        "" if left is None or one.ended else about(left).removeprefix("about "),
+        figure(status.iops) if busy and status.iops is not None else "",
+        latency(status.latency_ms * 1e6) if busy and status.latency_ms is not None else "",
+        "" if left is None or one.ended else estimate(left),
         _remark(one, now),
     )
 
@@ -64,15 +63,15 @@ def ordered(hosts: t.Sequence[Watched], now: float) -> list[Watched]:
 def sum_of(hosts: t.Sequence[Watched], now: float) -> str:
     """``200 hosts: 180 measuring, 20 finished; devices 1250000 IOPS; 812 cells done, 3 of them not ok; about 12 min left``."""
     states = Counter(one.note or (one.status.state if one.status else "starting") for one in hosts)
-    parts = [f"{len(hosts)} {'host' if len(hosts) == 1 else 'hosts'}: " + ", ".join(f"{count} {state}" for state, count in states.most_common(6))]
+    parts = [f"{counted(len(hosts), 'host')}: " + ", ".join(f"{count} {state}" for state, count in states.most_common(6))]
     rates = [one.status.iops for one in hosts if one.status and one.status.state == "measuring" and one.status.iops is not None]
     if rates:
-        parts.append(f"devices {format_count(sum(rates))} IOPS")
+        parts.append(f"devices {figure(sum(rates))} IOPS")
     done, failed = (sum(getattr(one.status, name) for one in hosts if one.status) for name in ("done", "failed"))
-    parts.append(f"{done} {'cell' if done == 1 else 'cells'} done" + (f", {failed} of them not ok" if failed else ""))
+    parts.append(f"{counted(done, 'cell')} done" + (f", {failed} of them not ok" if failed else ""))
     left = [seconds for one in hosts if not one.ended and (seconds := one.left(now)) is not None]
     if left:
-        parts.append(f"{about(max(left))} left")
+        parts.append(f"about {estimate(max(left))} left")
     return "; ".join(parts)
 
 
@@ -96,5 +95,5 @@ def _remark(one: Watched, now: float) -> str:
         if one.status.message:
             words.append(plain(one.status.message, 80))
     if not one.ended and now - one.seen > _OLD:
-        words.append(f"seen {about(now - one.seen).removeprefix('about ')} ago")
+        words.append(f"seen {estimate(now - one.seen)} ago")
     return ", ".join(filter(None, words))

@@ -13,10 +13,22 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import NOTHING, counted, duration, figure, size
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import mapping, number
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import runs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.percentiles import samples_needed
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import (
+    NOTHING,
+    amount,
+    count,
+    counted,
+    figure,
+    in_seconds,
+    latency,
+    megabytes,
+    share,
+    size,
+    times,
+)
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.runs import CellResult, RoundsTest, Saturation
@@ -127,13 +139,13 @@ def _device(tested: Tested) -> tuple[tuple[str, str], ...]:
     target = mapping(tested.meta.get("target"))
     range_ = NOT_RECORDED
     if used and capacity:
-        range_ = f"{size(used)}, {100 * used / capacity:.3g} % of the capacity"
+        range_ = f"{size(used)}, {amount(100 * used / capacity)} of the capacity"
     return (
         ("Device", _known(tested.target)),
         ("Model", _joined([_first(tested, "model"), *(drive.model for drive in tested.drives)])),
         ("Serial number or identity", _joined([target.get("serial"), _first(tested, "target_identity"), *(drive.serial for drive in tested.drives)])),
         ("Firmware", _joined([_first(tested, "firmware"), *(drive.firmware for drive in tested.drives)])),
-        ("Capacity", f"{size(capacity)} ({capacity:,} bytes)" if capacity else NOT_RECORDED),
+        ("Capacity", f"{size(capacity)} ({count(capacity)} bytes)" if capacity else NOT_RECORDED),
         ("Interface", _joined(drive.transport for drive in tested.drives)),
         ("Active range", range_),
         *((label, _settings(tested, label)) for label in ("Write cache of the drive", "Write cache of the block queue")),
@@ -198,8 +210,8 @@ def _preconditioning(tested: Tested, tests: t.Sequence[RoundsTest], fills: t.Seq
 
 def _fill(tested: Tested, row: Row) -> str:
     written, capacity = _written(row), _capacity(tested)
-    amount = "an amount that was not recorded" if written is None else size(written) + (f", {written / capacity:.2f} x the capacity" if capacity else "")
-    took = f" in {row.finished - row.started:,.0f} s" if row.finished is not None and row.started is not None else ""
+    amount = "an amount that was not recorded" if written is None else size(written) + (f", {times(written / capacity)} the capacity" if capacity else "")
+    took = f" in {in_seconds(row.finished - row.started)}" if row.finished is not None and row.started is not None else ""
     job = f"sequential writes of {_kib(row.bs_bytes)}, {_load(row)}"
     return f"{row.cell}: {job}: {amount}{took}" + ("" if row.state == "ok" else f" ({row.state})")
 
@@ -239,7 +251,7 @@ def _pattern(tested: Tested) -> str:
 def _tracked(what: str, value: float | None) -> str:
     if value is None:
         return NOTHING
-    return {"latency": duration(value), "bandwidth": f"{value / 1e6:,.1f} MB/s"}.get(what, f"{value:,.1f}")
+    return {"latency": latency(value), "bandwidth": f"{megabytes(value)} MB/s"}.get(what, figure(value))
 
 
 def _rounds_text(one: RoundsTest) -> str:
@@ -248,7 +260,7 @@ def _rounds_text(one: RoundsTest) -> str:
 
 
 def _percent(value: float | None) -> str:
-    return NOT_RECORDED if value is None else f"{100 * value:.1f} %"
+    return NOT_RECORDED if value is None else share(value, 1)
 
 
 def _test(tested: Tested, one: RoundsTest) -> Section:
@@ -304,16 +316,16 @@ def _results(one: RoundsTest) -> list[Table]:
     if one.what == "bandwidth":
         return [_matrix("Throughput, average of the window: block size by reads/writes in %", one, lambda result: _tracked("bandwidth", result.bandwidth))]
     return [
-        _matrix("Mean latency, average of the window", one, lambda result: duration(result.latency)),
+        _matrix("Mean latency, average of the window", one, lambda result: latency(result.latency)),
         _matrix(f"{runs.PERCENT:g} % latency of all I/Os of the window", one, _tail),
-        _matrix("Maximum latency in the window", one, lambda result: duration(result.slowest)),
+        _matrix("Maximum latency in the window", one, lambda result: latency(result.slowest)),
     ]
 
 
 def _tail(result: CellResult) -> str:
     if result.tail is not None:
-        return duration(result.tail)
-    return f"too few I/Os ({result.samples:,} of {samples_needed(runs.PERCENT):,})" if result.samples else NOT_RECORDED
+        return latency(result.tail)
+    return f"too few I/Os ({count(result.samples)} of {count(samples_needed(runs.PERCENT))})" if result.samples else NOT_RECORDED
 
 
 def _matrix(title: str, one: RoundsTest, shown: t.Callable[[CellResult], str]) -> Table:
@@ -330,14 +342,14 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
     written = _written(row)
     fields = (
         ("State", row.state),
-        ("Written", NOT_RECORDED if written is None else size(written) + (f", {written / capacity:.2f} x the capacity" if capacity else "")),
-        ("Duration", f"{row.runtime_ms / 1000:,.0f} s" if row.runtime_ms is not None else NOT_RECORDED),
+        ("Written", NOT_RECORDED if written is None else size(written) + (f", {times(written / capacity)} the capacity" if capacity else "")),
+        ("Duration", in_seconds(row.runtime_ms / 1000) if row.runtime_ms is not None else NOT_RECORDED),
         ("Block size", _kib(row.bs_bytes)),
         ("Load", _load(row)),
         ("Data pattern", _pattern(tested)),
         ("Average IOPS of the whole test", _tracked("iops", row.iops)),
-        ("Mean latency of the whole test", duration(row.lat_mean_ns) if row.lat_mean_ns is not None else NOT_RECORDED),
-        ("Maximum latency", duration(row.lat_max_ns) if row.lat_max_ns is not None else NOT_RECORDED),
+        ("Mean latency of the whole test", latency(row.lat_mean_ns) if row.lat_mean_ns is not None else NOT_RECORDED),
+        ("Maximum latency", latency(row.lat_max_ns) if row.lat_max_ns is not None else NOT_RECORDED),
     )
     if not one.minutes:
         return Section(f"Write saturation test: {row.cell}", fields, notes=("Its series was not recorded.",))
@@ -347,7 +359,7 @@ def _saturation(tested: Tested, one: Saturation) -> Section:
     for place, (minute, iops, bandwidth, moved) in enumerate(one.minutes):
         total += moved
         if place % every == 0 or place == len(one.minutes) - 1:
-            rows.append((str(minute + 1), f"{iops:,.1f}", f"{bandwidth / 1e6:,.1f} MB/s", size(total)))
+            rows.append((str(minute + 1), figure(iops), f"{megabytes(bandwidth)} MB/s", size(total)))
     table = Table("IOPS and throughput, average of each minute", ("Minute", "IOPS", "Throughput", "Written so far, about"), tuple(rows))
     line = Line("IOPS by minute", "IOPS", "minute", tuple((float(minute + 1), iops) for minute, iops, _bandwidth, _moved in one.minutes))
     notes = (f"The table has every {every}th minute.",) if every > 1 else ()
@@ -368,7 +380,7 @@ def _deviations(tested: Tested, campaign: str, tests: t.Sequence[RoundsTest], sa
     if not _purged(tested, campaign):
         yield "It is not recorded that the device was purged for this campaign."
     if capacity and used and used < _NEARLY * capacity:
-        yield f"The active range is {100 * used / capacity:.3g} % of the capacity; 100 % is required."
+        yield f"The active range is {amount(100 * used / capacity)} of the capacity; 100 % is required."
     if tests:
         amounts = [_written(row) for row in fills]
         if not fills:

@@ -17,10 +17,10 @@ from markupsafe import Markup
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.write import write_files
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, tested
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import Form, Line, Table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted
 
 #: The format, as a user names it.
 FORM = "snia"
@@ -87,7 +87,8 @@ def chart(line: Line) -> str:
     parts = [f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{Markup.escape(line.title)}">']
     if line.window is not None:
         left, right = across(line.window[0]), across(line.window[1])
-        parts.append(f'<rect class="window" x="{left}" y="{_ABOVE}" width="{round(right - left, 1)}" height="{_HEIGHT - _BELOW - _ABOVE}"/>')
+        wide = round(right - left, 1)
+        parts.append(f'<rect class="window" x="{left}" y="{_ABOVE}" width="{wide}" height="{_HEIGHT - _BELOW - _ABOVE}"/>')
     for tick in range(_TICKS + 1):
         value = high * tick / _TICKS
         parts.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 12}" y1="{up(value)}" y2="{up(value)}"/>')

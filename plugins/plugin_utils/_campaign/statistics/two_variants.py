@@ -16,6 +16,7 @@ import typing as t
 from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import scipy_stats
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import finite
@@ -114,13 +115,13 @@ def pairwise_ratios(blocks: t.Iterable[tuple[NDArray[t.Any], NDArray[t.Any]]]) -
 
 def verdict_of(ratio: float, interval: Interval, *, higher_is_better: bool, practical: float) -> tuple[str, str]:
     """The verdict of a ratio with an interval, and why: certain and large enough, or certainly small, or neither."""
-    sentence = f"ratio {ratio:.3f}, {interval.confidence:.1%} between {interval.low:.3f} and {interval.high:.3f}"
+    sentence = f"ratio {text.factor(ratio)}, {text.span(interval.low, interval.high)}, {text.confidence(interval.confidence)}"
     differs = interval.low > 1 or interval.high < 1
     if differs and (ratio >= 1 + practical or ratio <= 1 - practical):
         return ("better" if (ratio > 1) == higher_is_better else "worse"), sentence
     if interval.low > 1 - practical and interval.high < 1 + practical:
-        return "same", f"{sentence}: less than {practical:.0%} apart"
-    why = f"a difference of at least {practical:.0%} is neither shown nor excluded" if differs else "no difference is shown, and none excluded"
+        return "same", f"{sentence}: less than {text.share(practical)} apart"
+    why = f"a difference of at least {text.share(practical)} is neither shown nor excluded" if differs else "no difference is shown, and none excluded"
     return "undecided", f"{sentence}: {why}"
 
 
@@ -141,7 +142,7 @@ def _compared(blocks: list[tuple[NDArray[t.Any], NDArray[t.Any]]], higher_is_bet
         return Comparison("not_enough_repeats", reason, medians, ratio, None, None, repeats, noise)
     interval, p = interval_and_p(used, confidence)
     if interval is None:
-        reason = f"not enough repeats for an interval of {confidence:.1%}"
+        reason = f"not enough repeats for an interval of {text.share(confidence, 1)}"
         return Comparison("not_enough_repeats", reason, medians, ratio, None, p, repeats, noise)
     verdict, reason = verdict_of(ratio, interval, higher_is_better=higher_is_better, practical=practical)
     return Comparison(verdict, reason, medians, ratio, interval, p, repeats, noise)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import in_seconds
 
 #: Nothing was written back any more; something still was; some cache could not be read.
 DRAINED, WRITING_BACK, NOT_READ = "drained", "writing_back", "not_read"
@@ -47,5 +48,5 @@ def drain_text(drain: Values) -> str:
     """A clause, for a step that was measured although its caches may have written back; empty for others."""
     if drain.get("outcome") == WRITING_BACK:
         left = f", {format_size(drain['dirty'])} were left" if drain.get("dirty") is not None else ""
-        return f"its caches still wrote back {format_size(drain['bytes_per_second'])}/s after {drain['seconds']:.0f} s{left}"
+        return f"its caches still wrote back {format_size(drain['bytes_per_second'])}/s after {in_seconds(drain['seconds'])}{left}"
     return "whether its caches still wrote back could not be read" if drain.get("outcome") == NOT_READ else ""

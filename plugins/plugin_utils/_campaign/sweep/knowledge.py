@@ -19,11 +19,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import counted, figure
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import LAYER_VARIABLES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import host_digest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import identity_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure
 
 if t.TYPE_CHECKING:
     from pathlib import Path

@@ -19,11 +19,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import RECOMMENDED_FOLDER, ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import explained, read_json, write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import design_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.variants import DRIVES, LAYER_VARIABLES, LINKS, QUEUES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.variables_text import dump
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import listed
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer

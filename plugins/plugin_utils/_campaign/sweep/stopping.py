@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import answer_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import figure
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import points_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.looks import first_decision, levels_of, planned_looks
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import factor
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
@@ -238,5 +238,5 @@ def _leading_sentence(workload: _Workload) -> str:
     if result is None or name == answer.baseline:
         return f"{where}: {name} leads"
     proof = _PROOFS.get(result.verdict, "not shown yet")
-    factor = figure(_gain(answer, result))
-    return f"{where}: {name} leads, {'' if factor == figure(1.0) else f'{factor} times '}as fast as {answer.baseline} ({proof})"
+    shown = factor(_gain(answer, result))
+    return f"{where}: {name} leads, {'' if shown == factor(1.0) else f'{shown} times '}as fast as {answer.baseline} ({proof})"

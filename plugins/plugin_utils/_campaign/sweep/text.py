@@ -7,21 +7,13 @@ from __future__ import annotations
 
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.text import listed
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.drain import drain_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.order import SweepStep
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.state import DONE, FAILED, REFUSED, HostState
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import amount, counted, estimate, listed, size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.stopping import ClassProgress, Design
-
-
-def duration(seconds: float) -> str:
-    """A duration with the precision that an estimate has."""
-    if seconds < 120:
-        return f"{round(seconds)} s"
-    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def plan_text(
@@ -34,9 +26,9 @@ def plan_text(
     more = len(certain) < len(steps)
     total = sum(step.seconds for step in certain)
     lines = [
-        f"{host}: {_counted(len(names), 'variant')}, {_counted(len(certain), 'step')}{f' to {len(steps)}' if more else ''}, about {duration(total)}"
-        f"{f' to {duration(sum(step.seconds for step in steps))}' if more else ''},"
-        f" writes at most {format_size(sum(step.written for step in steps))}{_worn(sum(step.worn for step in steps))}"
+        f"{host}: {counted(len(names), 'variant')}, {counted(len(certain), 'step')}{f' to {len(steps)}' if more else ''}, about {estimate(total)}"
+        f"{f' to {estimate(sum(step.seconds for step in steps))}' if more else ''},"
+        f" writes at most {size(sum(step.written for step in steps))}{_worn(sum(step.worn for step in steps))}"
     ]
     if done:
         lines[0] += f"; {done} steps are done"
@@ -72,7 +64,7 @@ def progress_text(state: HostState, key: str, seconds_left: float) -> str:
     most = max(state.most_repeats, state.repeats)
     of = f"{state.repeats} to {most}" if most > state.repeats else f"{state.repeats}"
     reason = f" ({step['reason']})" if step["reason"] else ""
-    left = f"; {'at most' if most > state.repeats else 'about'} {duration(seconds_left)} left" if seconds_left > 0 else ""
+    left = f"; {'at most' if most > state.repeats else 'about'} {estimate(seconds_left)} left" if seconds_left > 0 else ""
     return f"{state.host}: repeat {repeat} of {of}, {place}, {variant}: {step['state']}{reason}{left}"
 
 
@@ -80,7 +72,7 @@ def round_text(found: t.Sequence[ClassProgress], repeats: int) -> str:
     """After a repeat of all variants, class by class."""
     lines = []
     for one in found:
-        who = f"{one.label}, after {_counted(repeats, 'repeat')}"
+        who = f"{one.label}, after {counted(repeats, 'repeat')}"
         lines += [f"{who}: {sentence}" for sentence in one.leading]
         lines += [f"{who}: {name} is not measured again: {closed.reason}" for name, closed in one.closed.items() if closed.after == repeats and one.open]
         if one.closed and not one.open:
@@ -97,11 +89,11 @@ def end_text(states: t.Sequence[HostState]) -> str:
         # A host all of whose variants are refused, or left out, was only described.
         restored = "is restored and verified" if state.steps or set(state.order) - set(state.left_out) else "was not changed"
         words = restored if state.restored else f"IS NOT RESTORED: {state.problem or 'run the playbook again with --tags restore'}"
-        lines.append(f"{state.host}: {done} of {_counted(len(due), 'step')} {'is' if len(due) == 1 else 'are'} done, the host {words}")
+        lines.append(f"{state.host}: {done} of {counted(len(due), 'step')} {'is' if len(due) == 1 else 'are'} done, the host {words}")
         lines += [f"  refused: {variant}: {reason}" for variant, reason in state.refused.items()]
         lines += [f"  failed: {key}: {one['reason']}" for key, one in state.steps.items() if one["state"] == FAILED]
         lines += [f"  measured although {warning}: {key}" for key, one in state.steps.items() if (warning := drain_text(one.get("drain") or {}))]
-        lines += [f"  stopped: {variant} after {_counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
+        lines += [f"  stopped: {variant} after {counted(int(one['after']), 'repeat')}: {one['reason']}" for variant, one in state.closed.items()]
         if state.left_out:
             lines.append(f"  left out by sweep_budget: {', '.join(state.left_out)}")
         lines += _undecided(state)
@@ -122,12 +114,12 @@ def problems_of(states: t.Sequence[HostState], only: t.Collection[str]) -> list[
             found.append(f"{state.host} is not restored: {state.problem or 'run the playbook again with --tags restore'}")
         missing = [key for key in state.order if _is_due(state, key) and state.state_of(key) != DONE and key not in state.left_out]
         if missing:
-            found.append(f"{state.host}: {_counted(len(missing), 'step')} not measured, the first is {missing[0]}")
+            found.append(f"{state.host}: {counted(len(missing), 'step')} not measured, the first is {missing[0]}")
     return found
 
 
 def _worn(percent: float) -> str:
-    return f" ({percent:.2g} % of the rated endurance)" if percent else ""
+    return f" ({amount(percent)} of the rated endurance)" if percent else ""
 
 
 def _is_due(state: HostState, key: str) -> bool:
@@ -150,7 +142,7 @@ def _undecided(state: HostState) -> t.Iterator[str]:
     for after in dict.fromkeys(last.values()):
         names = ", ".join(name for name, repeat in last.items() if repeat == after)
         why = "sweep_max_repeats is reached" if after >= state.most_repeats else "left out by sweep_budget, or interrupted"
-        yield f"  not decided after {_counted(after, 'repeat')}: {names} ({why})"
+        yield f"  not decided after {counted(after, 'repeat')}: {names} ({why})"
 
 
 def _looks(design: Design, repeats: t.Container[int]) -> t.Iterator[str]:
@@ -158,11 +150,7 @@ def _looks(design: Design, repeats: t.Container[int]) -> t.Iterator[str]:
     if not design.is_sequential:
         return
     if design.fewest > design.last:
-        variants = _counted(design.comparisons + 1, "variant")
+        variants = counted(design.comparisons + 1, "variant")
         yield f"  with {variants}, nothing can be decided by {design.last} repeats: set sweep_max_repeats to {design.fewest} or more"
     elif design.in_any_case + 1 in repeats:
         yield f"  repeats {design.in_any_case + 1} to {design.last}: only variants that are not decided, which is possible from repeat {design.fewest} on"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -12,7 +12,7 @@ from ansible.errors import AnsibleConnectionFailure
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.action import wait_for_flush
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain, about
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._progress import Drain
 
 MIB = 1024**2
 
@@ -126,8 +126,3 @@ def test_non_decreasing_dirty_count_is_reported():
     drain.note(10, 120)
     assert drain.rate is None
     assert drain.as_text() == ", not decreasing so far"
-
-
-@pytest.mark.parametrize("seconds, text", [(0.2, "about 1 s"), (80, "about 80 s"), (600, "about 10 min"), (7200, "about 2.0 h")])
-def test_durations_are_formatted(seconds, text):
-    assert about(seconds) == text

@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import builtins
 import io
 import re
 import sys
@@ -16,7 +15,6 @@ import time
 import types
 
 import pytest
-from rich.console import Console
 
 from ansible_collections.cachefleet.storage.plugins.callback import progress
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner import watch
@@ -72,7 +70,7 @@ def until(condition):
 
 
 def test_line_reports_the_progress_of_a_host():
-    assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: device 12000 IOPS, 1.30 ms, about 5 min left"
+    assert watch.line_of(host(), NOW) == "db1: 3/12 randread-4k: device 12,000 IOPS, 1.3 ms, about 5 min left"
 
 
 def test_remaining_time_decreases_between_two_readings():
@@ -99,41 +97,35 @@ def test_fleet_summary():
     hosts = [host(f"n{number}", done=2) for number in range(180)] + [
         host(f"m{number}", state="finished", ended=True, done=12, failed=1) for number in range(20)
     ]
-    assert watch.sum_of(hosts, NOW) == ("200 hosts: 180 measuring, 20 finished; devices 2160000 IOPS; 600 cells done, 20 of them not ok; about 5 min left")
+    assert watch.sum_of(hosts, NOW) == ("200 hosts: 180 measuring, 20 finished; devices 2,160,000 IOPS; 600 cells done, 20 of them not ok; about 5 min left")
 
 
-def test_table_fits_the_screen_and_host_markup_is_escaped():
-    out = io.StringIO()
-    hosts = [host(f"n{number:03}", cell="[red]x[/]") for number in range(200)]
-    Console(file=out, width=120, force_terminal=False).print(progress.table_of(hosts, NOW, 10))
-    lines = out.getvalue().splitlines()
+def test_table_fits_the_screen_and_what_hosts_send_stays_text():
+    hosts = [host(f"n{number:03}", cell="[red]x\x1b[2J") for number in range(200)]
+    lines = progress.table_of(hosts, NOW, 10)
     assert len(lines) == 12
-    assert "[red]x[/]" in lines[1]
+    assert "[red]x" in lines[1] and "\x1b" not in "".join(lines)
     assert lines[-1].startswith("and 190 more. 200 hosts: 200 measuring;")
 
 
 @pytest.mark.parametrize("width", [80, 100, 120, 200])
 def test_names_are_abbreviated_before_figures(width):
-    out = io.StringIO()
     hosts = [
         host(f"storage-node-{number:03}.rack.example.com", cell=f"mix70-64k-async-j128-d64.ata-INTEL_SSDSC2BB080G4_BTWL{number}", iops=1234567.0)
         for number in range(1, 12)
     ]
     hosts[4] = Watched(hosts[4].host, hosts[4].status, hosts[4].seen, "not reachable")
-    Console(file=out, width=width, force_terminal=False).print(progress.table_of(hosts, NOW, 8, width))
-    lines = out.getvalue().splitlines()
+    lines = progress.table_of(hosts, NOW, 8, width)
     assert max(map(len, lines)) <= width and len(lines) == 10
-    assert all("3/12" in line and "1234567" in line and "5 min" in line for line in lines[1:9])
+    assert all("3/12" in line and "1,230,000" in line and "5 min" in line for line in lines[1:9])
     assert all(line.split()[0].startswith("sto") and line.split()[0].endswith("com") for line in lines[1:9])
     assert sum("not re" in line for line in lines[1:9]) == 1
 
 
 def test_host_order_is_independent_of_remaining_time():
     def names(*left):
-        out = io.StringIO()
         hosts = [host(f"n{number}", all_until=NOW + seconds) for number, seconds in zip((2, 10, 1), left, strict=True)]
-        Console(file=out, width=120, force_terminal=False).print(progress.table_of(hosts, NOW, 10))
-        return [line.split()[0] for line in out.getvalue().splitlines()[1:-1]]
+        return [line.split()[0] for line in progress.table_of(hosts, NOW, 10)[1:-1]]
 
     assert names(10, 20, 30) == names(30, 10, 20) == ["n1", "n2", "n10"]
 
@@ -241,20 +233,41 @@ def test_terminal_display_is_drawn_and_terminal_is_restored(callback, tmp_path, 
     assert terminal.getvalue().rstrip().endswith("\x1b[?25h") or "\x1b[?25h" in terminal.getvalue()
 
 
-def test_missing_rich_falls_back_to_lines_with_one_warning(callback, tmp_path, monkeypatch):
-    imported = builtins.__import__
+def test_output_of_the_play_is_above_the_table(tmp_path, monkeypatch):
+    """As a terminal shows it: the table is erased before another line, and drawn again below it."""
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    view = progress._Drawing(tmp_path, 0.0, Display())
+    monkeypatch.setattr(view.thread, "start", lambda: None)
+    monkeypatch.setattr(view.thread, "join", lambda timeout: None)
+    view.begin()
+    view.show([host()], NOW)
+    print("ok: [db1]")
+    sys.stdout.write("a prompt: ")
+    view.show([host("db2"), host("db3")], NOW)
+    view.show([host("db4")], NOW)
+    total = "1 host: 1 measuring; devices 12,000 IOPS; 0 cells done; about 5 min left"
+    assert [line.split("  ")[0] for line in screen(terminal.getvalue())] == ["ok: [db1]", "a prompt: ", "HOST", "db4", total, ""]
+    view.end()
+    assert screen(terminal.getvalue()) == ["ok: [db1]", "a prompt: ", ""]
+    assert sys.stdout is terminal
 
-    def without_rich(name, *args, **words):
-        if name.startswith("rich"):
-            raise ImportError(name)
-        return imported(name, *args, **words)
 
-    monkeypatch.setattr(builtins, "__import__", without_rich)
-    monkeypatch.setattr(sys, "stdout", Terminal())
-    callback.v2_runner_on_ok(opened(tmp_path))
-    callback.v2_playbook_on_task_start(task("cachefleet.storage.wait_for_runner"), False)
-    assert isinstance(callback._view, progress._Lines)
-    assert callback._display.warnings == [progress._WITHOUT_RICH]
+def screen(written):
+    """The lines of a terminal that knows what is written here: up, return, erase below, and modes."""
+    lines, row = [""], 0
+    for part in re.split(r"(\x1b\[[0-9;?]*[A-Za-z]|[\n\r])", written):
+        if part == "\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part.startswith("\x1b") and part.endswith("A"):
+            row -= int(part[2:-1])
+            assert row >= 0
+        elif part == "\x1b[J":
+            lines = [*lines[:row], ""]
+        elif part and part[0] not in "\x1b\r":
+            lines[row] += part
+    return lines
 
 
 def test_display_error_does_not_fail_the_play(callback, tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_claims, describe_plan, duration
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_claims, describe_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
@@ -126,14 +126,6 @@ def test_lines_fit_the_terminal_and_contain_no_control_characters(cells, path, p
     text = text_of({"device": f"/dev/{path}", "name": "a" * 20, "endurance": 150}, cells=suite, description="x" * 300)
     assert all(len(line) <= WIDTH for line in text.split("\n"))
     assert all(char == "\n" or char.isprintable() for char in text)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (0.2, "<1 s"), (14, "14 s"), (190, "3 min 10 s"), (3600, "1 h"), (64800, "18 h"), (3661, "1 h 1 min"), (90000, "1 d 1 h"), (86401, "1 d")],
-)
-def test_durations_are_formatted(seconds, text):
-    assert duration(seconds) == text
 
 
 def test_discard_requirement_is_listed():

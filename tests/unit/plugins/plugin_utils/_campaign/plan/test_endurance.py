@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import check_wear, decimal, wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import check_wear, wear_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 #: 10 s at 100 MB/s: 1 GB; a fill of 2 GB.
@@ -62,8 +62,3 @@ def test_no_refusal_without_endurance_or_budget():
 def test_budget_requires_known_written_bytes():
     with pytest.raises(Refused, match=r"how much fill would write cannot be determined.*'capacity'.*fio_benchmark_wear_budget"):
         check_wear(wears({"device": "/dev/a", "endurance": 1}), 50)
-
-
-@pytest.mark.parametrize(("count", "text"), [(0, "0 B"), (999, "999 B"), (4096, "4.1 kB"), (999_600, "1000 kB"), (1.5e12, "1.5 TB"), (2.5e18, "2500 PB")])
-def test_bytes_use_decimal_units(count, text):
-    assert decimal(count) == text

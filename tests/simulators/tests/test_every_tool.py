@@ -133,8 +133,8 @@ READCACHE WRITECACHE MAXCACHEWRITEPOLICY INSTWB ADDTOPOOL REMOVEFROMPOOL CLEAR F
 MAXCACHE MAX Wcache CacheLineSize DataLD ARRAY OPTIMAL name 1E simple_volume on off noprompt nologs ALL
 """
 _SSACLI = """
-ctrl all slot=0 slot=1 show config detail status ld pd array 1 A 2I:1:1 version modify forced dwc=enable dwc=? usage=hba usage=configured nbwc=enable
-cacheratio=10/90 caching=disable ssdsmartpath=enable ssdsmartpath=disable = slot= nbwc=? aa=enable rescan
+ctrl all slot=0 slot=1 show config detail ld array 1 A modify forced dwc=enable usage=hba usage=configured nbwc=enable
+cacheratio=10/90 caching=disable ssdsmartpath=enable ssdsmartpath=disable = slot= aa=enable
 """
 #: Words, how commands often begin, and what holds for every answer.
 LANGUAGES: dict[type[Simulator], tuple[str, tuple[str, ...], t.Callable[[Answer, bool], bool]]] = {

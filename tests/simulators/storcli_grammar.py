@@ -3,7 +3,7 @@
 
 """The command language of storcli and perccli 7.x, as far as the simulators know it.
 
-``[/cx[/vx | /ex/sx | /sx | /bbu | /cv | /fall]] verb [words] [nolog] [J]``; an ``x`` is a number, ``all``, or a list such as
+``[/cx[/vx | /ex/sx | /sx | /bbu | /cv]] verb [words] [nolog] [J]``; an ``x`` is a number, ``all``, or a list such as
 ``0,2-4``. Case does not matter, and a path may be given in several words (``/c0 /v1``). What is not known is a syntax error.
 """
 
@@ -17,27 +17,19 @@ _HIGHEST = 4096
 _NUMBER = "[0-9]{1,6}"
 _NUMBERS = f"all|{_NUMBER}(?:-{_NUMBER})?(?:,{_NUMBER}(?:-{_NUMBER})?)*"
 _PATH = re.compile(
-    rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv)|/(?P<fall>fall))?",
+    rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv))?",
 )
 
 _SWITCH = ("on", "off")
 #: ``set`` of volumes: property to the words that it takes.
 VOLUME_WORDS: t.Mapping[str, tuple[str, ...]] = {
     "wrcache": ("wt", "wb", "awb"),
-    "rdcache": ("ra", "nora", "adra"),
+    "rdcache": ("ra", "nora"),
     "iopolicy": ("cached", "direct"),
     "pdcache": (*_SWITCH, "default"),
-    "ssdcaching": _SWITCH,
 }
-#: ``set`` of a controller: property to the words that it takes; no words stand for a number.
-CONTROLLER_WORDS: t.Mapping[str, tuple[str, ...]] = {
-    "jbodwritecache": (*_SWITCH, "default"),
-    "batterywarning": _SWITCH,
-    "bootwithpinnedcache": _SWITCH,
-    "cacheflushint": (),
-}
-#: ``show`` of a controller.
-CONTROLLER_SHOWS = (*CONTROLLER_WORDS, "wbsupport", "preservedcache", "temperature")
+#: ``set`` of a controller: property to the words that it takes.
+CONTROLLER_WORDS: t.Mapping[str, tuple[str, ...]] = {"jbodwritecache": (*_SWITCH, "default")}
 
 
 class SyntaxRefusal(Exception):
@@ -121,10 +113,9 @@ def parse(given: t.Sequence[str]) -> Command:
     if match["es"] or match["s"]:
         enclosures = _numbers(match["e"]) if match["e"] else None
         return _drives(verb, rest, json, controllers, enclosures, _numbers(match["es"] or match["s"]))
-    if match["unit"] or match["fall"]:
-        allowed = ((), ("all",), ("status",)) if match["unit"] else ((), ("all",))
-        _require(verb == "show" and rest in allowed)
-        return Command(verb, json, match["unit"] or "foreign", controllers, rest=rest)
+    if match["unit"]:
+        _require(verb == "show" and rest in ((), ("all",)))
+        return Command(verb, json, match["unit"], controllers, rest=rest)
     return _controller(verb, rest, json, controllers)
 
 
@@ -134,11 +125,7 @@ def _require(known: bool) -> None:
 
 
 def _host(words: list[str], json: bool) -> Command:
-    if not words or words[0] in ("help", "-h", "-help", "?"):
-        return Command("help")
-    if words == ["-v"]:
-        return Command("version")
-    _require(words[0] == "show" and words[1:] in ([], ["all"], ["ctrlcount"]))
+    _require(words in (["show"], ["show", "all"]))
     return Command("show", json, rest=tuple(words[1:]))
 
 
@@ -148,7 +135,7 @@ def _assignments(words: tuple[str, ...], known: t.Mapping[str, tuple[str, ...]])
     pairs = []
     for word in words:
         name, _equals, value = word.partition("=")
-        _require(name in known and (value in known[name] or (not known[name] and value.isascii() and value.isdigit() and len(value) < 6)))
+        _require(value in known.get(name, ()))
         pairs.append((name, value))
     return tuple(pairs)
 
@@ -157,27 +144,17 @@ def _controller(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbe
     command = Command(verb, json, "controller", controllers, rest=rest)
     if verb == "set":
         return Command(verb, json, "controller", controllers, assignments=_assignments(rest, CONTROLLER_WORDS))
-    if verb in ("flush", "flushcache"):
-        _require(rest in ((), ("cachecade",)))
-        return command
-    if verb == "add":
-        _require(rest[:1] == ("vd",))
-        return command
-    _require(verb == "show" and (rest in ((), ("all",)) or (len(rest) == 1 and rest[0] in CONTROLLER_SHOWS)))
+    _require(verb == "show" and rest in ((), ("all",), *((word,) for word in CONTROLLER_WORDS)))
     return command
 
 
 def _volumes(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers, volumes: Numbers) -> Command:
     if verb == "set":
         return Command(verb, json, "volumes", controllers, volumes, assignments=_assignments(rest, VOLUME_WORDS))
-    if verb in ("delete", "del"):
-        words = tuple(word for word in rest if word != "force")
-        _require(words in ((), ("preservedcache",)) and rest.count("force") <= 1)
-        return Command("delete", json, "volumes", controllers, volumes, rest=words)
     _require(verb == "show" and rest in ((), ("all",)))
     return Command(verb, json, "volumes", controllers, volumes, rest=rest)
 
 
 def _drives(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers, enclosures: Numbers | None, slots: Numbers) -> Command:
-    _require((verb == "show" and rest in ((), ("all",))) or (verb == "set" and rest in (("good",), ("jbod",))))
+    _require(verb == "show" and rest in ((), ("all",)))
     return Command(verb, json, "drives", controllers, slots, enclosures, rest)

@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.simulator import An
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
-from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_SHOWS, CONTROLLER_WORDS, VOLUME_WORDS
+from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_WORDS, VOLUME_WORDS
 from ansible_collections.cachefleet.storage.tests.simulators.templates import entries, filled, names
 
 KINDS: tuple[type[Simulator], ...] = (StorCli, PercCli, StorCli2, PercCli2, Arcconf, SsaCli)
@@ -114,14 +114,14 @@ def _ssacli(answer: Answer, unchanged: bool) -> bool:
     return answer.rc == 0 or (answer.rc == 1 and answer.stdout.startswith("\nError: "))
 
 
-_ASSIGNMENTS = [f"{name}={word}" for name, words in {**VOLUME_WORDS, **CONTROLLER_WORDS}.items() for word in words or ("5", "0")]
+_ASSIGNMENTS = [f"{name}={word}" for name, words in {**VOLUME_WORDS, **CONTROLLER_WORDS}.items() for word in words]
 _STORCLI = f"""
-/c0 /c1 /call /c0,1 /c0-1 /c9 /cx /c /c99999999 /vall /v0 /v239 /v0-300 /v1,0 /eall/sall /e252/s0 /sall /bbu /cv /fall /d0 /v // /c0/vall /c0/v0 /c0/v239
-/c0/eall/sall /c0/cv /c1/vall show all set J nolog delete del preservedcache force flush flushcache add vd status -v
-{" ".join((*CONTROLLER_SHOWS, *_ASSIGNMENTS))}
+/c0 /c1 /call /c0,1 /c0-1 /c9 /cx /c /c99999999 /vall /v0 /v239 /v0-300 /v1,0 /eall/sall /e252/s0 /sall /bbu /cv /d0 /v // /c0/vall /c0/v0 /c0/v239
+/c0/eall/sall /c0/cv /c1/vall show all set J nolog delete
+{" ".join((*CONTROLLER_WORDS, *_ASSIGNMENTS))}
 """
 _STORCLI2 = """
-show all /c0 /c0/v1 /c0/vall /call /c0/eall/sall /v1 set wrcache=WT rdcache=RA pdcache=On J nolog delete /c1-0 /c0/v1- /c0/s0 add vd jbod aso = /
+show all /c0 /c0/v1 /c0/vall /call /c0/eall/sall /v1 set wrcache=WT rdcache=RA pdcache=On J nolog delete /c1-0 /c0/v1- /c0/s0 jbod = /
 /c99999999999999999999
 """
 _ARCCONF = """

@@ -208,7 +208,7 @@ class StorCli(Simulator):
     def _volumes(self, view: View, command: Command) -> Outcome:
         if view.state["hba"]:
             return Outcome(success=False, description=_UNSUPPORTED)
-        if not view.volumes and command.objects.everything:
+        if not view.volumes and command.objects.text == "all":
             return Outcome(success=command.verb == "show", description="No VD's have been configured.")
         known = {volume["id"]: volume for volume in view.volumes}
         wanted = command.objects.among(known)

@@ -22,7 +22,7 @@ SHOW_STATUS = 6
 #: A drive that is not there and a syntax error: seen to be other than 0; the number is assumed.
 REFUSED_STATUS = 1
 
-_WHICH = r"all|[0-9]{1,6}(?:[,-][0-9]{1,6})*"
+_WHICH = r"all|[0-9]{1,6}"
 _SELECTOR = re.compile(rf"/c(?P<c>{_WHICH})(?:/v(?P<v>{_WHICH})|(?:/e(?P<e>{_WHICH}))?/s(?P<s>{_WHICH}))?", re.IGNORECASE)
 
 #: Settable policies of a volume: the word, the tool's name of its token, what it prints as property, the key of the state,
@@ -220,19 +220,8 @@ class PercCli2(StorCli2):
 
 
 def _numbers(text: str, known: t.Iterable[int]) -> list[int]:
-    """The numbers of ``all``, ``3``, ``1,4`` or ``2-5``; a range that is none selects nothing."""
-    if text.lower() == "all":
-        return list(known)
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if first.isdecimal() and not dash:
-            numbers.append(int(first))
-        elif first.isdecimal() and last.isdecimal() and int(first) <= int(last) < int(first) + 1024:
-            numbers += range(int(first), int(last) + 1)
-        else:
-            raise SyntaxRefusal("unexpected $undefined")
-    return numbers
+    """The numbers of ``all`` or ``3``."""
+    return list(known) if text.lower() == "all" else [int(text)]
 
 
 def _token(words: t.Sequence[str]) -> str:

@@ -3,8 +3,8 @@
 
 """The command language of storcli and perccli 7.x, as far as the simulators know it.
 
-``[/cx[/vx | /ex/sx | /sx | /bbu | /cv]] verb [words] [nolog] [J]``; an ``x`` is a number, ``all``, or a list such as
-``0,2-4``. Case does not matter, and a path may be given in several words (``/c0 /v1``). What is not known is a syntax error.
+``[/cx[/vx | /ex/sx | /sx | /bbu | /cv]] verb [words] [nolog] [J]``; an ``x`` is a number or ``all``; nobody sends
+the lists that the real tools know. Case does not matter, and a path may be given in several words (``/c0 /v1``). What is not known is a syntax error.
 """
 
 from __future__ import annotations
@@ -12,10 +12,7 @@ from __future__ import annotations
 import re
 import typing as t
 
-#: More numbers than any card has: a list such as ``0-99999999`` is not spelled out.
-_HIGHEST = 4096
-_NUMBER = "[0-9]{1,6}"
-_NUMBERS = f"all|{_NUMBER}(?:-{_NUMBER})?(?:,{_NUMBER}(?:-{_NUMBER})?)*"
+_NUMBERS = "all|[0-9]{1,6}"
 _PATH = re.compile(
     rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv))?",
 )
@@ -41,18 +38,17 @@ class SyntaxRefusal(Exception):
 
 
 class Numbers(t.NamedTuple):
-    """An ``x`` of a path: everything, or the numbers named, in their order."""
+    """An ``x`` of a path: a number, or ``all``."""
 
-    everything: bool
-    named: tuple[int, ...] = ()
+    text: str = "all"
 
     @property
     def first(self) -> t.Any:
-        return "all" if self.everything else self.named[0]
+        return "all" if self.text == "all" else int(self.text)
 
     def among(self, known: t.Iterable[int]) -> list[int]:
-        """The numbers that are meant when these are there: with ``all`` those, otherwise the named ones, there or not."""
-        return list(known) if self.everything else list(self.named)
+        """The numbers that are meant when these are there: with ``all`` those, otherwise the named one, there or not."""
+        return list(known) if self.text == "all" else [int(self.text)]
 
 
 class Command(t.NamedTuple):
@@ -66,25 +62,10 @@ class Command(t.NamedTuple):
     json: bool = False
     target: str = "host"
     controllers: Numbers | None = None
-    objects: Numbers = Numbers(True)
+    objects: Numbers = Numbers()
     enclosures: Numbers | None = None
     rest: tuple[str, ...] = ()
     assignments: tuple[tuple[str, str], ...] = ()
-
-
-def _numbers(text: str) -> Numbers:
-    if text == "all":
-        return Numbers(True)
-    named: list[int] = []
-    for part in text.split(","):
-        low, _dash, high = part.partition("-")
-        first, last = int(low), int(high or low)
-        if max(first, last) > _HIGHEST and first != last:
-            raise SyntaxRefusal("TOKEN_UNKNOWN")
-        named += range(first, last + 1)
-    if not named:
-        raise SyntaxRefusal("TOKEN_UNKNOWN")
-    return Numbers(False, tuple(dict.fromkeys(named)))
 
 
 def parse(given: t.Sequence[str]) -> Command:
@@ -106,13 +87,13 @@ def parse(given: t.Sequence[str]) -> Command:
         raise SyntaxRefusal("TOKEN_UNKNOWN")
     if not words:
         raise SyntaxRefusal("$end")
-    controllers = _numbers(match["c"])
+    controllers = Numbers(match["c"])
     verb, rest = words[0], tuple(words[1:])
     if match["v"]:
-        return _volumes(verb, rest, json, controllers, _numbers(match["v"]))
+        return _volumes(verb, rest, json, controllers, Numbers(match["v"]))
     if match["es"] or match["s"]:
-        enclosures = _numbers(match["e"]) if match["e"] else None
-        return _drives(verb, rest, json, controllers, enclosures, _numbers(match["es"] or match["s"]))
+        enclosures = Numbers(match["e"]) if match["e"] else None
+        return _drives(verb, rest, json, controllers, enclosures, Numbers(match["es"] or match["s"]))
     if match["unit"]:
         _require(verb == "show" and rest in ((), ("all",)))
         return Command(verb, json, match["unit"], controllers, rest=rest)

@@ -26,7 +26,6 @@ from .arcconf_call import (
     AbortedError,
     Call,
     InvalidArgumentsError,
-    banner,
     commands,
     menu,
     number,
@@ -36,8 +35,8 @@ from .arcconf_layouts import MAIN_RULE, layout_of, section
 from .arcconf_models import MODELS
 from .simulator import Answer, Simulator, State
 
-_UNKNOWN_TO_OLD_BUILDS = ("MC", "AR", "CN")
-_READING = ("GETCONFIG", "GETSTATUS", "GETVERSION", "LIST", "VERSION")
+_UNKNOWN_TO_OLD_BUILDS = ("MC", "AR")
+_READING = ("GETCONFIG", "GETSTATUS", "GETVERSION", "LIST")
 
 
 class Arcconf(Simulator):
@@ -71,7 +70,7 @@ class Arcconf(Simulator):
         call: Call | None = None
         try:
             rest, noprompt = self._options(list(words[1:]), command)
-            if command in ("LIST", "GETVERSION", "VERSION"):
+            if command in ("LIST", "GETVERSION"):
                 return Answer(_joined([head, *self._overview(command, rest)]))
             if not rest:
                 raise InvalidArgumentsError
@@ -128,7 +127,7 @@ class Arcconf(Simulator):
             # SmartRAID builds are called with it by other programs for DEVICE too, though their usage does not list it.
             newer = any(grammar in ("smart", "hba") for grammar in self._grammars())
             return form in ("LOGICALDRIVE", "DEVICEALL", "DRIVEWRITECACHEPOLICY", "NOBATTERYWRITECACHE") or (form == "DEVICE" and newer)
-        return command in ("CREATE", "DELETE", "SETCONTROLLERMODE")
+        return command in ("CREATE", "DELETE")
 
     # ----------------------------------------------------------------------------------------------------------- commands
 
@@ -144,11 +143,8 @@ class Arcconf(Simulator):
         changes: dict[str, t.Callable[[Call], None]] = {
             "SETCACHE": set_cache,
             "SETMAXCACHE": arcconf_maxcache.set_maxcache,
-            "MAXCACHEWRITECACHE": arcconf_maxcache.write_feature,
             "CREATE": arcconf_maxcache.create,
             "DELETE": arcconf_maxcache.delete,
-            "SETSTATE": arcconf_maxcache.set_state,
-            "SETCONTROLLERMODE": _set_controller_mode,
         }
         changes[command](call)
         if call.faults.get("refused_policy"):
@@ -158,12 +154,10 @@ class Arcconf(Simulator):
     def _get_config(self, call: Call) -> list[str]:
         controller, faults, chosen = call.controller, call.faults, call.number
         what, rest = (call.words[0].upper(), call.words[1:]) if call.words else ("AL", [])
-        if what not in ("AD", "LD", "PD", "AR", "MC", "CN", "AL") or (self._old and what in _UNKNOWN_TO_OLD_BUILDS):
+        if what not in ("AD", "LD", "PD", "AR", "MC", "AL") or (self._old and what in _UNKNOWN_TO_OLD_BUILDS):
             raise InvalidArgumentsError
         if what in ("LD", "AR", "MC") and now.in_hba_mode(controller, faults):
             raise AbortedError(NOT_SUPPORTED)
-        if what == "AD" and [word.upper() for word in rest] == ["CACHE"] and not self._old:
-            return text.cache_properties(controller, faults)
         if what == "PD" and rest:
             drives = [(number(channel), number(device)) for channel, device in _pairs(rest)]
             if not self._old and all(now.drive_at(controller, *drive) or drive == (2, 0) for drive in drives):
@@ -184,7 +178,6 @@ class Arcconf(Simulator):
             "PD": lambda: text.physical(controller, faults),
             "AR": lambda: text.arrays(controller, chosen, faults, only),
             "MC": lambda: text.maxcache(controller, chosen),
-            "CN": lambda: text.connectors(controller, faults),
         }
         return sections[what]()
 
@@ -205,21 +198,12 @@ class Arcconf(Simulator):
 
     def _overview(self, command: str, rest: list[str]) -> list[str]:
         controllers = list(enumerate(self._controllers(), 1))
-        if command == "VERSION":
-            if rest:
-                raise InvalidArgumentsError
-            return ["", *banner(old=self._old), "", text.SUCCESS]
-        if len(rest) > 1:
-            raise InvalidArgumentsError
         if rest:
-            chosen = number(rest[0])
-            controllers = [pair for pair in controllers if pair[0] == chosen]
-            if not controllers:
-                raise AbortedError("Invalid controller number.")
+            raise InvalidArgumentsError
         if not controllers:
             return ["", text.SUCCESS]
         if command == "LIST":
-            return [*self._table(controllers), *(self._contents(*controllers[0]) if rest else []), "", text.SUCCESS]
+            return [*self._table(controllers), "", text.SUCCESS]
         printed: list[str] = []
         for chosen, controller in controllers:
             values = {**text.adapter_values(controller, now.faults_of(self.state, chosen)), "staged firmware": controller["firmware"], "seeprom version": "0"}
@@ -236,45 +220,6 @@ class Arcconf(Simulator):
             facts = ("Optimal", f"Slot {controller['slot']}", mode, controller["model"].strip(), controller["serial"], controller["wwn"])
             printed.append(f"   {f'Controller {chosen}:':<26}: {', '.join(facts)}")
         return printed
-
-    def _contents(self, chosen: int, controller: State) -> list[str]:
-        """The rest of LIST n; no capture of it exists."""
-        faults = now.faults_of(self.state, chosen)
-        printed = [*section("Logical device information"), f"   {'Logical ID':<26}: Status (RAID, Interface, SizeMB) Name", MAIN_RULE]
-        for volume in now.volumes(controller, faults):
-            printed.append(f"   {'Logical ' + str(volume['id']):<26}: {volume['status']} ({volume['raid']}, Data, {volume['size']} MB) {volume['name']}")
-        title = "State (Interface, BlockSize, SizeMB, Vendor, Model, Serialnumber) Location"
-        printed += [*section("Physical Device information"), f"   {'Physical ID':<26}: {title}", MAIN_RULE]
-        for drive in controller["drives"]:
-            values = text.drive_values(controller, drive, faults)
-            facts = (drive["bus"], values["block size"], f"{drive['size']}MB", drive["vendor"], drive["model"], drive["serial"])
-            address = f"Physical {drive['channel']},{drive['device']}"
-            printed.append(f"   {address:<26}: {values['state']} ({', '.join(str(fact) for fact in facts)}) {values['reported location']}")
-        return printed
-
-
-def restart(state: State) -> None:
-    """What a restart of the machine does: modes that were set take effect."""
-    for controller in state["controllers"]:
-        if controller["pending_mode"]:
-            controller["mode"], controller["pending_mode"] = controller["pending_mode"], None
-
-
-def _set_controller_mode(call: Call) -> None:
-    if len(call.words) != 1:
-        raise InvalidArgumentsError
-    wanted, controller = number(call.words[0], 0, 5), call.controller
-    smart = controller["generation"] == "smart"
-    if wanted not in ((2, 3, 5) if smart else (0, 1, 2, 3, 4)):
-        raise InvalidArgumentsError
-    if controller["mode"] is None or (controller["series"] == "hba" and wanted != 2):
-        raise AbortedError(NOT_SUPPORTED)
-    words = now.MODES[wanted]
-    if words in (now.mode(controller, call.faults), controller["pending_mode"]):
-        raise AbortedError(f"Controller mode is already set to {words}.")
-    call.confirm("Changing the controller mode can make logical devices unavailable.", "Do you wish to continue?")
-    controller["pending_mode"] = words
-    call.printed.append("The controller mode will be changed after the next restart.")
 
 
 def _pairs(words: list[str]) -> list[tuple[str, str]]:

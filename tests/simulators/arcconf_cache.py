@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import typing as t
 
 from . import arcconf_state as now
@@ -50,10 +49,7 @@ def _logical_drive(call: Call, rest: list[str]) -> None:
     mode = rest[1].lower()
     if mode not in (("con", "coff") if smart else ("ron", "roff", "wt", "wb", "wbb")):
         raise InvalidArgumentsError
-    if rest[0].lower() != "all":
-        number(rest[0])
-    elif not smart:
-        raise InvalidArgumentsError
+    number(rest[0])
     if now.in_hba_mode(call.controller, call.faults):
         raise AbortedError(_ALL_HBA)
     if smart:
@@ -74,25 +70,16 @@ def _volume_mode(call: Call, volume: State, mode: str) -> None:
 
 def _controller_cache(call: Call, which: str, *, on: bool) -> None:
     controller = call.controller
-    everything = which.lower() == "all"
-    if everything:
-        chosen = [volume for volume in now.volumes(controller, call.faults) if now.container_of(controller, volume) is None and not volume["ssd_bypass"]]
-    else:
-        chosen = [call.volume(which)]
-        if now.container_of(controller, chosen[0]) is not None:
-            raise AbortedError("maxCache is enabled on the logical drive, controller cache cannot be modified.")
-    different = [volume for volume in chosen if volume["caching"] is not on]
-    if not different:
+    volume = call.volume(which)
+    if now.container_of(controller, volume) is not None:
+        raise AbortedError("maxCache is enabled on the logical drive, controller cache cannot be modified.")
+    if volume["caching"] is on:
         raise AbortedError(f"Cache mode is already set to {_SWITCH[on]}.")
-    if on and (bypassed := next((volume for volume in different if volume["ssd_bypass"]), None)):
-        raise AbortedError(f"The specified operation cannot be performed as SSD I/O bypass has been enabled on array {bypassed['array']}.")
+    if on and volume["ssd_bypass"]:
+        raise AbortedError(f"The specified operation cannot be performed as SSD I/O bypass has been enabled on array {volume['array']}.")
     if on and not now.protected(controller, call.faults) and not controller["cache"]["no_battery"]:
         raise AbortedError("The specified operation cannot be performed as battery status is not Ok and No Battery Write Cache is disabled.")
-    if everything and not on:
-        call.confirm("Disabling cache for all logical drives will set cache ratio to 100 % Read : 0 % Write.", "Do you wish to continue?")
-        controller["cache"].update(read=100, write=0)
-    for volume in different:
-        volume["caching"] = on
+    volume["caching"] = on
 
 
 def _device(call: Call, rest: list[str]) -> None:
@@ -192,34 +179,15 @@ def _ratio(call: Call, rest: list[str]) -> None:
     cache.update(read=read, write=write)
 
 
-def _toggle(key: str, name: str, warning: tuple[str, ...], call: Call, rest: list[str]) -> None:
+def _no_battery(call: Call, rest: list[str]) -> None:
     if len(rest) != 1:
         raise InvalidArgumentsError
     on, cache = switch(rest[0]), _cache(call)
-    if cache[key] is on:
-        raise AbortedError(f"{name} is already set to {_SWITCH[on]}.")
-    if on and warning:
-        call.confirm(*warning)
-    cache[key] = on
-
-
-def _bypass_threshold(call: Call, rest: list[str]) -> None:
-    if len(rest) != 1:
-        raise InvalidArgumentsError
-    size = number(rest[0], 16, 1040)
-    if size % 16:
-        raise InvalidArgumentsError
-    cache = _cache(call)
-    if cache["bypass_threshold"] == size:
-        raise AbortedError(f"Write Cache Bypass Threshold Size is already set to {size} KB.")
-    cache["bypass_threshold"] = size
-
-
-def _recover(call: Call, rest: list[str]) -> None:
-    if rest:
-        raise InvalidArgumentsError
-    if not call.faults.get("cache_permanently_disabled"):
-        raise AbortedError("Cache module recovery is not required.")
+    if cache["no_battery"] is on:
+        raise AbortedError(f"No Battery Write Cache is already set to {_SWITCH[on]}.")
+    if on:
+        call.confirm(*_DATA_LOSS)
+    cache["no_battery"] = on
 
 
 def _cache(call: Call) -> State:
@@ -234,8 +202,5 @@ _FORMS: t.Mapping[str, t.Callable[[Call, list[str]], None]] = {
     "DEVICEALL": _device_all,
     "DRIVEWRITECACHEPOLICY": _drive_policies,
     "CACHERATIO": _ratio,
-    "WAITFORCACHEROOM": functools.partial(_toggle, "wait_for_room", "Wait For Cache Room", ()),
-    "NOBATTERYWRITECACHE": functools.partial(_toggle, "no_battery", "No Battery Write Cache", _DATA_LOSS),
-    "WRITECACHEBYPASSTHRESHOLD": _bypass_threshold,
-    "RECOVERCACHEMODULE": _recover,
+    "NOBATTERYWRITECACHE": _no_battery,
 }

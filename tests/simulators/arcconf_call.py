@@ -125,7 +125,7 @@ def _descriptions() -> dict[str, str]:
 
 def commands(*, old: bool) -> tuple[str, ...]:
     """The commands of the build that speaks to these cards."""
-    missing = {"LIST", "SETCONTROLLERMODE", "SETMAXCACHE", "MAXCACHEWRITECACHE", "VERSION"} if old else set()
+    missing = {"LIST", "SETMAXCACHE"} if old else set()
     return tuple(command for command in _descriptions() if command not in missing)
 
 

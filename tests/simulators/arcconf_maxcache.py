@@ -39,7 +39,7 @@ def set_maxcache(call: Call) -> None:
     if kind in ("pool", "container"):
         forms.update({"FLUSHANDFETCHRATE": functools.partial(_number, "flush_rate", 1, 1000), "RWBALANCE": _balance})
     if kind == "pool":
-        forms.update({"ADDTOPOOL": _add_to_pool, "REMOVEFROMPOOL": _remove_from_pool, "CLEAR": _clear})
+        forms.update({"ADDTOPOOL": _add_to_pool, "REMOVEFROMPOOL": _remove_from_pool})
     if kind == "container":
         forms["DIRTYPAGETHRESHOLD"] = functools.partial(_number, "threshold", 1, 100)
     if kind is None:
@@ -156,32 +156,9 @@ def _remove_from_pool(call: Call, rest: list[str]) -> None:
         drive.update(pool=False, state="Ready")
 
 
-def _clear(call: Call, rest: list[str]) -> None:
-    if rest:
-        raise InvalidArgumentsError
-    _refuse_dirty(call.controller)
-    for drive in call.controller["drives"]:
-        if drive["pool"]:
-            drive.update(pool=False, state="Ready")
-
-
 def _refuse_dirty(controller: State, volumes: t.Sequence[State] | None = None) -> None:
     if any(now.is_dirty(controller, volume) for volume in (controller["volumes"] if volumes is None else volumes)):
         raise AbortedError(FLUSHING)
-
-
-def write_feature(call: Call) -> None:
-    """MAXCACHEWRITECACHE <on|off>: whether the pool of series 6 may hold written blocks."""
-    if len(call.words) != 1 or call.words[0].lower() not in ("on", "off"):
-        raise InvalidArgumentsError
-    if now.maxcache_kind(call.controller) != "pool":
-        raise AbortedError(NOT_SUPPORTED)
-    on = call.words[0].lower() == "on"
-    if call.controller["maxcache"]["write_feature"] is on:
-        raise AbortedError(_ALREADY)
-    if not on:
-        _refuse_dirty(call.controller)
-    call.controller["maxcache"]["write_feature"] = on
 
 
 def create(call: Call) -> None:
@@ -200,9 +177,6 @@ def create(call: Call) -> None:
 
 
 def _create_container(call: Call, words: list[str]) -> None:
-    name = "MaxCache 0"
-    if len(words) > 2 and words[0].lower() == "name":
-        name, words = words[1], words[2:]
     if len(words) < 4:
         raise InvalidArgumentsError
     raid = words[1].lower()
@@ -216,8 +190,8 @@ def _create_container(call: Call, words: list[str]) -> None:
     call.confirm("All data on the specified devices will be lost.", "Do you wish to continue?")
     for drive in drives:
         drive["state"] = "Online"
-    call.printed.append("Creating maxCache device: " + name)
-    call.controller["maxcache"]["containers"].append(_container(100, name, _WRITTEN.get(raid, raid.upper()), size, drives, data=None))
+    call.printed.append("Creating maxCache device: MaxCache 0")
+    call.controller["maxcache"]["containers"].append(_container(100, "MaxCache 0", _WRITTEN.get(raid, raid.upper()), size, drives, data=None))
 
 
 def _capacity(call: Call, raid: str, drives: t.Sequence[State], wanted: int | None) -> int:
@@ -258,9 +232,6 @@ def _create_smart(call: Call, words: list[str]) -> None:
         raise InvalidArgumentsError
     raid, wanted = words[3].lower(), number(words[2], 1)
     volume = call.volume(words[1])
-    if words[4].lower() == "array":
-        # A second maxCache volume on the SSDs of the first: the simulator keeps no rest space on arrays.
-        raise AbortedError("There is not enough space on the maxCache array.")
     drives = _free_ssds(call, words[4:])
     _check_smart(call, volume, policy, raid)
     size = _capacity(call, raid, drives, wanted)
@@ -342,14 +313,3 @@ def delete(call: Call) -> None:
     for volume in volumes:
         volume["maxcache"].update(read=False, write=False, policy="WB", used=False)
     containers.remove(doomed)
-
-
-def set_state(call: Call) -> None:
-    """SETSTATE <C#> MAXCACHE <ld> OPTIMAL."""
-    words = call.lower()
-    if len(words) != 3 or words[0] != "maxcache" or words[2] != "optimal" or now.maxcache_kind(call.controller) != "smart":
-        raise InvalidArgumentsError
-    container = next((one for one in call.controller["maxcache"]["containers"] if one["id"] == number(words[1])), None)
-    if container is None:
-        raise AbortedError(f"maxCache logical device {words[1]} does not exist.")
-    container["status"] = "Optimal"

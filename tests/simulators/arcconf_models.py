@@ -132,7 +132,6 @@ def _controller(
         if smart and one["state"] == "Ready":
             one["os_path"] = f"/dev/sd{chr(98 + (len(made) + one['index']) % 24)}"
     return {
-        "pending_mode": None,
         "generation": "smart" if smart else "aacraid",
         "serial": f"SIMULATED{number:04d}",
         "wwn": f"50000D1{number:09X}",

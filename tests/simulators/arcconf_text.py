@@ -12,7 +12,7 @@ from __future__ import annotations
 import typing as t
 
 from . import arcconf_state as now
-from .arcconf_layouts import MAIN_RULE, SHORT_RULE, WRITE_CACHE, Layout, Lines, block, labels, layout_of, line, places, section, titled
+from .arcconf_layouts import MAIN_RULE, SHORT_RULE, WRITE_CACHE, Layout, Lines, block, labels, layout_of, line, places, section
 from .simulator import State, letters
 from .templates import entries
 
@@ -43,15 +43,6 @@ def adapter(controller: State, faults: now.Faults) -> Lines:
     return [*section("Controller information"), *block(layout, f"adapter {layout.adapter}", 3, adapter_values(controller, faults), parts), ""]
 
 
-def cache_properties(controller: State, faults: now.Faults) -> Lines:
-    """``GETCONFIG n AD CACHE``: only the cache properties (no capture of this form)."""
-    layout = layout_of(controller)
-    values = adapter_values(controller, faults)
-    known = [entry.partition(" = ")[0] for entry in entries("arcconf", f"adapter {layout.adapter}") if entry[0] not in "[<"]
-    found = [line(layout, 3, label, value) for label in known if "cache" in label.casefold() and (value := values.get(label.casefold())) is not None]
-    return [*section("Controller information"), *titled(layout, "Cache Properties"), *found, ""]
-
-
 def adapter_values(controller: State, faults: now.Faults) -> dict[str, str | None]:
     """Every changing line of the adapter section, by its label in lower case."""
     volumes, maxcache = now.volumes(controller, faults), controller["maxcache"]
@@ -63,7 +54,7 @@ def adapter_values(controller: State, faults: now.Faults) -> dict[str, str | Non
         "count": len(volumes),
         "failed": sum(volume["status"] in ("Failed", "Offline") for volume in volumes),
         "degraded": sum("egraded" in volume["status"] for volume in volumes),
-        "reboot": "Controller mode change" if controller["pending_mode"] else "Not Available",
+        "reboot": "Not Available",
         "pool": len(pool),
         "pool_size": f"{sum(drive['size'] for drive in pool) / 1026:.3f}",
         "flush_rate": maxcache["flush_rate"] if cached else None,

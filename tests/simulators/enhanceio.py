@@ -25,7 +25,7 @@ POLICIES = {"rand": 3, "fifo": 1, "lru": 2}
 _MODE_NAMES = {3: "Write Through", 1: "Write Back", 2: "Read Only", 0: "N/A"}
 _SET_SIZES = {2048: 128, 4096: 256, 8192: 512}
 _FAILURE = 3
-_VERBS = ("delete", "edit", "info", "clean", "create", "enable", "notify", "sanity", "disable")
+_VERBS = ("delete", "edit", "info", "clean", "create", "enable", "notify", "disable")
 #: What each verb takes, and which of it must be given.
 _OPTIONS = {
     "delete": ("c", "c"),
@@ -35,7 +35,6 @@ _OPTIONS = {
     "create": ("dspmbc", "dsc"),
     "enable": ("dspmbc", "dsc"),
     "notify": ("sadc", "c"),
-    "sanity": ("sd", "sd"),
     "disable": ("c", "c"),
 }
 _CHOICES = {"m": tuple(MODES), "p": tuple(POLICIES), "b": ("2048", "4096", "8192")}
@@ -139,9 +138,6 @@ class EioCli(Simulator):
             return Answer("No caches Found\n")
         told = [self._told(name, one["source"], one["fast"], one["mode"], one["policy"], one["block_size"]) for name, one in caches.items()]
         return Answer("".join(told) + "\nFor more information look at /proc/enhanceio/<cache_name>/config\n")
-
-    def _sanity(self, options: dict[str, str]) -> Answer:
-        return Answer("")
 
     def _cache(self, name: str) -> State | None:
         found: State | None = self._host.state["caches"].get(name)

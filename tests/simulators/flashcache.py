@@ -288,7 +288,6 @@ class Dmsetup(FlashcacheTool):
             "ls": self._ls,
             "info": self._info,
             "remove": self._remove,
-            "message": self._message,
             "create": self._create,
         }
         verb = verbs.get(rest[0] if rest else "")
@@ -356,13 +355,6 @@ class Dmsetup(FlashcacheTool):
                 kernel.begin_removal(name)
             except Rejected as rejected:
                 raise Ended(_complaint(rejected, name)) from None
-
-    def _message(self, kernel: Kernel, words: list[str], _options: dict[str, str], _stdin: str) -> None:
-        name, _sector, listed, action = words[:4]
-        cache = self._chosen(kernel, [name])[0]
-        if listed not in ("whitelist", "blacklist") or action not in ("add", "del", "delall"):
-            raise Ended(f"device-mapper: message ioctl on {name}  failed: Invalid argument\nCommand failed.\n")
-        _change_list(cache[listed], action, int(words[4]) if len(words) > 4 else 0)
 
     def _create(self, kernel: Kernel, names: list[str], options: dict[str, str], stdin: str) -> None:
         _start, sectors, target, *rest = (options.get("--table") or stdin).split()

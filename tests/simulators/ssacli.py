@@ -39,7 +39,7 @@ Error: No controllers detected. Possible causes:
 _NOT_SUPPORTED = (
     'This operation is not supported with the current configuration. Use the "show" command on devices to show additional details about the configuration.'
 )
-_LONG_WORDS = {"ctrl": "controller", "ld": "logicaldrive", "pd": "physicaldrive"}
+_LONG_WORDS = {"ctrl": "controller", "ld": "logicaldrive"}
 _LONG_PARAMETERS = {
     "dwc": "drivewritecache",
     "nbwc": "nobatterywritecache",
@@ -91,18 +91,12 @@ class SsaCli(Simulator):
             return Answer(_error(str(refused), refused.reason), refused.rc)
 
     def _answer(self, words: list[str], stdin: str) -> Answer:
-        if not words:  # the shell of the tool; it ends with its input
-            return Answer('Smart Storage Administrator CLI 6.45.8.0\nDetecting Controllers...Done.\nType "help" for a list of supported commands.\n')
-        if words[0].lower() == "version":
-            return Answer("\n\tSSACLI Version: 6.45.8.0 2024-08-12\n\tSOULAPI Version: 6.45.8.0 2024-08-12\n\n")
-        if words[0].lower() == "rescan":
-            return Answer("\n")
-        if _LONG_WORDS.get(words[0].lower(), words[0].lower()) != "controller":
-            raise _syntax(words[0])
+        if not words or _LONG_WORDS.get(words[0].lower(), words[0].lower()) != "controller":
+            raise _syntax(words[0] if words else "")
         controllers = self._controllers(words[1:2])
         rest = words[2:]
         objects: list[tuple[str, str]] = []
-        while rest and _LONG_WORDS.get(rest[0].lower(), rest[0].lower()) in ("logicaldrive", "physicaldrive", "array"):
+        while rest and _LONG_WORDS.get(rest[0].lower(), rest[0].lower()) in ("logicaldrive", "array"):
             kind = _LONG_WORDS.get(rest[0].lower(), rest[0].lower())
             objects.append((kind, rest[1] if len(rest) > 1 else ""))
             rest = rest[2:]
@@ -110,8 +104,6 @@ class SsaCli(Simulator):
             raise _syntax(rest[0] if rest else words[-1])
         command, options = rest[0].lower(), [word.lower() for word in rest[1:]]
         if command == "show":
-            if words[1].lower() == "all" and not objects and not options:
-                return Answer(text.listed(self.state, controllers))
             return Answer("".join(self._show(controller, objects, options) for controller in controllers))
         if command != "modify" or not options:
             raise _syntax(rest[0])
@@ -127,41 +119,19 @@ class SsaCli(Simulator):
         if selector == "all":
             return list(controllers)
         key, equals, value = selector.partition("=")
-        if not equals or key not in ("slot", "serialnumber", "sn"):
+        if not equals or key != "slot":
             raise _syntax(words[0])
-        chosen = [card for card in controllers if value == str(card["slot"] if key == "slot" else card["lines"]["Serial Number"]).lower()]
+        chosen = [card for card in controllers if value == str(card["slot"])]
         if not chosen:
             raise Refused(f'The controller identified by "{words[0]}" was not detected.')
         return chosen
 
     def _show(self, controller: State, objects: list[tuple[str, str]], options: list[str]) -> str:
-        if not objects:
-            shown = {
-                (): text.details,
-                ("detail",): text.details,
-                ("status",): text.status,
-                ("config",): text.config,
-                ("config", "detail"): text.config_details,
-            }.get(tuple(options))
-            if not shown:
-                raise _syntax(options[-1])
-            return shown(self.state, controller)
-        if options not in ([], ["detail"], ["status"]):
-            raise _syntax(options[-1])
-        ((kind, selector),) = objects
-        if kind == "logicaldrive":
-            volumes = self._volumes(controller, selector)
-            if options == ["status"]:
-                return text.volumes_status(controller, volumes)
-            # One volume is always shown in full.
-            in_full = options == ["detail"] or selector.lower() != "all"
-            return (text.volumes_details if in_full else text.volumes_listed)(self.state, controller, volumes)
-        if kind == "physicaldrive":
-            drives = self._drives(controller, selector)
-            if options == ["status"]:
-                return text.drives_status(drives)
-            return text.drives_listed(self.state, controller, drives, options == ["detail"] or selector.lower() not in ("all", "allunassigned"))
-        return text.arrays_details(self.state, controller, self._arrays(controller, selector))
+        if not objects and options in (["detail"], ["config", "detail"]):
+            return (text.details if len(options) == 1 else text.config_details)(self.state, controller)
+        if not objects or objects[0][0] != "logicaldrive" or options != ["detail"]:
+            raise _syntax(options[-1] if options else "show")
+        return text.volumes_details(self.state, controller, self._volumes(controller, objects[0][1]))
 
     def _volumes(self, controller: State, selector: str) -> list[State]:
         volumes = [] if text.in_hba_mode(self.state, controller) else controller["volumes"]
@@ -174,17 +144,6 @@ class SsaCli(Simulator):
             raise Refused(f'Controller identified by "slot={controller["slot"]}" does not have a logical drive identified by "{selector}".')
         return chosen
 
-    def _drives(self, controller: State, selector: str) -> list[State]:
-        if selector.lower() == "allunassigned":
-            chosen = text.unassigned(controller)
-        else:
-            chosen = [drive for drive in controller["drives"] if selector.lower() in ("all", text.place(drive).lower())]
-        if not chosen:
-            raise Refused(
-                "The specified device does not have any physical drives." if selector.lower().startswith("all") else f"Invalid drive specified: {selector}"
-            )
-        return chosen
-
     def _arrays(self, controller: State, selector: str) -> list[State]:
         arrays = [] if text.in_hba_mode(self.state, controller) else controller["arrays"]
         chosen = [array for array in arrays if selector.lower() in ("all", array["letter"].lower())]
@@ -194,8 +153,6 @@ class SsaCli(Simulator):
 
     def _modify(self, controller: State, objects: list[tuple[str, str]], options: list[str], stdin: str) -> str:
         name, value, usage = _parameter(objects[0][0] if objects else "", options)
-        if value == "?" and name in ("drivewritecache", "nobatterywritecache"):
-            return self._choices(controller, name, usage)
         change: t.Callable[[], None]
         if name == "caching":
             change = self._caching(controller, self._volumes(controller, objects[0][1]), value)
@@ -213,15 +170,6 @@ class SsaCli(Simulator):
         if not self._policy_fault("ignored_policy", name) and (not asks or stdin.strip()[:1].lower() == "y"):
             change()
         return _DRIVE_CACHE_WARNING + "\n" if asks else ""
-
-    def _choices(self, controller: State, name: str, usage: str | None) -> str:
-        """The answer to a question mark; its form is assumed."""
-        if name == "nobatterywritecache":
-            values, current = ["enable", "disable"], "enable" if controller["no_battery_write_cache"] else "disable"
-        else:
-            values, current = _drive_cache_choices(controller, usage)
-        rows = [f"   {value}{' (current value)' if value == current else ''}\n" for value in values]
-        return "\nAvailable options are:\n" + "".join(rows) + "\n"
 
     def _policy_fault(self, fault: str, name: str) -> bool:
         wanted = self.state.get("faults", {}).get(fault)
@@ -285,7 +233,7 @@ class SsaCli(Simulator):
             raise Refused(_NOT_SUPPORTED, "Cache not available")
 
     def _drive_cache(self, controller: State, value: str, usage: str | None) -> t.Callable[[], None]:
-        choices, _current = _drive_cache_choices(controller, usage)
+        choices = _drive_cache_choices(controller, usage)
         if text.in_hba_mode(self.state, controller) and "hba" not in controller["drive_write_cache"]:
             raise Refused(_NOT_SUPPORTED, "Physical drive write cache not available")
         if value not in choices:
@@ -316,18 +264,18 @@ def _parameter(kind: str, options: list[str]) -> tuple[str, str, str | None]:
     return name, value, usage
 
 
-def _drive_cache_choices(controller: State, usage: str | None) -> tuple[list[str], str]:
-    """The values of the drive write cache and the one in force; newer controllers need to know for which drives."""
+def _drive_cache_choices(controller: State, usage: str | None) -> list[str]:
+    """The values of the drive write cache; newer controllers need to know for which drives."""
     policies = controller["drive_write_cache"]
     if "all" in policies or not policies:
         if usage is not None:
             raise _syntax(f"usage={usage}")
-        return ["enable", "disable"], re.sub("d$", "", policies.get("all", "").lower())
+        return ["enable", "disable"]
     if usage is None:
         raise Refused('Parameter "usage" must be specified.')
     if usage not in _USAGES or usage not in policies:
         raise _bad_value("usage", usage)
-    return ["enable", "disable", "default"], policies[usage].lower()
+    return ["enable", "disable", "default"]
 
 
 def _syntax(word: str) -> Refused:

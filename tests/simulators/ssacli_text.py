@@ -72,24 +72,8 @@ def headline(state: State, controller: State) -> str:
     return f"{controller['product']} in Slot {controller['slot']}{embedded}{mode}"
 
 
-def listed(state: State, controllers: t.Sequence[State]) -> str:
-    """``ctrl all show``."""
-    return "".join(f"\n{headline(state, card)}  (sn: {card['lines']['Serial Number']})\n" for card in controllers) + "\n"
-
-
-def status(state: State, controller: State) -> str:
-    """``ctrl … show status``."""
-    lines = [headline(state, controller), "   Controller Status: OK"]
-    if controller["cache"] and not in_hba_mode(state, controller):
-        lines.append(f"   Cache Status: {cache_status(state, controller)[0]}")
-        battery = battery_status(state, controller)
-        if battery:
-            lines.append(f"   Battery/Capacitor Status: {battery}")
-    return "\n" + "\n".join(lines) + "\n\n"
-
-
 def details(state: State, controller: State) -> str:
-    """``ctrl slot=N show [detail]``."""
+    """``ctrl slot=N show detail``."""
     return "\n" + "\n".join(_controller_lines(state, controller)) + "\n\n\n"
 
 
@@ -163,34 +147,6 @@ def config_details(state: State, controller: State) -> str:
         vendor, title, model, number, firmware = controller["sep"]
         text += f"   SEP (Vendor ID {vendor}, Model {title}) {number}\n      Device Number: {number}\n      Firmware Version: {firmware}\n"
         text += f"      WWID: {controller['ports'][0][1]}\n      Vendor ID: {vendor}\n      Model: {model}\n\n"
-    return text
-
-
-def config(state: State, controller: State) -> str:
-    """``ctrl … show config``."""
-    text = f"\n{headline(state, controller)}  (sn: {controller['lines']['Serial Number']})\n\n\n\n"
-    cages = [
-        f"   Internal Drive Cage at Port {cage['port']}, Box {cage['box']}{f' (Index {number})' if 'per_class' in controller['style'] else ''}, OK\n"
-        for number, cage in enumerate(controller["cages"])
-    ]
-    text += "\n\n\n".join(cages) + "\n\n"
-    mode = " (Mixed)" if controller["style"].get("port_mode") else ""
-    text += "\n".join(f"   Port Name: {port[0]}{mode}\n" for port in controller["ports"]) + "\n"
-    if in_hba_mode(state, controller):
-        return text + "   HBA Drives\n\n" + "".join(f"      {drive_row(drive)}\n" for drive in controller["drives"]) + "\n"
-    blocks = []
-    for array in controller["arrays"]:
-        drives = members(controller, array)
-        block = f"   Array {array['letter']} ({drives[0]['interface']}, Unused Space: {array['unused'] // 2**20}  MB)\n\n"
-        block += "".join(f"      {volume_row(controller, volume)}\n" for volume in controller["volumes"] if volume["array"] == array["letter"])
-        blocks.append(block + "\n" + "".join(f"      {drive_row(drive)}\n" for drive in drives))
-    text += "\n\n".join(blocks) + "\n"
-    free = unassigned(controller)
-    if free:
-        text += "   Unassigned\n\n" + "".join(f"      {drive_row(drive)}\n" for drive in free) + "\n"
-    if controller["sep"]:
-        vendor, title, _model, number, _firmware = controller["sep"]
-        text += f"   SEP (Vendor ID {vendor}, Model {title}) {number}  (WWID: {controller['ports'][0][1]})\n\n"
     return text
 
 
@@ -313,11 +269,6 @@ def drive_row(drive: State) -> str:
     return f"physicaldrive {place(drive)} ({where}, {drive['media']}, {drive['size_text']}, {drive['status']})"
 
 
-def volume_row(controller: State, volume: State) -> str:
-    """A volume in a line."""
-    return f"logicaldrive {volume['id']} ({size_text(volume['size'], controller['style']['decimals'])}, RAID {volume['level']}, OK)"
-
-
 def unassigned(controller: State) -> list[State]:
     """The drives that belong to no array."""
     used = {name for array in controller["arrays"] for name in array["drives"]}
@@ -327,46 +278,4 @@ def unassigned(controller: State) -> list[State]:
 def volumes_details(state: State, controller: State, volumes: t.Sequence[State]) -> str:
     """``ctrl slot=N ld … show detail``."""
     blocks = [f"   Array {volume['array']}\n\n" + "\n".join(_volume_lines(controller, volume)) + "\n\n\n" for volume in volumes]
-    return f"\n{headline(state, controller)}\n\n" + "".join(blocks)
-
-
-def volumes_listed(state: State, controller: State, volumes: t.Sequence[State]) -> str:
-    """``ctrl slot=N ld all show``."""
-    blocks = [f"   Array {volume['array']}\n\n      {volume_row(controller, volume)}\n\n" for volume in volumes]
-    return f"\n{headline(state, controller)}\n\n" + "".join(blocks)
-
-
-def volumes_status(controller: State, volumes: t.Sequence[State]) -> str:
-    """``ctrl slot=N ld … show status``."""
-    size = controller["style"]["decimals"]
-    rows = [f"   logicaldrive {volume['id']} ({size_text(volume['size'], size)}, RAID {volume['level']}): OK\n" for volume in volumes]
-    return "\n" + "".join(rows) + "\n"
-
-
-def drives_listed(state: State, controller: State, drives: t.Sequence[State], in_full: bool) -> str:
-    """``ctrl slot=N pd … show [detail]``."""
-    text = f"\n{headline(state, controller)}\n\n"
-    hba = in_hba_mode(state, controller)
-    groups = [] if hba else [(f"Array {array['letter']}", set(array["drives"])) for array in controller["arrays"]]
-    groups.append(("HBA Drives" if hba else "Unassigned", {place(drive) for drive in (controller["drives"] if hba else unassigned(controller))}))
-    for title, names in groups:
-        chosen = [drive for drive in drives if place(drive) in names]
-        if chosen:
-            body = _drive_blocks(state, controller, chosen) if in_full else "".join(f"      {drive_row(drive)}\n" for drive in chosen)
-            text += f"   {title}\n\n{body}\n"
-    return text
-
-
-def drives_status(drives: t.Sequence[State]) -> str:
-    """``ctrl slot=N pd … show status``."""
-    rows = [
-        f"   physicaldrive {place(drive)} (port {drive['port']}:box {drive['box']}:bay {drive['bay']}, {drive['size_text']}): {drive['status']}\n"
-        for drive in drives
-    ]
-    return "\n" + "".join(rows) + "\n"
-
-
-def arrays_details(state: State, controller: State, arrays: t.Sequence[State]) -> str:
-    """``ctrl slot=N array … show [detail]`` (not captured on its own; the lines are those of the full configuration)."""
-    blocks = ["\n".join([f"   Array: {array['letter']}", *_array_lines(controller, array)]) + "\n\n\n" for array in arrays]
     return f"\n{headline(state, controller)}\n\n" + "".join(blocks)

@@ -16,7 +16,7 @@ from . import storcli_views as views
 from .simulator import Answer, Simulator, State
 from .storcli_grammar import Command, SyntaxRefusal, parse
 from .storcli_models import BROADCOM, DELL
-from .storcli_print import Block, as_json, as_text
+from .storcli_print import Block, as_json
 from .storcli_views import View
 
 #: Exit status of a syntax error, as it was seen; of a failure without a code of its own.
@@ -30,7 +30,6 @@ class Outcome(t.NamedTuple):
 
     :param details: rows of "Detailed Status".
     :param quiet: the exit status is 0 in spite of a failure.
-    :param announced: the text form begins with the line about a detailed summary.
     """
 
     response: views.Response | None = None
@@ -38,7 +37,6 @@ class Outcome(t.NamedTuple):
     description: str = "None"
     details: t.Sequence[views.Response] = ()
     quiet: bool = False
-    announced: bool = False
 
     @property
     def exit_status(self) -> int:
@@ -66,17 +64,9 @@ class _VolumeProperty(t.NamedTuple):
 _SWITCH = {"on": "On", "off": "Off"}
 _VOLUME_PROPERTIES = {
     "wrcache": _VolumeProperty("wrCache", "write", {"wt": "WT", "wb": "WB", "awb": "AWB"}),
-    "rdcache": _VolumeProperty("rdCache", "read", {"ra": "RA", "nora": "NoRA", "adra": "ADRA"}),
+    "rdcache": _VolumeProperty("rdCache", "read", {"ra": "RA", "nora": "NoRA"}),
     "iopolicy": _VolumeProperty("IoPolicy", "io", {"cached": "Cached", "direct": "Direct"}),
     "pdcache": _VolumeProperty("PdCac", "disk_cache", {**_SWITCH, "default": "Default"}),
-    "ssdcaching": _VolumeProperty("ssdCaching", "ssd_caching", _SWITCH),
-}
-#: Property of a controller on the command line: its name in the answer.
-_CONTROLLER_PROPERTIES = {
-    "jbodwritecache": "JBOD Write Cache",
-    "batterywarning": "Battery Warning",
-    "bootwithpinnedcache": "Boot With Pinned Cache",
-    "cacheflushint": "Cache Flush Interval",
 }
 
 
@@ -99,7 +89,6 @@ class StorCli(Simulator):
         "refused_policy": "Policies of volumes are refused and the exit status is 0; details: properties, volumes, code, message, "
         "silent (claims success and changes nothing).",
         "plain_text_error": "A syntax error in plain text in spite of J; details: verb (only commands with this verb, such as set).",
-        "pinned_cache": "The cache keeps data of volumes that are offline: nothing of theirs can be set until it is deleted.",
         "vd_offline": "Volumes are offline: nothing of theirs can be set.",
         "lost_rows": "A summary has lost the last row of its lists; details: list (only of this one, such as VD LIST).",
         "no_controller": "The tool is there, a card is not.",
@@ -122,28 +111,20 @@ class StorCli(Simulator):
             return Answer(f"syntax error, unexpected {refusal.token}{expected}\n{self._help()}", _SYNTAX_STATUS)
 
     def _answer(self, command: Command) -> Answer:
-        if command.verb == "help":
-            return Answer(self._help())
-        if command.verb == "version":
-            return Answer(self._banner())
         if command.controllers is None:
-            return self._printed([self._overview_block(command)], command, [False], 0)
-        blocks, announced, statuses = [], [], []
+            return Answer(as_json([self._overview_block(command)]))
+        blocks, statuses = [], []
         chosen = command.controllers.among(range(len(self._controllers())))
         if not chosen:
-            return self._printed([self._block({"Status": "Failure", "Description": "No Controller found"})], command, [False], _FAILURE_STATUS)
+            return Answer(as_json([self._block({"Status": "Failure", "Description": "No Controller found"})]), _FAILURE_STATUS)
         for number in chosen:
             outcome = self._outcome(number, command)
             status: Block = {"Controller": number, "Status": "Success" if outcome.success else "Failure", "Description": outcome.description}
             if outcome.details:
                 status["Detailed Status"] = list(outcome.details)
             blocks.append(self._block(status, outcome.response))
-            announced.append(outcome.announced)
             statuses.append(outcome.exit_status)
-        return self._printed(blocks, command, announced, next((status for status in statuses if status), 0))
-
-    def _printed(self, blocks: list[Block], command: Command, announced: list[bool], status: int) -> Answer:
-        return Answer(as_json(blocks) if command.json else as_text(blocks, announced), status & 0xFF)
+        return Answer(as_json(blocks), next((status for status in statuses if status), 0) & 0xFF)
 
     def _controllers(self) -> list[State]:
         return [] if self.has_fault("no_controller") else self.state.get("controllers", [])
@@ -177,8 +158,6 @@ class StorCli(Simulator):
         every = [self._view(number) for number in range(len(self._controllers()))]
         raid, plain = [view for view in every if not view.state["hba"]], [view for view in every if view.state["hba"]]
         status = {"Status Code": 0, "Status": "Success", "Description": "None"}
-        if command.rest == ("ctrlcount",):
-            return self._block(status, {"Controller Count": len(every)})
         host = self.state.get("host_name", "simulated")
         response: views.Response = {"Number of Controllers": len(every), "Host Name": host, "Operating System ": self._system()}
         if plain:
@@ -201,85 +180,45 @@ class StorCli(Simulator):
             "drives": self._drives,
             "bbu": self._protection,
             "cv": self._protection,
-            "foreign": self._foreign,
         }
         return handlers[command.target](view, command)
 
     def _controller(self, view: View, command: Command) -> Outcome:
         if command.verb == "show" and command.rest in ((), ("all",)):
             return self._summary(view, full=bool(command.rest))
-        if command.verb == "show":
-            return self._show_property(view, command.rest[0])
-        if view.state["hba"]:
-            return Outcome(success=False, description=_UNSUPPORTED)
-        if command.verb == "set":
-            return self._set_properties(view, command.assignments)
-        if command.verb == "add":
-            message = "disk doesn't have enough capacity"
-            row = {"VD": "0 KB", "ErrCd": 13, "Status": "Failed", "Description": message}
-            return Outcome(success=False, description=message, details=[row])
-        if any(view.pinned(volume) for volume in view.volumes):
-            return Outcome(success=False, details=[self._controller_row(view, "LD cache pinned", 84)])
-        return Outcome(description="Cache flush operation succeeded")
+        if view.state["hba"] or not view.state["abilities"]["jbod_write_cache"]:
+            return Outcome(success=False, description="Un-supported Command" if command.verb == "show" else _UNSUPPORTED)
+        for _word, value in command.assignments:
+            view.state["settings"]["jbodwritecache"] = "Default" if value == "default" else value.upper()
+        value = str(view.state["settings"]["jbodwritecache"])
+        return Outcome({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": value}]})
 
     def _summary(self, view: View, full: bool) -> Outcome:
         response = views.controller_full(view) if full else views.controller_brief(view)
         if view.faults.get("lost_rows"):
             response = views.without_rows(response, view.faults["lost_rows"])
-        announced = not view.state["hba"]
-        if view.faults.get("incomplete_foreign") and announced:
+        if view.faults.get("incomplete_foreign") and not view.state["hba"]:
             row = {"Ctrl": view.number, "Status": "Failed", "ErrCd": 59, "ErrMsg": "Incomplete foreign configuration"}
-            return Outcome(response, success=False, details=[row], announced=announced)
-        return Outcome(response, announced=announced)
+            return Outcome(response, success=False, details=[row])
+        return Outcome(response)
 
     def _controller_row(self, view: View, message: str, code: int) -> views.Response:
         return {"Ctrl": view.number, "Status": "Failed", "Property": "-", "ErrMsg": message, "ErrCd": code}
 
-    def _show_property(self, view: View, word: str) -> Outcome:
-        label = "ROC temperature(Degree Celsius)"
-        hardware = views.controller_full(view)["HwCfg"] if word == "temperature" else {}
-        if label in hardware:
-            return self._property_rows({label: str(hardware[label])})
-        if view.state["hba"] or word == "temperature" or (word == "jbodwritecache" and not view.state["abilities"]["jbod_write_cache"]):
-            return Outcome(success=False, description="Un-supported Command")
-        if word == "preservedcache":
-            kept = [{"VD": volume["id"], "State": "Offline"} for volume in view.volumes if view.pinned(volume)]
-            return Outcome({"Preserved Cache": kept}) if kept else Outcome(description="No Virtual Drive has Preserved Cache Data.")
-        if word == "wbsupport":
-            return self._property_rows({"Write Back Support": "Yes" if view.state["abilities"]["write_back"] else "No"})
-        return self._property_rows({_CONTROLLER_PROPERTIES[word]: _setting_text(word, view.state["settings"][word])})
-
-    def _property_rows(self, rows: t.Mapping[str, str]) -> Outcome:
-        return Outcome({"Controller Properties": [{"Ctrl_Prop": label, "Value": value} for label, value in rows.items()]})
-
-    def _set_properties(self, view: View, assignments: t.Sequence[tuple[str, str]]) -> Outcome:
-        if any(word == "jbodwritecache" for word, _value in assignments) and not view.state["abilities"]["jbod_write_cache"]:
-            return Outcome(success=False, description=_UNSUPPORTED)
-        rows = {}
-        for word, value in assignments:
-            setting = int(value) if word == "cacheflushint" else "Default" if value == "default" else value.upper()
-            view.state["settings"][word] = setting
-            rows[_CONTROLLER_PROPERTIES[word]] = _setting_text(word, setting)
-        return self._property_rows(rows)
-
     def _volumes(self, view: View, command: Command) -> Outcome:
         if view.state["hba"]:
             return Outcome(success=False, description=_UNSUPPORTED)
-        if not view.volumes and command.objects.everything:
+        if not view.volumes and command.objects.text == "all":
             return Outcome(success=command.verb == "show", description="No VD's have been configured.")
         known = {volume["id"]: volume for volume in view.volumes}
         wanted = command.objects.among(known)
         volumes = [known[number] for number in wanted if number in known]
         missing = [number for number in wanted if number not in known]
-        if command.verb == "delete" and command.rest == () and missing:
-            return Outcome(success=False, description="Some of the specified VDs does not exist")
         rows = [{"VD": number, "Status": "Failed", "ErrCd": 255, "ErrMsg": "Invalid VD number"} for number in missing]
         if command.verb == "show":
             response = views.volumes_full(view, volumes) if command.rest else views.volumes_brief(view, volumes)
             return Outcome(response if volumes else None, success=not rows, details=rows)
-        if command.verb == "set":
-            return self._set_volumes(view, volumes, command.assignments, rows)
-        return self._delete(view, volumes, command, rows)
+        return self._set_volumes(view, volumes, command.assignments, rows)
 
     def _set_volumes(self, view: View, volumes: list[State], assignments: t.Sequence[tuple[str, str]], rows: list[views.Response]) -> Outcome:
         refusals = []
@@ -290,7 +229,7 @@ class StorCli(Simulator):
                 refusal = self._refusal(view, volume, word, value)
                 refusals += [refusal] if refusal and not refusal.silent else []
                 if not refusal:
-                    volume[prop.key] = _stored(word, value)
+                    volume[prop.key] = value
                 told = refusal if refusal and not refusal.silent else None
                 row = {"VD": volume["id"], "Property": prop.printed, "Value": value, "Status": "Failed" if told else "Success"}
                 rows.append({**row, "ErrCd": told.code if told else 0, "ErrMsg": told.message if told else "-"})
@@ -306,33 +245,13 @@ class StorCli(Simulator):
             if word in limits.get("properties", [word]):
                 code, message = limits.get("code", 151), limits.get("message", "Policy not supported")
                 return Refusal(code, message, quiet=True, silent=bool(limits.get("silent")))
-        if view.pinned(volume):
-            return Refusal(84, "LD cache pinned")
         if view.volume_state(volume) != "Optl":
             return Refusal(50, "device state doesn't support requested command")
         if word == "pdcache" and not abilities["change_ssd_cache"] and view.has_ssd(volume):
             return Refusal(255, "SSD Pd is present", quiet=True)
         if (word == "wrcache" and value != "WT" and not abilities["write_back"]) or (value == "Cached" and not abilities["cached_io"]):
             return Refusal(151, "Policy not supported")
-        if word == "ssdcaching" and not abilities["ssd_association"]:
-            return Refusal(61, "unsupported hardware")
         return None
-
-    def _delete(self, view: View, volumes: list[State], command: Command, rows: list[views.Response]) -> Outcome:
-        """``delete preservedcache`` drops what the cache keeps of a volume; ``del`` drops the volume."""
-        if rows:
-            return Outcome(success=False, details=rows)
-        if command.rest:
-            for volume in volumes:
-                volume["discarded"] = True
-            return Outcome(description="Virtual Drive preserved Cache Data Cleared.")
-        gone = [volume["id"] for volume in volumes]
-        view.state["volumes"] = [volume for volume in view.state["volumes"] if volume["id"] not in gone]
-        used = {volume["group"] for volume in view.state["volumes"]}
-        for drive in view.state["drives"]:
-            if drive["group"] not in used:
-                drive.update({"group": None, "row": None})
-        return Outcome(description="Delete VD succeeded")
 
     def _drives(self, view: View, command: Command) -> Outcome:
         if view.state.get("ir"):
@@ -341,8 +260,6 @@ class StorCli(Simulator):
         known = {drive["slot"]: drive for drive in view.state["drives"]} if here else {}
         wanted = command.objects.among(known)
         drives = [known[slot] for slot in wanted if slot in known]
-        if command.verb == "set":
-            return self._set_drives(view, drives, command)
         path = f"/c{view.number}/e{command.enclosures.first if command.enclosures else view.state['enclosure']}"
         missing = [slot for slot in wanted if slot not in known]
         if missing or not drives:
@@ -350,14 +267,6 @@ class StorCli(Simulator):
             return Outcome(success=False, description="Show Drive Information Failed." if rows else "No drive found!", details=rows)
         response = views.drives_full(view, drives) if command.rest else views.drives_brief(view, drives)
         return Outcome(response, description="Show Drive Information Succeeded.")
-
-    def _set_drives(self, view: View, drives: list[State], command: Command) -> Outcome:
-        """``set good`` and ``set jbod`` are known, and refused for the drives that there are."""
-        word = command.rest[0]
-        code, message = (50, "device state doesn't support requested command") if word == "jbod" else (255, "Operation not allowed.")
-        path = f"/c{view.number}/e{view.state['enclosure']}"
-        rows = [{"Drive": f"{path}/s{drive['slot']}", "Status": "Failure", "ErrCd": code, "ErrMsg": message} for drive in drives]
-        return Outcome(success=False, description=f"Set Drive {'JBOD' if word == 'jbod' else 'Good'} Failed.", details=rows)
 
     def _protection(self, view: View, command: Command) -> Outcome:
         unit, told = view.state["protection"], view.protection
@@ -371,25 +280,7 @@ class StorCli(Simulator):
             return Outcome(success=False, details=[self._controller_row(view, f"use /cx/{other}", 255)])
         if command.rest == ():
             return Outcome(views.unit_summary(view))
-        every = views.unit_details(view, told)
-        current = ("BBU_Info", "BBU_Firmware_Status", "Cachevault_Info", "Firmware_Status", "GasGaugeStatus")
-        return Outcome({title: rows for title, rows in every.items() if command.rest == ("all",) or title in current})
-
-    def _foreign(self, view: View, command: Command) -> Outcome:
-        if view.faults.get("incomplete_foreign"):
-            counts = {"Total Foreign PDs": len(view.state["drives"]), "Total Locked Foreign PDs": 0}
-            return Outcome(counts, success=False, description="Incomplete foreign configuration")
-        return Outcome(description="Couldn't find any foreign Configuration")
-
-
-def _setting_text(word: str, value: t.Any) -> str:
-    return f"{value} sec" if word == "cacheflushint" else str(value)
-
-
-def _stored(word: str, value: str) -> t.Any:
-    if word == "ssdcaching":
-        return value == "On"
-    return "RA" if value == "ADRA" else value
+        return Outcome(views.unit_details(view, told))
 
 
 class PercCli(StorCli):

@@ -22,7 +22,7 @@ SHOW_STATUS = 6
 #: A drive that is not there and a syntax error: seen to be other than 0; the number is assumed.
 REFUSED_STATUS = 1
 
-_WHICH = r"all|[0-9]{1,6}(?:[,-][0-9]{1,6})*"
+_WHICH = r"all|[0-9]{1,6}"
 _SELECTOR = re.compile(rf"/c(?P<c>{_WHICH})(?:/v(?P<v>{_WHICH})|(?:/e(?P<e>{_WHICH}))?/s(?P<s>{_WHICH}))?", re.IGNORECASE)
 
 #: Settable policies of a volume: the word, the tool's name of its token, what it prints as property, the key of the state,
@@ -72,8 +72,7 @@ class StorCli2(Simulator):
     def answer(self, words: t.Sequence[str], stdin: str) -> Answer:
         """What storcli2 prints for these words."""
         rest = list(words)
-        json = bool(rest) and rest[-1].lower() == "j"
-        if json:
+        if rest and rest[-1].lower() == "j":
             rest.pop()
         if rest and rest[-1].lower() == "nolog":
             rest.pop()
@@ -89,7 +88,7 @@ class StorCli2(Simulator):
             answers.append(block)
         # Captures of answers about no controller end without an empty line.
         blank = bool(self.state.get("controllers")) and isinstance(outcomes[0].status.get("Controller", ""), str)
-        return Answer(as_json(answers, empty="[]", blank=blank) if json else text.as_text(answers), max(outcome.rc for outcome in outcomes))
+        return Answer(as_json(answers, empty="[]", blank=blank), max(outcome.rc for outcome in outcomes))
 
     def _syntax_error(self, message: str) -> str:
         head = f"CLI Version = {text.cli_version(self.state)}\nOperating system = {text.operating_system(self.state)}\n"
@@ -118,13 +117,11 @@ class StorCli2(Simulator):
         return outcomes
 
     def _overview(self, words: list[str]) -> _Outcome:
-        if words not in ([], ["all"], ["ctrlcount"]):
+        if words not in ([], ["all"]):
             raise SyntaxRefusal("unexpected $undefined, expecting $end")
         status = text.command_status(self.state, None, True, "None")
         head = {key: status[key] for key in ("CLI Version", "Operating system")}
         status = {**head, "Status Code": 0, "Status": "Success", "Description": "None"}
-        if words == ["ctrlcount"]:
-            return _Outcome(status, {"Controller Count": len(self.state.get("controllers", []))})
         strange = bool(self.state.get("controllers")) and (text.newer(self.state) or self.has_fault("show_exits_6"))
         return _Outcome(status, text.overview(self.state), SHOW_STATUS if strange else 0)
 
@@ -138,13 +135,6 @@ class StorCli2(Simulator):
             return self._well(number, text.controller_summary(self.state, controller))
         if lowered == ["show", "all"]:
             return self._well(number, text.controller_details(self.state, controller))
-        if lowered == ["show", "aso"]:
-            return self._well(number, text.software_options())
-        if lowered == ["show", "autoconfig"]:
-            return self._well(number, text.auto_configuration())
-        if lowered[:2] == ["add", "vd"]:
-            # Volumes come with the model; the only answer known is the one of a full controller.
-            return _Outcome(text.command_status(self.state, number, False, "No freespace available to create VD."))
         raise SyntaxRefusal(f"unexpected {_token(lowered)}")
 
     def _well(self, number: str, data: text.Data | None, description: str = "None", rows: t.Sequence[text.Data] = ()) -> _Outcome:
@@ -154,7 +144,7 @@ class StorCli2(Simulator):
         lowered = [word.lower() for word in words]
         if lowered[:1] == ["set"]:
             change = self._policy(lowered[1:])
-        elif lowered not in (["show"], ["show", "all"], ["delete"], ["del"], ["delete", "force"], ["del", "force"]):
+        elif lowered != ["show", "all"]:
             raise SyntaxRefusal(f"unexpected {_token(lowered)}, expecting TOKEN_ERASE or TOKEN_INIT or TOKEN_CC or TOKEN_LOCATE")
         volumes = {volume["id"]: volume for volume in text.volumes_of(self.state, controller)}
         identifiers = _numbers(chosen, volumes)
@@ -164,12 +154,7 @@ class StorCli2(Simulator):
         found = [volumes[identifier] for identifier in identifiers if identifier in volumes]
         if lowered[0] == "set":
             return self._set(number, controller, found, missing, *change)
-        if lowered[0] != "show":
-            return self._delete(number, controller, found, missing)
-        if lowered == ["show"]:  # not captured
-            entries = [{"VD Info": text.volume_row(self.state, volume)} for volume in found]
-        else:
-            entries = [text.volume_details(self.state, controller, volume) for volume in found]
+        entries = [text.volume_details(self.state, controller, volume) for volume in found]
         return _Outcome(text.command_status(self.state, number, not missing, "None", missing), {"Virtual Drives": entries})
 
     def _policy(self, words: list[str]) -> tuple[str, str]:
@@ -207,20 +192,10 @@ class StorCli2(Simulator):
         wanted = self.state.get("faults", {}).get(fault)
         return name in wanted if isinstance(wanted, (list, str)) else bool(wanted)
 
-    def _delete(self, number: str, controller: State, found: list[State], missing: list[text.Data]) -> _Outcome:
-        if missing:
-            return _Outcome(text.command_status(self.state, number, False, "Delete VD failed", missing))
-        for volume in found:
-            controller["volumes"].remove(volume)
-            for drive in controller["drives"]:
-                if text.drive_id(drive) in volume["drives"]:
-                    drive.update(state="UConf", status="Good", group=None)
-        return self._well(number, None, "Delete VD succeeded")
-
     def _drive_command(self, number: str, controller: State, enclosures: str, slots: str, words: list[str]) -> _Outcome:
         if words == ["delete", "jbod"]:
             raise SyntaxRefusal("unexpected TOKEN_JBOD, expecting TOKEN_HOTSPARE_DRIVE")
-        if words not in (["show"], ["show", "all"], ["set", "jbod"]):
+        if words != ["show", "all"]:
             raise SyntaxRefusal(f"unexpected {_token(words)}")
         drives = {text.drive_id(drive): drive for drive in controller["drives"]}
         shelves = _numbers(enclosures, dict.fromkeys(drive["eid"] for drive in drives.values()))
@@ -233,33 +208,8 @@ class StorCli2(Simulator):
         ]
         if not found:
             return _Outcome(text.command_status(self.state, number, False, "No PD found.", missing), None, REFUSED_STATUS)
-        if words == ["set", "jbod"]:
-            return self._set_jbod(number, found)
-        if words == ["show"]:  # not captured
-            entries = [{"Drive Information": text.drive_row(self.state, drive)} for drive in found]
-        else:
-            entries = [text.drive_details(self.state, controller, drive) for drive in found]
+        entries = [text.drive_details(self.state, controller, drive) for drive in found]
         return _Outcome(text.command_status(self.state, number, not missing, "Show Drive Information Succeeded.", missing), {"Drives List": entries})
-
-    def _set_jbod(self, number: str, drives: list[State]) -> _Outcome:
-        rows = [
-            {
-                "EID:Slt": text.drive_id(drive),
-                "PID": drive["pid"],
-                "Status": "Failure",
-                "ErrType": "DCMD",
-                "ErrCd": 9,
-                "ErrMsg": "The requested operation is not possible because the PD is in the wrong state. "
-                f"Enclosure Persistent Id:{drive['eid']}, Slot Number:{drive['slot']}",
-            }
-            for drive in drives
-            if drive["state"] == "Conf"
-        ]
-        for drive in drives:
-            if drive["state"] == "UConf":
-                drive.update(state="JBOD", status="Online")
-        description = "Set PD JBOD Failed." if rows else "Set PD JBOD Succeeded."
-        return _Outcome(text.command_status(self.state, number, not rows, description, rows))
 
 
 class PercCli2(StorCli2):
@@ -270,19 +220,8 @@ class PercCli2(StorCli2):
 
 
 def _numbers(text: str, known: t.Iterable[int]) -> list[int]:
-    """The numbers of ``all``, ``3``, ``1,4`` or ``2-5``; a range that is none selects nothing."""
-    if text.lower() == "all":
-        return list(known)
-    numbers: list[int] = []
-    for part in text.split(","):
-        first, dash, last = part.partition("-")
-        if first.isdecimal() and not dash:
-            numbers.append(int(first))
-        elif first.isdecimal() and last.isdecimal() and int(first) <= int(last) < int(first) + 1024:
-            numbers += range(int(first), int(last) + 1)
-        else:
-            raise SyntaxRefusal("unexpected $undefined")
-    return numbers
+    """The numbers of ``all`` or ``3``."""
+    return list(known) if text.lower() == "all" else [int(text)]
 
 
 def _token(words: t.Sequence[str]) -> str:

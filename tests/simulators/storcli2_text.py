@@ -3,7 +3,7 @@
 
 """What storcli2 prints: from a controller's state to the data of an answer. The labels are those of ``templates/storcli2.txt``.
 
-Where nothing was captured (``show`` of a volume without ``all``, the text without ``J``, an energy pack that is not optimal) the
+Where nothing was captured (``show`` of a volume without ``all``, an energy pack that is not optimal) the
 docstring of the function says so.
 """
 
@@ -13,7 +13,7 @@ import typing as t
 
 from .simulator import State
 from .storcli2_models import CLI_2023, size_text
-from .templates import entries, filled, names
+from .templates import filled, names
 
 Data = t.Dict[str, t.Any]
 
@@ -25,31 +25,6 @@ PACK_FAULTS = {
     "capacitor_charging": "Charging",
 }
 _DRIVE_CACHE_SHORT = {"Disabled": "dsbl", "Enabled": "enbl", "Default": "dflt"}
-
-
-def as_text(answers: t.Sequence[Data]) -> str:
-    """An answer without ``J``. Only the head of this form is known from captures; the body is assumed."""
-    lines: list[str] = []
-    for answer in answers:
-        status = answer["Command Status"]
-        lines += [f"{key} = {value}" for key, value in status.items() if not isinstance(value, list)] + [""]
-        lines += _text_lines({**{k: v for k, v in status.items() if isinstance(v, list)}, **answer.get("Response Data", {})})
-        lines.append("")
-    return "\n".join(lines) + "\n"
-
-
-def _text_lines(values: Data) -> list[str]:
-    lines: list[str] = []
-    for key, value in values.items():
-        if isinstance(value, dict):
-            lines += ["", f"{key} :", "=" * len(f"{key} :"), "", *_text_lines(value)]
-        elif isinstance(value, list):
-            lines += ["", f"{key} :", "=" * len(f"{key} :"), ""]
-            for row in value:
-                lines += _text_lines(row) if isinstance(row, dict) else [str(row)]
-        else:
-            lines.append(f"{key} = {value}")
-    return lines
 
 
 def command_status(state: State, controller: str | int | None, success: bool, description: str, rows: t.Sequence[Data] = ()) -> Data:
@@ -272,16 +247,3 @@ def drive_details(state: State, controller: State, drive: State) -> Data:
 
 def _sectors(size: int) -> str:
     return f"{size_text(size)} [0x{size // 512:x} Sectors]"
-
-
-def software_options() -> Data:
-    """``/cx show aso``."""
-    options = [{"Software option": name, "Time Remaining": "Unlimited", "Location": "Factory Installed"} for name in entries("storcli2", "software options")]
-    keys = [{"Prop": "SafeID", "Description": "SIMULATED" * 8}, {"Prop": "KeyID", "Description": "SIMULATED" * 5}]
-    return {"Advanced Software options": options, "Key Information": keys}
-
-
-def auto_configuration() -> Data:
-    """``/cx show autoconfig``."""
-    rows = filled("storcli2", "auto-configuration", {})
-    return {"Auto-config Information": [{"Auto-config property": name, "Value": value} for name, value in rows.items()]}

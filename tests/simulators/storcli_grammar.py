@@ -3,8 +3,8 @@
 
 """The command language of storcli and perccli 7.x, as far as the simulators know it.
 
-``[/cx[/vx | /ex/sx | /sx | /bbu | /cv | /fall]] verb [words] [nolog] [J]``; an ``x`` is a number, ``all``, or a list such as
-``0,2-4``. Case does not matter, and a path may be given in several words (``/c0 /v1``). What is not known is a syntax error.
+``[/cx[/vx | /ex/sx | /sx | /bbu | /cv]] verb [words] [nolog] [J]``; an ``x`` is a number or ``all``; nobody sends
+the lists that the real tools know. Case does not matter, and a path may be given in several words (``/c0 /v1``). What is not known is a syntax error.
 """
 
 from __future__ import annotations
@@ -12,32 +12,21 @@ from __future__ import annotations
 import re
 import typing as t
 
-#: More numbers than any card has: a list such as ``0-99999999`` is not spelled out.
-_HIGHEST = 4096
-_NUMBER = "[0-9]{1,6}"
-_NUMBERS = f"all|{_NUMBER}(?:-{_NUMBER})?(?:,{_NUMBER}(?:-{_NUMBER})?)*"
+_NUMBERS = "all|[0-9]{1,6}"
 _PATH = re.compile(
-    rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv)|/(?P<fall>fall))?",
+    rf"/c(?P<c>{_NUMBERS})(?:/v(?P<v>{_NUMBERS})|/e(?P<e>{_NUMBERS})/s(?P<es>{_NUMBERS})|/s(?P<s>{_NUMBERS})|/(?P<unit>bbu|cv))?",
 )
 
 _SWITCH = ("on", "off")
 #: ``set`` of volumes: property to the words that it takes.
 VOLUME_WORDS: t.Mapping[str, tuple[str, ...]] = {
     "wrcache": ("wt", "wb", "awb"),
-    "rdcache": ("ra", "nora", "adra"),
+    "rdcache": ("ra", "nora"),
     "iopolicy": ("cached", "direct"),
     "pdcache": (*_SWITCH, "default"),
-    "ssdcaching": _SWITCH,
 }
-#: ``set`` of a controller: property to the words that it takes; no words stand for a number.
-CONTROLLER_WORDS: t.Mapping[str, tuple[str, ...]] = {
-    "jbodwritecache": (*_SWITCH, "default"),
-    "batterywarning": _SWITCH,
-    "bootwithpinnedcache": _SWITCH,
-    "cacheflushint": (),
-}
-#: ``show`` of a controller.
-CONTROLLER_SHOWS = (*CONTROLLER_WORDS, "wbsupport", "preservedcache", "temperature")
+#: ``set`` of a controller: property to the words that it takes.
+CONTROLLER_WORDS: t.Mapping[str, tuple[str, ...]] = {"jbodwritecache": (*_SWITCH, "default")}
 
 
 class SyntaxRefusal(Exception):
@@ -49,18 +38,17 @@ class SyntaxRefusal(Exception):
 
 
 class Numbers(t.NamedTuple):
-    """An ``x`` of a path: everything, or the numbers named, in their order."""
+    """An ``x`` of a path: a number, or ``all``."""
 
-    everything: bool
-    named: tuple[int, ...] = ()
+    text: str = "all"
 
     @property
     def first(self) -> t.Any:
-        return "all" if self.everything else self.named[0]
+        return "all" if self.text == "all" else int(self.text)
 
     def among(self, known: t.Iterable[int]) -> list[int]:
-        """The numbers that are meant when these are there: with ``all`` those, otherwise the named ones, there or not."""
-        return list(known) if self.everything else list(self.named)
+        """The numbers that are meant when these are there: with ``all`` those, otherwise the named one, there or not."""
+        return list(known) if self.text == "all" else [int(self.text)]
 
 
 class Command(t.NamedTuple):
@@ -74,25 +62,10 @@ class Command(t.NamedTuple):
     json: bool = False
     target: str = "host"
     controllers: Numbers | None = None
-    objects: Numbers = Numbers(True)
+    objects: Numbers = Numbers()
     enclosures: Numbers | None = None
     rest: tuple[str, ...] = ()
     assignments: tuple[tuple[str, str], ...] = ()
-
-
-def _numbers(text: str) -> Numbers:
-    if text == "all":
-        return Numbers(True)
-    named: list[int] = []
-    for part in text.split(","):
-        low, _dash, high = part.partition("-")
-        first, last = int(low), int(high or low)
-        if max(first, last) > _HIGHEST and first != last:
-            raise SyntaxRefusal("TOKEN_UNKNOWN")
-        named += range(first, last + 1)
-    if not named:
-        raise SyntaxRefusal("TOKEN_UNKNOWN")
-    return Numbers(False, tuple(dict.fromkeys(named)))
 
 
 def parse(given: t.Sequence[str]) -> Command:
@@ -114,17 +87,16 @@ def parse(given: t.Sequence[str]) -> Command:
         raise SyntaxRefusal("TOKEN_UNKNOWN")
     if not words:
         raise SyntaxRefusal("$end")
-    controllers = _numbers(match["c"])
+    controllers = Numbers(match["c"])
     verb, rest = words[0], tuple(words[1:])
     if match["v"]:
-        return _volumes(verb, rest, json, controllers, _numbers(match["v"]))
+        return _volumes(verb, rest, json, controllers, Numbers(match["v"]))
     if match["es"] or match["s"]:
-        enclosures = _numbers(match["e"]) if match["e"] else None
-        return _drives(verb, rest, json, controllers, enclosures, _numbers(match["es"] or match["s"]))
-    if match["unit"] or match["fall"]:
-        allowed = ((), ("all",), ("status",)) if match["unit"] else ((), ("all",))
-        _require(verb == "show" and rest in allowed)
-        return Command(verb, json, match["unit"] or "foreign", controllers, rest=rest)
+        enclosures = Numbers(match["e"]) if match["e"] else None
+        return _drives(verb, rest, json, controllers, enclosures, Numbers(match["es"] or match["s"]))
+    if match["unit"]:
+        _require(verb == "show" and rest in ((), ("all",)))
+        return Command(verb, json, match["unit"], controllers, rest=rest)
     return _controller(verb, rest, json, controllers)
 
 
@@ -134,11 +106,7 @@ def _require(known: bool) -> None:
 
 
 def _host(words: list[str], json: bool) -> Command:
-    if not words or words[0] in ("help", "-h", "-help", "?"):
-        return Command("help")
-    if words == ["-v"]:
-        return Command("version")
-    _require(words[0] == "show" and words[1:] in ([], ["all"], ["ctrlcount"]))
+    _require(words in (["show"], ["show", "all"]))
     return Command("show", json, rest=tuple(words[1:]))
 
 
@@ -148,7 +116,7 @@ def _assignments(words: tuple[str, ...], known: t.Mapping[str, tuple[str, ...]])
     pairs = []
     for word in words:
         name, _equals, value = word.partition("=")
-        _require(name in known and (value in known[name] or (not known[name] and value.isascii() and value.isdigit() and len(value) < 6)))
+        _require(value in known.get(name, ()))
         pairs.append((name, value))
     return tuple(pairs)
 
@@ -157,27 +125,17 @@ def _controller(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbe
     command = Command(verb, json, "controller", controllers, rest=rest)
     if verb == "set":
         return Command(verb, json, "controller", controllers, assignments=_assignments(rest, CONTROLLER_WORDS))
-    if verb in ("flush", "flushcache"):
-        _require(rest in ((), ("cachecade",)))
-        return command
-    if verb == "add":
-        _require(rest[:1] == ("vd",))
-        return command
-    _require(verb == "show" and (rest in ((), ("all",)) or (len(rest) == 1 and rest[0] in CONTROLLER_SHOWS)))
+    _require(verb == "show" and rest in ((), ("all",), *((word,) for word in CONTROLLER_WORDS)))
     return command
 
 
 def _volumes(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers, volumes: Numbers) -> Command:
     if verb == "set":
         return Command(verb, json, "volumes", controllers, volumes, assignments=_assignments(rest, VOLUME_WORDS))
-    if verb in ("delete", "del"):
-        words = tuple(word for word in rest if word != "force")
-        _require(words in ((), ("preservedcache",)) and rest.count("force") <= 1)
-        return Command("delete", json, "volumes", controllers, volumes, rest=words)
     _require(verb == "show" and rest in ((), ("all",)))
     return Command(verb, json, "volumes", controllers, volumes, rest=rest)
 
 
 def _drives(verb: str, rest: tuple[str, ...], json: bool, controllers: Numbers, enclosures: Numbers | None, slots: Numbers) -> Command:
-    _require((verb == "show" and rest in ((), ("all",))) or (verb == "set" and rest in (("good",), ("jbod",))))
+    _require(verb == "show" and rest in ((), ("all",)))
     return Command(verb, json, "drives", controllers, slots, enclosures, rest)

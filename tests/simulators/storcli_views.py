@@ -122,12 +122,8 @@ class View(t.NamedTuple):
         details = self.faults.get(fault)
         return bool(details) and (not isinstance(details, dict) or volume["id"] in details.get("volumes", [volume["id"]]))
 
-    def pinned(self, volume: State) -> bool:
-        """Whether the cache keeps data of this volume that cannot be written."""
-        return self.named("pinned_cache", volume) and not volume.get("discarded")
-
     def volume_state(self, volume: State) -> str:
-        return "OfLn" if self.named("vd_offline", volume) or self.pinned(volume) else "Optl"
+        return "OfLn" if self.named("vd_offline", volume) else "Optl"
 
     def effective_write(self, volume: State) -> str:
         """Write-back lasts only as long as something protects the cache; always-write-back does not ask."""
@@ -394,7 +390,6 @@ def _megaraid_full(view: View) -> Response:
         "Bus": {"Bus Number": state["bus"], "Device Number": state.get("device", 0)},
         "Status": {
             "Controller Status": view.health,
-            "Any Offline VD Cache Preserved": words[any(view.pinned(volume) for volume in view.volumes)],
             "BBU Status": told.bits if told else "NA",
             "Current Personality": view.values["personality"],
         },

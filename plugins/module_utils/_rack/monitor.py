@@ -14,9 +14,17 @@ import socket
 import time
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import backend, disk_device
+
+#: The run state of a machine that QEMU paused because a write found no space on the host. It remains so until it is continued by a command.
+OUT_OF_SPACE = "io-error"
+
+#: Bytes that must be free before such a machine is continued; with less it would stop again at once.
+ROOM = 64 * MIB
 
 
 class Monitor:
@@ -71,6 +79,37 @@ class Monitor:
         if not line:
             raise StorageError(f"{self.item}: the machine ended while a command was running.", item=self.item)
         return json.loads(line)
+
+
+def is_out_of_space(path: pathlib.Path, item: str) -> bool:
+    """Whether QEMU paused a machine because the disk of the host was full; not if QEMU does not answer.
+
+    :param path: the control socket.
+    """
+    try:
+        with Monitor(path, item, timeout=5.0) as monitor:
+            return monitor.execute("query-status")["status"] == OUT_OF_SPACE
+    except StorageError:
+        return False
+
+
+def continue_with_room(path: pathlib.Path, item: str) -> None:
+    """Continue a machine that QEMU paused because the disk of the host was full; one that runs is not touched.
+
+    :param path: the control socket, next to the files of the disks.
+    :raises Refused: if there still is no space.
+    """
+    if not is_out_of_space(path, item):
+        return
+    have = places.free_bytes(path.parent)
+    if have < ROOM:
+        raise Refused(
+            f"{item} is paused, because the disk of the host was full when it wrote to one of its disks: {format_size(have)} are free in {path.parent};"
+            f" free at least {format_size(ROOM)} and run this again, which continues it, or cut its power.",
+            item=item,
+        )
+    with Monitor(path, item) as monitor:
+        monitor.execute("cont")
 
 
 def unplug(monitor: Monitor, disk: Disk, patience: float = 60.0) -> None:

@@ -57,7 +57,7 @@ class StartMachine(Operation):
 
 @frozen
 class WaitForLogin(Operation):
-    """Wait until a machine that runs answers ssh."""
+    """Wait until a machine that runs answers ssh; one that is paused for lack of space is continued."""
 
 
 @frozen
@@ -102,12 +102,13 @@ class RackSpec:
 
 @frozen
 class MachineState:
-    """One machine as found. ``description`` and ``note`` are from the rack's own notes."""
+    """One machine as found. ``description`` and ``note`` are from the rack's own notes; ``paused`` for lack of space on the host."""
 
     description: Machine
     image: str
     running: bool
     answers: bool
+    paused: bool = False
     note: t.Mapping[str, t.Any] = field(default_factory=dict)
 
 
@@ -147,7 +148,8 @@ def plan_rack(state: RackState, spec: RackSpec) -> list[Step]:
         if cold or not found.running:
             starts.append(_start(name, "stopped"))
         elif not found.answers:
-            starts.append(Step(LAYER, name, "ssh", "silent", "answers", f"Wait until {name} answers ssh", WaitForLogin()))
+            before, action = ("paused", f"Continue {name}, paused because the disk of the host was full") if found.paused else ("silent", "")
+            starts.append(Step(LAYER, name, "ssh", before, "answers", action or f"Wait until {name} answers ssh", WaitForLogin()))
     return _plan_stops(stops, spec.how) + changes + starts
 
 

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ss
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.accelerator import choose_accelerator
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.disk_processes import DiskProcesses
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine, check_name, describe_machines, machine_from_data
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, plug, unplug
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, continue_with_room, is_out_of_space, plug, unplug
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import NotedProcess, note_process, process_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.paths import RackPaths
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import exclusive, last_lines, make_folder, read_json, remove_folder, write_json
@@ -113,7 +113,8 @@ class RackLayer(Layer[RackState, RackSpec]):
             and ssh.greets(port, patience / 3)
             and ssh.logs_in(self.runner, port, self.places.key, self.places.known_hosts, patience)
         )
-        return MachineState(machine_from_data(note["description"]), note["image"]["digest"], running, answers, note)
+        paused = running and not answers and self._needs_login(name) and is_out_of_space(self.places.monitor(name), name)
+        return MachineState(machine_from_data(note["description"]), note["image"]["digest"], running, answers, paused, note)
 
     def _needs_login(self, name: str) -> bool:
         """Whether it matters that a machine answers: not of one that is to be stopped, and a busy one would take a minute to do so."""
@@ -265,7 +266,7 @@ class RackLayer(Layer[RackState, RackSpec]):
 
     def _await_login(self, name: str, port: int, process: NotedProcess, started: float) -> None:
         deadline = started + self.ssh_timeout
-        if ssh.wait_for_login(self.runner, port, self.places.key, self.places.known_hosts, deadline, process.alive):
+        if ssh.wait_for_login(self.runner, port, self.places.key, self.places.known_hosts, deadline, lambda: self._goes_on(name, process)):
             self._boot_seconds[name] = round(time.monotonic() - started, 1)
             return
         if not process.alive():
@@ -274,6 +275,16 @@ class RackLayer(Layer[RackState, RackSpec]):
             f"{name} did not answer ssh on {ssh.HOST}:{port} within {self.ssh_timeout:g} seconds. {self._console(name)}",
             item=name,
         )
+
+    def _goes_on(self, name: str, process: NotedProcess) -> bool:
+        """Whether a machine has not ended; one that is paused for lack of space is continued.
+
+        :raises Refused: if there is no space.
+        """
+        alive = process.alive()
+        if alive:
+            continue_with_room(self.places.monitor(name), name)
+        return alive
 
     def _died(self, name: str) -> StorageError:
         return StorageError(f"The machine {name} ended while it was starting. {self._console(name)}", item=name)
@@ -297,6 +308,8 @@ class RackLayer(Layer[RackState, RackSpec]):
     def _shut_down_and_wait(self, name: str) -> None:
         note = self._notes()[name]
         process = process_of(note)
+        if process is not None:
+            self._goes_on(name, process)
         command = ssh.ssh_arguments(note["ssh_port"], self.places.key, self.places.known_hosts, ["systemctl", "poweroff"])
         completed = None
         with contextlib.suppress(TimedOut):

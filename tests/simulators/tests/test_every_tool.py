@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.simulator import An
 from ansible_collections.cachefleet.storage.tests.simulators.ssacli import SsaCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli import PercCli, StorCli
 from ansible_collections.cachefleet.storage.tests.simulators.storcli2 import PercCli2, StorCli2
-from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_SHOWS, CONTROLLER_WORDS, VOLUME_WORDS
+from ansible_collections.cachefleet.storage.tests.simulators.storcli_grammar import CONTROLLER_WORDS, VOLUME_WORDS
 from ansible_collections.cachefleet.storage.tests.simulators.templates import entries, filled, names
 
 KINDS: tuple[type[Simulator], ...] = (StorCli, PercCli, StorCli2, PercCli2, Arcconf, SsaCli)
@@ -114,27 +114,27 @@ def _ssacli(answer: Answer, unchanged: bool) -> bool:
     return answer.rc == 0 or (answer.rc == 1 and answer.stdout.startswith("\nError: "))
 
 
-_ASSIGNMENTS = [f"{name}={word}" for name, words in {**VOLUME_WORDS, **CONTROLLER_WORDS}.items() for word in words or ("5", "0")]
+_ASSIGNMENTS = [f"{name}={word}" for name, words in {**VOLUME_WORDS, **CONTROLLER_WORDS}.items() for word in words]
 _STORCLI = f"""
-/c0 /c1 /call /c0,1 /c0-1 /c9 /cx /c /c99999999 /vall /v0 /v239 /v0-300 /v1,0 /eall/sall /e252/s0 /sall /bbu /cv /fall /d0 /v // /c0/vall /c0/v0 /c0/v239
-/c0/eall/sall /c0/cv /c1/vall show all set J nolog delete del preservedcache force flush flushcache add vd status -v
-{" ".join((*CONTROLLER_SHOWS, *_ASSIGNMENTS))}
+/c0 /c1 /call /c0,1 /c0-1 /c9 /cx /c /c99999999 /vall /v0 /v239 /v0-300 /v1,0 /eall/sall /e252/s0 /sall /bbu /cv /d0 /v // /c0/vall /c0/v0 /c0/v239
+/c0/eall/sall /c0/cv /c1/vall show all set J nolog delete
+{" ".join((*CONTROLLER_WORDS, *_ASSIGNMENTS))}
 """
 _STORCLI2 = """
-show all /c0 /c0/v1 /c0/vall /call /c0/eall/sall /v1 set wrcache=WT rdcache=RA pdcache=On J nolog delete /c1-0 /c0/v1- /c0/s0 add vd jbod aso = /
+show all /c0 /c0/v1 /c0/vall /call /c0/eall/sall /v1 set wrcache=WT rdcache=RA pdcache=On J nolog delete /c1-0 /c0/v1- /c0/s0 jbod = /
 /c99999999999999999999
 """
 _ARCCONF = """
-LIST GETVERSION GETSTATUS GETCONFIG SETCACHE SETMAXCACHE MAXCACHEWRITECACHE CREATE DELETE SETSTATE SETCONTROLLERMODE VERSION
+LIST GETVERSION GETSTATUS GETCONFIG SETCACHE SETMAXCACHE CREATE DELETE
 0 1 2 3 8 9 10 12 13 64 100 20480 -1 99999999999999999999
-AD CACHE LD PD AR MC CN AL LOGICALDRIVE DEVICE DEVICEALL DRIVEWRITECACHEPOLICY CACHERATIO WAITFORCACHEROOM NOBATTERYWRITECACHE
-WRITECACHEBYPASSTHRESHOLD RECOVERCACHEMODULE ron roff wt wb wbb con coff All enable disable drivespecific Configured Unconfigured HBA
-READCACHE WRITECACHE MAXCACHEWRITEPOLICY INSTWB ADDTOPOOL REMOVEFROMPOOL CLEAR FLUSHANDFETCHRATE RWBALANCE DIRTYPAGETHRESHOLD
-MAXCACHE MAX Wcache CacheLineSize DataLD ARRAY OPTIMAL name 1E simple_volume on off noprompt nologs ALL
+AD LD PD AR MC AL LOGICALDRIVE DEVICE DEVICEALL DRIVEWRITECACHEPOLICY CACHERATIO NOBATTERYWRITECACHE
+ron roff wt wb wbb con coff All enable disable drivespecific Configured Unconfigured HBA
+READCACHE WRITECACHE MAXCACHEWRITEPOLICY INSTWB ADDTOPOOL REMOVEFROMPOOL FLUSHANDFETCHRATE RWBALANCE DIRTYPAGETHRESHOLD
+MAXCACHE MAX Wcache CacheLineSize DataLD 1E simple_volume noprompt nologs ALL
 """
 _SSACLI = """
-ctrl all slot=0 slot=1 show config detail status ld pd array 1 A 2I:1:1 version modify forced dwc=enable dwc=? usage=hba usage=configured nbwc=enable
-cacheratio=10/90 caching=disable ssdsmartpath=enable ssdsmartpath=disable = slot= nbwc=? aa=enable rescan
+ctrl all slot=0 slot=1 show config detail ld array 1 A modify forced dwc=enable usage=hba usage=configured nbwc=enable
+cacheratio=10/90 caching=disable ssdsmartpath=enable ssdsmartpath=disable = slot= aa=enable
 """
 #: Words, how commands often begin, and what holds for every answer.
 LANGUAGES: dict[type[Simulator], tuple[str, tuple[str, ...], t.Callable[[Answer, bool], bool]]] = {

@@ -122,7 +122,7 @@ def test_disabled_caching_creates_no_dirty_blocks_except_for_whitelist(call, ker
     kernel.write("fc0", 10)
     assert "dirty blocks(10)" in call(Dmsetup, "table", "fc0").stdout
     assert "Whitelist: 4711 \n" in (tmp_path / "proc/flashcache/ata-S.1+wwn-0x5/flashcache_pidlists").read_text()
-    call(Dmsetup, "message", "fc0", "0", "whitelist", "delall")
+    call(FlashcacheSetioctl, "-c", "-w", "0", "/dev/mapper/fc0")
     assert "Whitelist: \n" in (tmp_path / "proc/flashcache/ata-S.1+wwn-0x5/flashcache_pidlists").read_text()
 
 

@@ -46,7 +46,7 @@ def test_both_names_are_one_tool_with_own_paths_and_models() -> None:
     assert StorCli.paths[0] == "/opt/MegaRAID/storcli/storcli64"
     assert PercCli.paths[0] == "/opt/MegaRAID/perccli/perccli64"
     assert set(StorCli.models).isdisjoint(PercCli.models)
-    assert "PercCli SAS Customization Utility" in tool(PercCli, "PERC H755").answer(["-v"], "").stdout
+    assert "PercCli SAS Customization Utility" in tool(PercCli, "PERC H755").answer(["bogus"], "").stdout
 
 
 @pytest.mark.parametrize("policy", ["WT", "WB", "AWB"])
@@ -75,9 +75,9 @@ def test_drive_cache_appears_at_all_locations(word: str, printed: str, topology:
 
 @pytest.mark.parametrize(
     ("target", "changed"),
-    [("v1", [1]), ("vall", [0, 1, 2, 3, 4]), ("v0,2-3", [0, 2, 3]), ("v4,4", [4])],
+    [("v1", [1]), ("vall", [0, 1, 2, 3, 4])],
 )
-def test_volume_lists(target: str, changed: list[int]) -> None:
+def test_one_volume_or_all_are_set(target: str, changed: list[int]) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=5)
     rows = only(cli, f"/c0/{target} set wrcache=WT")["Command Status"]["Detailed Status"]
     assert [row["VD"] for row in rows] == changed
@@ -151,7 +151,6 @@ def test_battery_properties_match_public_parsers() -> None:
     design = ("Date of Manufacture", "Serial Number", "Manufacture Name", "Design Capacity", "Design Voltage", "Device Chemistry")
     assert set(design) <= set(told["BBU_Design_Info"])
     assert {"Auto Learn Period", "Next Learn time", "Learn Delay Interval", "Auto-Learn Mode"} == set(told["BBU_Properties"])
-    assert list(only(tool(StorCli, "ServeRAID M5015"), "/c0/bbu show status")["Response Data"]) == ["BBU_Info", "BBU_Firmware_Status", "GasGaugeStatus"]
 
 
 def test_charging_battery_reaches_full_charge() -> None:
@@ -159,13 +158,6 @@ def test_charging_battery_reaches_full_charge() -> None:
     response = only(cli, "/c0/bbu show all")["Response Data"]
     told = {row["Property"]: row["Value"] for rows in response.values() for row in rows}
     assert (told["Charging Status"], told["Battery State"], told["Relative State of Charge"], told["Fully Charged"]) == ("Charging", "Charging", "40%", "No")
-
-
-def test_legacy_keyword_for_adaptive_read_ahead_is_accepted() -> None:
-    cli = tool(StorCli, "MegaRAID 9361-8i")
-    assert only(cli, "/c0/v0 set rdcache=NoRA")["Command Status"]["Detailed Status"][0]["Value"] == "NoRA"
-    assert only(cli, "/c0/v0 set rdcache=ADRA")["Command Status"]["Detailed Status"][0]["Value"] == "ADRA"
-    assert policies(cli)[0] == "RWBD"
 
 
 def test_removed_battery() -> None:
@@ -239,7 +231,7 @@ def test_plain_text_error_despite_json_option() -> None:
 @pytest.mark.parametrize(
     "words",
     ["bogus", "/c0", "/c0/v0", "/cx show", "/c0/v show", "/c0 show bogus", "/c0/v0 set", "/c0/v0 set wrcache=fast", "/c0/v0 set wrcache", "/c0/v0 set pd=on",
-     "/c0 set jbodwritecache=auto", "/c0 set cacheflushint=x", "show J all", "/c0/v0 show J all", "/c0/v0/v1 show", "/c0/eall show", "/c0 flush all"],
+     "/c0 set jbodwritecache=auto", "/c0 set cacheflushint=8", "show J all", "/c0/v0 show J all", "/c0/v0/v1 show", "/c0/eall show", "/c0/v0 delete"],
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [[], ["J"], ["nolog", "J"]])
 def test_unknown_arguments_are_a_plain_text_syntax_error(words: str, suffix: list[str]) -> None:
@@ -273,7 +265,7 @@ def test_call_returns_one_element_per_controller() -> None:
     overview = only(cli, "show")["Response Data"]
     assert [row["Ctl"] for row in overview["System Overview"]] == [0, 2]
     assert [row["Ctl"] for row in overview["IT System Overview"]] == [1]
-    assert len({row["Response Data"]["Serial Number"] for row in ask(cli, "/c0,2 show")[0]}) == 2
+    assert len({row["Response Data"]["Serial Number"] for row in (only(cli, "/c0 show"), only(cli, "/c2 show"))}) == 2
 
 
 def test_fault_can_apply_to_one_controller() -> None:
@@ -321,7 +313,7 @@ def test_hba_mode_hides_the_volumes(kind: type[StorCli], model: str) -> None:
 @pytest.mark.parametrize(("kind", "model"), HBA_MODELS)
 def test_hba_has_no_cache_settings(kind: type[StorCli], model: str) -> None:
     cli = tool(kind, model)
-    for words in ("/c0/vall show all", "/c0/v0 set wrcache=WB", "/c0/bbu show all", "/c0/cv show all", "/c0 set jbodwritecache=on", "/c0 show cacheflushint"):
+    for words in ("/c0/vall show all", "/c0/v0 set wrcache=WB", "/c0/bbu show all", "/c0/cv show all", "/c0 set jbodwritecache=on", "/c0 show jbodwritecache"):
         command = only(cli, words)["Command Status"]
         assert command["Status"] == "Failure"
         assert command["Description"].lower() == "un-supported command"
@@ -329,48 +321,19 @@ def test_hba_has_no_cache_settings(kind: type[StorCli], model: str) -> None:
     assert only(cli, "/c0 show all")["Response Data"]["Status"]["Controller Status"] == "OK"
 
 
-def test_offline_and_pinned_volumes_are_refused() -> None:
+def test_offline_volumes_are_refused() -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"vd_offline": {"volumes": [0]}})
     assert only(cli, "/c0/v0 show")["Response Data"]["Virtual Drives"][0]["State"] == "OfLn"
     assert only(cli, "/c0/v0 set wrcache=WT")["Command Status"]["Detailed Status"][0]["ErrCd"] == 50
     row = only(cli, "show")["Response Data"]["System Overview"][0]
     assert (row["VNOpt"], row["DNOpt"], row["Hlth"]) == (1, 1, "Dgd")
-    cli.state["faults"] = {"pinned_cache": {"volumes": [1]}}
-    assert only(cli, "/c0 show all")["Response Data"]["Status"]["Any Offline VD Cache Preserved"] == "Yes"
-    assert only(cli, "/c0 show preservedcache")["Response Data"]["Preserved Cache"] == [{"VD": 1, "State": "Offline"}]
-    assert only(cli, "/c0/v1 set wrcache=WT")["Command Status"]["Detailed Status"][0]["ErrCd"] == 84
-    assert only(cli, "/c0 flushcache")["Command Status"]["Status"] == "Failure"
-    assert only(cli, "/c0/v1 delete preservedcache force")["Command Status"]["Status"] == "Success"
-    assert "Response Data" not in only(cli, "/c0 show preservedcache")
-    assert only(cli, "/c0/v1 set wrcache=WT")["Command Status"]["Status"] == "Success"
-    assert only(cli, "/c0 flush cachecade")["Command Status"]["Status"] == "Success"
 
 
-@pytest.mark.parametrize(
-    ("assignment", "word", "printed"),
-    [
-        ("bootwithpinnedcache=on", "bootwithpinnedcache", "ON"),
-        ("batterywarning=off", "batterywarning", "OFF"),
-        ("cacheflushint=8", "cacheflushint", "8 sec"),
-        ("jbodwritecache=off", "jbodwritecache", "OFF"),
-        ("jbodwritecache=default", "jbodwritecache", "Default"),
-    ],
-)
-def test_controller_properties(assignment: str, word: str, printed: str) -> None:
+@pytest.mark.parametrize(("word", "printed"), [("off", "OFF"), ("default", "Default")])
+def test_cache_of_drives_without_raid_is_one_setting(word: str, printed: str) -> None:
     cli = tool(StorCli, "MegaRAID 9361-8i", jbod_write_cache=True)
-    told = only(cli, f"/c0 set {assignment}")["Response Data"]["Controller Properties"]
-    shown = only(cli, f"/c0 show {word}")["Response Data"]["Controller Properties"]
-    assert told == shown
-    assert [(list(row), row["Value"]) for row in shown] == [(["Ctrl_Prop", "Value"], printed)]
-
-
-def test_controller_settings_appear_in_the_summary() -> None:
-    cli = tool(StorCli, "MegaRAID 9361-8i")
-    only(cli, "/c0 set bootwithpinnedcache=on batterywarning=off cacheflushint=8")
-    full = only(cli, "/c0 show all")["Response Data"]
-    assert full["Boot"]["Allow Boot with Preserved Cache"] == "On"
-    assert full["Policies"]["Battery Warning"] == "Off"
-    assert full["Policies"]["Policies Table"][-1] == {"Policy": "Cache Flush Interval", "Current": "8s", "Default": ""}
+    told = only(cli, f"/c0 set jbodwritecache={word}")["Response Data"]["Controller Properties"]
+    assert told == only(cli, "/c0 show jbodwritecache")["Response Data"]["Controller Properties"] == [{"Ctrl_Prop": "JBOD Write Cache", "Value": printed}]
 
 
 def test_jbod_drive_cache_is_refused_if_unsupported() -> None:
@@ -378,13 +341,6 @@ def test_jbod_drive_cache_is_refused_if_unsupported() -> None:
     assert only(cli, "/c0 show all")["Response Data"]["Supported Adapter Operations"]["Support JBOD Write cache"] == "No"
     assert only(cli, "/c0 set jbodwritecache=on")["Command Status"]["Status"] == "Failure"
     assert only(cli, "/c0 show jbodwritecache")["Command Status"]["Status"] == "Failure"
-
-
-@pytest.mark.parametrize(("model", "code"), [("MegaRAID 9361-8i", 0), ("MegaRAID 9560-8i", 61)])
-def test_association_with_an_ssd_cache(model: str, code: int) -> None:
-    cli = tool(StorCli, model)
-    assert only(cli, "/c0/vall set ssdcaching=on")["Command Status"]["Detailed Status"][0]["ErrCd"] == code
-    assert only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"][0]["Cac"] == ("Y" if code == 0 else "-")
 
 
 def test_cached_io_is_unsupported_on_newer_cards() -> None:
@@ -399,44 +355,6 @@ def test_more_volumes_than_drives_share_a_drive_group() -> None:
     assert [row["DG/VD"] for row in rows] == ["0/0", "1/1", "0/2", "1/3"]
 
 
-def test_deleted_volume_releases_its_drives() -> None:
-    cli = tool(StorCli, "MegaRAID 9361-8i")
-    assert only(cli, "/c0/v9 del force")["Command Status"]["Description"] == "Some of the specified VDs does not exist"
-    assert only(cli, "/c0/v1 del force")["Command Status"]["Description"] == "Delete VD succeeded"
-    drives = only(cli, "/c0/eall/sall show")["Response Data"]["Drive Information"]
-    assert [row["State"] for row in drives] == ["Onln", "Onln", "UGood", "UGood"]
-    assert len(only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]) == 1
-
-
 def test_missing_drive() -> None:
     command = only(tool(StorCli, "MegaRAID 9361-8i"), "/c0/e252/s77 show")["Command Status"]
     assert command["Detailed Status"] == [{"Drive": "/c0/e252/s77", "Status": "Failure", "ErrCd": 255, "ErrMsg": "Drive not found"}]
-
-
-def test_text_and_json_agree() -> None:
-    cli = tool(StorCli, "MegaRAID 9361-8i")
-    text = cli.answer(["/c0/vall", "show", "all"], "").stdout
-    for row in only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]:
-        assert f"{row['DG/VD']:5} {row['TYPE']:5} {row['State']}  RW     Yes     {row['Cache']}" in text
-    assert "Write Cache(initial setting) = WriteBack" in text
-
-
-def test_text_overview_includes_a_legend() -> None:
-    text = tool(StorCli, "MegaRAID 9361-8i", faults={"battery_failed": True}).answer(["show"], "").stdout
-    assert "Operating System  = " in text
-    assert "  0 AVAGOMegaRAIDSAS9361-8i     8   4   2     0   2     0 Fld On  1&2 Y      3 NdAtn \n" in text
-    assert "Ctl=Controller Index|DGs=Drive groups|VDs=Virtual drives|Fld=Failed\n" in text
-    assert "Chrg=Charging | MsngCbl=Cable Failure\n" in text
-
-
-def test_refusal_in_text_format() -> None:
-    text = tool(StorCli, "MegaRAID 9361-8i", media="SSD").answer(["/c0/v0", "set", "wrcache=WT", "pdcache=on"], "").stdout
-    assert text.endswith(
-        "Status = Failure\nDescription = None\n\nDetailed Status :\n===============\n\n"
-        "--------------------------------------------------\n"
-        "VD Property Value Status  ErrCd ErrMsg            \n"
-        "--------------------------------------------------\n"
-        " 0 wrCache  WT    Success     0 -                 \n"
-        " 0 PdCac    On    Failed    255 SSD Pd is present \n"
-        "--------------------------------------------------\n\n\n"
-    )

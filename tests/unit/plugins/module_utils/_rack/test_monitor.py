@@ -11,9 +11,10 @@ import threading
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, StorageError, TimedOut
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import describe_machines
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, plug, unplug
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.monitor import Monitor, continue_with_room, is_out_of_space, plug, unplug
 
 DISK = describe_machines("demo", [{"name": "a", "disks": [{"name": "nvme0", "kind": "nvme", "size": "1G"}]}])[0].disks[0]
 
@@ -21,7 +22,8 @@ DISK = describe_machines("demo", [{"name": "a", "disks": [{"name": "nvme0", "kin
 class Qemu:
     """Enough of QEMU's control protocol, with an event before every answer; answers as QEMU 7.2 gives them."""
 
-    def __init__(self, path, *, plugged, lets_go=True, drive_answer="OK\r\n"):
+    def __init__(self, path, *, plugged=False, lets_go=True, drive_answer="OK\r\n", status="running"):
+        self.status = status
         self.devices = {"disk-nvme0"} if plugged else set()
         self.lets_go = lets_go
         self.drive_answer = drive_answer
@@ -33,13 +35,14 @@ class Qemu:
 
     def serve(self):
         with contextlib.suppress(OSError):
-            connection, _address = self.server.accept()
-            with connection, connection.makefile("rw") as lines:
-                self.send(lines, {"QMP": {"version": {}, "capabilities": []}})
-                for line in lines:
-                    request = json.loads(line)
-                    self.send(lines, {"event": "RTC_CHANGE", "data": {"offset": 0}})
-                    self.send(lines, self.answer(request["execute"], request["arguments"]))
+            while True:
+                connection, _address = self.server.accept()
+                with connection, connection.makefile("rw") as lines:
+                    self.send(lines, {"QMP": {"version": {}, "capabilities": []}})
+                    for line in lines:
+                        request = json.loads(line)
+                        self.send(lines, {"event": "RTC_CHANGE", "data": {"offset": 0}})
+                        self.send(lines, self.answer(request["execute"], request["arguments"]))
 
     @staticmethod
     def send(lines, message):
@@ -56,6 +59,10 @@ class Qemu:
             self.devices.add(arguments["id"])
         if command == "human-monitor-command":
             return {"return": self.drive_answer if arguments["command-line"].startswith("drive_add") else "Error: Device 'drive-nvme0' not found\r\n"}
+        if command == "query-status":
+            return {"return": {"status": self.status, "singlestep": False, "running": self.status == "running"}}
+        if command == "cont":
+            self.status = "running"
         if command == "nonsense":
             return {"error": {"class": "CommandNotFound", "desc": "The command nonsense has not been found"}}
         return {"return": {}}
@@ -68,8 +75,8 @@ class Qemu:
 def qemu(tmp_path):
     made = []
 
-    def make(*, plugged, **more):
-        made.append(Qemu(tmp_path / "qmp.sock", plugged=plugged, **more))
+    def make(**more):
+        made.append(Qemu(tmp_path / "qmp.sock", **more))
         return made[0]
 
     yield make
@@ -115,3 +122,25 @@ def test_qemu_error_message_is_reported(qemu, tmp_path):
 def test_missing_control_socket_is_reported_in_one_sentence(tmp_path):
     with pytest.raises(StorageError, match=r"a: the control socket .*qmp\.sock does not answer"):
         Monitor(tmp_path / "qmp.sock", "a")
+
+
+@pytest.mark.parametrize(("status", "free", "continued"), [("io-error", 64 * 1024**2, True), ("running", 0, False), ("paused", 1024**4, False)])
+def test_machine_paused_for_lack_of_space_continues_when_there_is_room(qemu, tmp_path, monkeypatch, status, free, continued):
+    """One that somebody paused stays paused."""
+    monkeypatch.setattr(places, "free_bytes", lambda _path: free)
+    machine = qemu(status=status)
+    continue_with_room(tmp_path / "qmp.sock", "a")
+    assert machine.commands("cont") == [{}] * continued
+    assert not is_out_of_space(tmp_path / "qmp.sock", "a")
+
+
+def test_machine_paused_for_lack_of_space_is_reported_while_there_is_none(qemu, tmp_path, monkeypatch):
+    monkeypatch.setattr(places, "free_bytes", lambda _path: 64 * 1024**2 - 1)
+    machine = qemu(status="io-error")
+    with pytest.raises(Refused, match=r"a is paused, because the disk of the host was full .* free in .*; free at least 64 MiB and run this again"):
+        continue_with_room(tmp_path / "qmp.sock", "a")
+    assert (machine.commands("cont"), machine.status) == ([], "io-error")
+
+
+def test_machine_without_a_control_socket_is_not_paused(tmp_path):
+    assert not is_out_of_space(tmp_path / "qmp.sock", "a")

@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places, rack, requirements, ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import make_layer
+from ansible_collections.cachefleet.storage.tests.unit.plugins.module_utils._rack.test_monitor import Qemu
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
 
 
@@ -273,6 +274,23 @@ def test_unresponsive_machine_is_reported_with_its_last_console_lines(host, monk
     assert "rack: the root disk is missing" in caught.value.message
     assert host.run("absent")["changed"]
     assert host.alive() == []
+
+
+@pytest.mark.parametrize("state", ["started", "stopped"])
+def test_machine_paused_for_lack_of_space_is_reported_and_continues(host, monkeypatch, state):
+    host.run("started", A)
+    qemu = Qemu(host.folder / "rack/a/qmp.sock", status="io-error")
+    monkeypatch.setattr(ssh, "greets", lambda *_: qemu.status == "running")
+    monkeypatch.setattr(places, "free_bytes", lambda _path: 0)
+    with pytest.raises(Refused, match="a is paused, because the disk of the host was full"):
+        host.run(state, A)
+    monkeypatch.setattr(places, "free_bytes", lambda _path: 1024**4)
+    predicted = host.run(state, A, check_mode=True)["actions"]
+    assert qemu.status == "io-error"
+    assert host.run(state, A)["actions"] == predicted
+    assert predicted == ["Continue a, paused because the disk of the host was full" if state == "started" else "Shut down a"]
+    assert qemu.status == "running"
+    qemu.server.close()
 
 
 def test_machine_ending_during_start_is_not_awaited(host, monkeypatch):

@@ -30,7 +30,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.arcconf import Arcc
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.raid import SimulatedRunner
 
 SERIES7, SERIES8, SERIES6, SMART = "Adaptec ASR-7805Q", "Adaptec ASR-81605ZQ", "Adaptec 6805Q", "Adaptec SmartRAID 3154-8i"
-CHANGING = ("SETMAXCACHE", "CREATE", "DELETE", "SETCACHE", "MAXCACHEWRITECACHE")
+CHANGING = ("SETMAXCACHE", "CREATE", "DELETE", "SETCACHE")
 
 
 class Rig:

@@ -3,7 +3,9 @@
 
 """systemd units that bring a cache up at boot, before anything is mounted, and take it down after everything is unmounted.
 
-Sources: systemd.unit(5), systemd.service(5) "COMMAND LINES", systemd.special(7) (local-fs-pre.target), systemd-escape(1).
+A boot waits 90 s for a device (DefaultDeviceTimeoutSec); one that comes later starts the unit, which its device unit wants too.
+
+Sources: systemd.unit(5), systemd.service(5) "COMMAND LINES", systemd.device(5), systemd.special(7) (local-fs-pre.target), systemd-escape(1).
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ if t.TYPE_CHECKING:
 FOLDER = "etc/systemd/system"
 #: Everything on the way to mounted file systems waits for it.
 _WANTED_BY = "sysinit.target"
+_INSTALL = "WantedBy="
 _NOTE = "# Note: "
 _PLUS = "\\x2b"
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+")
@@ -75,6 +78,7 @@ def render(
     after: t.Sequence[str] = (),
     absent: str = "",
     note: str = "",
+    late: bool = True,
     item: str,
 ) -> str:
     """The text of a unit.
@@ -86,6 +90,7 @@ def render(
     :param after: further units to wait for.
     :param absent: a path; where it is there already, the unit has nothing to do and does nothing.
     :param note: one line that systemd passes over, found again by :func:`note_of`.
+    :param late: whether a device that comes after the boot has given up waiting for it brings the cache up, whatever is mounted by then.
     :raises BadInput: if something of it could not stand in a unit.
     """
     needed = [device_unit(written.word_of_unit(path, item)) for path in devices]
@@ -113,7 +118,7 @@ def render(
         *(f"ExecStop={command_line(argv, item)}" for argv in stop),
         "",
         "[Install]",
-        f"WantedBy={_WANTED_BY}",
+        _INSTALL + " ".join([*(needed if late else ()), _WANTED_BY]),
     ]
     # A line that does not apply is left out; the one blank line before a section stays.
     return "\n".join(line for place, line in enumerate(lines) if line or lines[place + 1].startswith("[")) + "\n"
@@ -126,7 +131,8 @@ def note_of(text: str) -> str:
 
 def read_unit(name: str, root: Path = Path("/")) -> str:
     """The text of a unit; empty if it is not there or not enabled, so that a run that was killed between the two is repeated."""
-    return stored_unit(name, root) if _link(name, root).is_symlink() else ""
+    text = stored_unit(name, root)
+    return text if all(link.is_symlink() for link in _links(name, text, root)) else ""
 
 
 def stored_unit(name: str, root: Path = Path("/")) -> str:
@@ -148,16 +154,26 @@ def write_unit(runner: Runner, name: str, text: str, root: Path = Path("/")) -> 
 
     :raises CommandFailed: if that is not possible.
     """
-    path, link = root / FOLDER / name, _link(name, root)
+    path = root / FOLDER / name
+    needed, present = _links(name, text, root), {link for link in (root / FOLDER).glob("*.wants/*") if link.name == name and link.is_symlink()}
     if text:
         replace_file(path, text)
-        # To enable a unit is also to load it.
-        runner.run(["systemctl", "daemon-reload" if link.is_symlink() else "enable", *([] if link.is_symlink() else [name])], item=name)
-        _keep_entries(link)
+        for link in present.difference(needed):
+            # Of a device that the cache no longer has.
+            if link.parent.name.endswith(".device.wants"):
+                replace_file(link, "")
+        # To enable a unit is also to load it. It is not disabled before: a boot between the two would be one without the cache.
+        if present.issuperset(needed):
+            runner.run(["systemctl", "daemon-reload"], item=name)
+        else:
+            runner.run(["systemctl", "enable", name], item=name)
+        for link in needed:
+            _keep_entries(link)
         return
-    if path.exists() or link.is_symlink():
+    if path.exists() or present:
         runner.run(["systemctl", "disable", name], ok=None, item=name)
-        replace_file(link, "")
+        for link in present:
+            replace_file(link, "")
         replace_file(path, "")
         runner.run(["systemctl", "daemon-reload"], item=name)
 
@@ -175,8 +191,10 @@ def _keep_entries(link: Path) -> None:
         raise CommandFailed(f"{link} cannot be written: {error.strerror}.", item=str(link)) from None
 
 
-def _link(name: str, root: Path) -> Path:
-    return root / FOLDER / f"{_WANTED_BY}.wants" / name
+def _links(name: str, text: str, root: Path) -> list[Path]:
+    """The links that enable a unit, by its text."""
+    lines = [line[len(_INSTALL) :] for line in text.splitlines() if line.startswith(_INSTALL)]
+    return [root / FOLDER / f"{unit}.wants" / name for unit in " ".join(lines or [_WANTED_BY]).split()]
 
 
 def mark_started(runner: Runner, name: str) -> None:

@@ -24,6 +24,7 @@ from ansible_collections.cachefleet.storage.tests.simulators.enhanceio import Ei
 from ansible_collections.cachefleet.storage.tests.simulators.enhanceio_driver import FAST_REMOVE, Driver, new_state
 from ansible_collections.cachefleet.storage.tests.simulators.simulator import Answer
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.unit_links import disable_unit, enable_unit
 
 GIB = 1 << 30
 HDD, SSD, SSD2, SSD3 = (f"/dev/disk/by-id/ata-{name}" for name in ("HDD_1", "SSD_1", "SSD_2", "SSD_3"))
@@ -165,13 +166,10 @@ class SimulatedEnhanceIO:
         return Answer("")
 
     def _systemctl(self, words: t.Sequence[str]) -> Answer:
-        wants = self.root / boot_unit.FOLDER / "sysinit.target.wants"
         if words[0] == "enable":
-            wants.mkdir(parents=True, exist_ok=True)
-            if not (wants / words[1]).is_symlink():
-                (wants / words[1]).symlink_to(self.root / boot_unit.FOLDER / words[1])
+            enable_unit(self.root / boot_unit.FOLDER, words[1])
         elif words[0] == "disable":
-            (wants / words[1]).unlink(missing_ok=True)
+            disable_unit(self.root / boot_unit.FOLDER, words[1])
         return Answer("")
 
     def _mdadm(self, words: t.Sequence[str]) -> Answer:

@@ -17,6 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
 from ansible_collections.cachefleet.storage.tests.simulators import flashcache, flashcache_kernel, simulator
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
+from ansible_collections.cachefleet.storage.tests.unit.support.unit_links import disable_unit, enable_unit
 
 MIB = 1024**2
 SSD, SSD2, DISK = "/dev/disk/by-id/ata-SSD_S1", "/dev/disk/by-id/ata-SSD_S2", "/dev/disk/by-id/ata-HDD_H1"
@@ -218,16 +219,13 @@ class FlashcacheHost:
         return simulator.Answer('global_filter=["a|^/dev/mapper/|","r|.*|"]\nfilter=["a|.*|"]\nuse_devicesfile=0\n')
 
     def _systemctl(self, words: list[str]) -> simulator.Answer:
-        wants = self.root / _UNITS / "sysinit.target.wants"
         if words[0] == "show":
             blocks = [f"Id={unit}\nActiveState={'active' if unit in self.active else 'inactive'}\n" for unit in words[2:]]
             return simulator.Answer("\n".join(blocks))
         if words[0] == "enable":
-            wants.mkdir(parents=True, exist_ok=True)
-            if not (wants / words[1]).is_symlink():
-                (wants / words[1]).symlink_to(f"../{words[1]}")
-        if words[0] == "disable" and (wants / words[1]).is_symlink():
-            (wants / words[1]).unlink()
+            enable_unit(self.root / _UNITS, words[1])
+        if words[0] == "disable":
+            disable_unit(self.root / _UNITS, words[1])
         if words[0] == "start":
             return self.start(words[1])
         return simulator.Answer("")

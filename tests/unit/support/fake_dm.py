@@ -15,6 +15,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_modules import load_modules
+from ansible_collections.cachefleet.storage.tests.unit.support.unit_links import disable_unit, enable_unit
 
 MIB = 1024**2
 SECTOR = 512
@@ -544,11 +545,9 @@ class FakeDm:
     def _systemctl(self, words: list[str]) -> None:
         folder = self.root / "etc/systemd/system"
         if words[0] == "enable":
-            wants = folder / "sysinit.target.wants"
-            wants.mkdir(exist_ok=True)
-            (wants / words[1]).symlink_to(folder / words[1])
+            enable_unit(folder, words[1])
         elif words[0] == "disable":
-            (folder / "sysinit.target.wants" / words[1]).unlink()
+            disable_unit(folder, words[1])
         elif words[0] == "restart":
             self.active.discard(words[1])
         # To start what is taken for started does nothing.

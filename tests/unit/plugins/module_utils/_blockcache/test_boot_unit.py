@@ -9,6 +9,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed
 from ansible_collections.cachefleet.storage.tests.unit.support.scripted import Reply, ScriptedRunner
+from ansible_collections.cachefleet.storage.tests.unit.support.unit_links import disable_unit, enable_unit
 
 NAME = boot_unit.unit_name("dm_cache", "images")
 
@@ -16,14 +17,13 @@ NAME = boot_unit.unit_name("dm_cache", "images")
 @pytest.fixture
 def systemd(tmp_path):
     """systemctl, as far as it makes and takes links."""
-    wants = tmp_path / boot_unit.FOLDER / "sysinit.target.wants"
+    folder = tmp_path / boot_unit.FOLDER
 
     def systemctl(words):
         if words[1] == "enable":
-            wants.mkdir(parents=True, exist_ok=True)
-            (wants / words[2]).symlink_to(tmp_path / boot_unit.FOLDER / words[2])
+            enable_unit(folder, words[2])
         if words[1] == "disable":
-            (wants / words[2]).unlink()
+            disable_unit(folder, words[2])
         return Reply()
 
     return ScriptedRunner({("systemctl",): systemctl})
@@ -88,7 +88,7 @@ ExecStart=/sbin/dmsetup create images
 ExecStop=-/sbin/dmsetup remove images
 
 [Install]
-WantedBy=sysinit.target
+WantedBy=dev-disk-by\x2did-a.device sysinit.target
 """
     )
     assert boot_unit.note_of(text) == '{"a": 1}'
@@ -120,6 +120,32 @@ def test_unit_is_written_enabled_updated_and_removed(tmp_path, systemd):
     ]
     boot_unit.write_unit(systemd, NAME, "", tmp_path)
     assert len(systemd.calls) == 4
+
+
+def test_unit_is_started_by_each_of_its_devices_that_comes_late(tmp_path, systemd):
+    def links():
+        return sorted(link.parent.name for link in (tmp_path / boot_unit.FOLDER).glob(f"*.wants/{NAME}"))
+
+    def write(*devices, **how):
+        text = boot_unit.render("x", devices, [["/bin/true"]], item="images", **how)
+        boot_unit.write_unit(systemd, NAME, text, tmp_path)
+        assert boot_unit.read_unit(NAME, tmp_path) == text
+
+    write(late=False)
+    assert links() == ["sysinit.target.wants"]
+    write("/dev/disk/by-id/a", "/dev/disk/by-id/b")
+    assert links() == [r"dev-disk-by\x2did-a.device.wants", r"dev-disk-by\x2did-b.device.wants", "sysinit.target.wants"]
+    write("/dev/disk/by-id/a", "/dev/disk/by-id/c")
+    assert links() == [r"dev-disk-by\x2did-a.device.wants", r"dev-disk-by\x2did-c.device.wants", "sysinit.target.wants"]
+    (tmp_path / boot_unit.FOLDER / r"dev-disk-by\x2did-c.device.wants" / NAME).unlink()
+    assert boot_unit.read_unit(NAME, tmp_path) == "", "killed while it was enabled"
+    write("/dev/disk/by-id/a", "/dev/disk/by-id/c")
+    write("/dev/disk/by-id/a", "/dev/disk/by-id/c", late=False)
+    assert links() == ["sysinit.target.wants"]
+    write("/dev/disk/by-id/a")
+    boot_unit.write_unit(systemd, NAME, "", tmp_path)
+    assert links() == []
+    assert not [words for words in systemd.calls if words[1] == "disable"][:-1], "never without the cache at boot"
 
 
 def test_written_but_not_enabled_unit_is_treated_as_missing(tmp_path, systemd):

@@ -99,7 +99,7 @@ def test_cache_is_attached_to_empty_device_without_change_on_second_run(tmp_path
         f"dmsetup create cachefleet-images-data --uuid CACHEFLEET-DATA-images --table 0 2086912 linear {SSD} 10240",
         "dmsetup create images --uuid CACHEFLEET-TOP-images --table 0 8388608 cache /dev/mapper/cachefleet-images-meta"
         f" /dev/mapper/cachefleet-images-data {HDD} 128 2 metadata2 writethrough smq 2 migration_threshold 4096",
-        "systemctl daemon-reload",
+        "systemctl enable cachefleet-dm_cache-images.service",
         "dmsetup reload images --table 0 8388608 cache /dev/mapper/cachefleet-images-meta"
         f" /dev/mapper/cachefleet-images-data {HDD} 128 2 metadata2 writeback smq 2 migration_threshold 4096",
         "dmsetup resume --noudevsync --nolockfs images",

@@ -59,7 +59,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         names = {*self.spec.interfaces, *(name for device in devices for name in device.interfaces)}
         return AoeInitiatorState(
             loaded=loaded,
-            available=loaded or kernel_modules.is_available(self.runner, "aoe", self.root),
+            unavailable="" if loaded or kernel_modules.is_available(self.runner, "aoe", self.root) else kernel_modules.missing_sentence("aoe", self.root),
             interfaces=tuple(word for word in re.split(r"[,\s]+", self._parameter(INTERFACES)) if word),
             parameters={name: int(text) for name, text in ((name, self._parameter(name)) for name in PARAMETERS.values()) if text.isdigit()},
             mtus={name: read_mtu(self.root, name) for name in names},

@@ -185,12 +185,8 @@ def module_advice(name: str, release: str, root: Path = Path("/")) -> str:
     return ""
 
 
-def old_python_advice(fields: t.Mapping[str, str]) -> str:
-    """Which Python a host of this distribution needs instead of its own; empty if that one will do or is not known."""
-    row = distribution_of(fields)
-    if row is None or not row.interpreter:
-        return ""
+def newer_python_command(row: Distribution) -> str:
+    """What installs the interpreter of a row; empty if its own Python will do."""
     package = row.interpreter.rpartition("/")[2]
     # SUSE names the package without the point.
-    package = package.replace(".", "") if row.family == SUSE else package
-    return f"{_INSTALL[row.family]} {package}, and set ansible_python_interpreter: {row.interpreter} for it"
+    return f"{_INSTALL[row.family]} {package.replace('.', '') if row.family == SUSE else package}" if package else ""

@@ -63,7 +63,7 @@ PACKAGES = (
 _OF_DRIVERS = ("eio_cli", "flashcache_create", "flashcache_destroy", "flashcache_load", "flashcache_setioctl")
 
 #: Modules that no kernel of a family has, and what serves instead. Fedora builds them.
-_NOT_BUILT = {
+NOT_BUILT = {
     (RHEL, "bcache"): "use type lvm_cache or dm_cache, or a kernel with CONFIG_BCACHE",
     (RHEL, "aoe"): "use a kernel with CONFIG_ATA_OVER_ETH, or attach the devices in another way",
 }
@@ -170,8 +170,8 @@ def module_advice(name: str, release: str, root: Path = Path("/")) -> str:
     """The package that has a kernel module on this host, or that its kernels do not have it; empty where nothing is known."""
     fields = os_release(root)
     family, own = family_of(fields), fields.get("ID", "")
-    if (family, name) in _NOT_BUILT and own != "fedora":
-        return f"{family} has no {name} in its kernels: {_NOT_BUILT[family, name]}"
+    if (family, name) in NOT_BUILT and own != "fedora":
+        return f"{family} has no {name} in its kernels: {NOT_BUILT[family, name]}"
     if family == RHEL:
         prefix = "kernel-uek" if "uek" in release else "kernel"
         return f"install the package {prefix}-modules-{release}, or {prefix}-modules-extra-{release} if it is not in there"

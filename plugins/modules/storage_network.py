@@ -12,7 +12,7 @@ version_added: 1.0.0
 description:
   - Sets the MTU of interfaces, or computes it from the purpose of a network, together with that of the underlying interfaces, in an order in
     which no frame is dropped.
-  - The boot configuration is changed in the network service of the interface, which is systemd-networkd, netplan, NetworkManager or ifupdown.
+  - The boot configuration is changed in the network service of the interface, which is systemd-networkd, netplan, NetworkManager, ifupdown or wicked.
   - Changes of the interface that the connection of Ansible depends on are refused unless its entry allows them.
   - Before the first MTU is changed, a process is started on the host that rolls back all changes unless it is confirmed in time, over a
     new connection that carries large packets in both directions, that the host is reachable. After a lost connection, a killed module, a
@@ -79,7 +79,7 @@ options:
           - With V(systemd_networkd) an interface that is not configured by any service gets a C(.link) file.
         type: str
         default: auto
-        choices: [auto, systemd_networkd, netplan, networkmanager, ifupdown]
+        choices: [auto, systemd_networkd, netplan, networkmanager, ifupdown, wicked]
   aoe_initiator:
     description:
       - Configures the host as an initiator of ATA over Ethernet. If not set, the AoE driver is not changed.

@@ -23,6 +23,7 @@ from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._interpreter import interpreter_problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import limited_answer, require_short
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
 
@@ -80,7 +81,8 @@ class StorageAction(ActionBase):
         try:
             with limited_answer(self._host):
                 answer: dict[str, t.Any] = super()._execute_module(module_name, *args, **kwargs)
-            return answer
+            problem = interpreter_problem(answer, kwargs.get("task_vars") or {})
+            return {"failed": True, "changed": False, "msg": problem, "rc": answer.get("rc")} if problem else answer
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
         except AnsibleConnectionFailure as error:

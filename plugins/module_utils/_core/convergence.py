@@ -21,7 +21,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 
 if t.TYPE_CHECKING:
@@ -223,7 +222,9 @@ def plan_steps(layer: Layer[State, Spec], state: State) -> tuple[Step, ...]:
     for step in steps:
         for name in step.operation.needs_commands:
             if name not in known and not layer.runner.has(name):
-                raise ToolMissing(f"{step.item}: the command {name} is missing on this host: install the package {PACKAGES.get(name, name)}.", item=step.item)
+                from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
+
+                raise ToolMissing(f"{step.item}: the command {name} is missing on this host: {package_advice(name)}.", item=step.item)
             known.add(name)
         for name in step.operation.needs_modules:
             if f"module {name}" not in known:

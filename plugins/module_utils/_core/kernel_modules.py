@@ -22,6 +22,7 @@ if t.TYPE_CHECKING:
 
 #: Options of a kernel that has a module, and since when there is one.
 _OPTIONS = {
+    "aoe": "CONFIG_ATA_OVER_ETH",
     "bcache": "CONFIG_BCACHE",
     "dm-cache": "CONFIG_DM_CACHE",
     "dm-raid": "CONFIG_DM_RAID",
@@ -103,24 +104,9 @@ def _obstacle(name: str, root: Path) -> str:
 
 def _advice(name: str, root: Path) -> str:
     """The package that has a module, by distribution."""
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import module_advice
+
     release = kernel_release(root)
-    fields = dict(re.findall(r'^(ID|ID_LIKE)="?([^"\n]*)"?$', read_file(root / "etc/os-release") or read_file(root / "usr/lib/os-release"), re.MULTILINE))
-    own, like = fields.get("ID", ""), {fields.get("ID", ""), *fields.get("ID_LIKE", "").split()}
     if not any((root / folder / release).is_dir() for folder in ("lib/modules", "usr/lib/modules")):
         return f"/lib/modules/{release} does not exist, as after an update that removed this kernel: restart the host with a kernel that is installed"
-    if "ubuntu" in like:
-        return f"install the package linux-modules-extra-{release}"
-    if "debian" in like and "cloud" in release:
-        return f"start the host with the kernel of the package linux-image-{release.rsplit('-', 1)[-1]}, in place of that for clouds"
-    if {"rhel", "fedora", "centos"} & like:
-        return _advice_of_rhel(name, own, release)
-    if {"suse", "opensuse"} & like or own.startswith(("sles", "opensuse")):
-        return "start the host with the kernel of the package kernel-default, in place of kernel-default-base"
-    return f"use a kernel that has it ({_OPTIONS.get(name, name)})"
-
-
-def _advice_of_rhel(name: str, own: str, release: str) -> str:
-    if name == "bcache" and own != "fedora":
-        return "Enterprise Linux has no bcache in its kernels: use type lvm_cache or dm_cache, or a kernel with CONFIG_BCACHE"
-    prefix = "kernel-uek" if "uek" in release else "kernel"
-    return f"install the package {prefix}-modules-{release}, or {prefix}-modules-extra-{release} if it is not in there"
+    return module_advice(name, release, root) or f"use a kernel that has it ({_OPTIONS.get(name, name)})"

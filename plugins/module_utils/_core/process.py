@@ -25,40 +25,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 
-#: Debian, Ubuntu and RHEL package that carries a command, where its name is not the command's own.
-PACKAGES = {
-    "bcache-super-show": "bcache-tools",
-    "blkdiscard": "util-linux",
-    "blkid": "util-linux",
-    "blockdev": "util-linux",
-    "cache_check": "thin-provisioning-tools (device-mapper-persistent-data on RHEL)",
-    "dmsetup": "dmsetup (device-mapper on RHEL)",
-    **dict.fromkeys(("eio_cli", "flashcache_create", "flashcache_destroy", "flashcache_load"), "of its driver, or name its folder in tool_dirs"),
-    "lvchange": "lvm2",
-    "lvconvert": "lvm2",
-    "lvcreate": "lvm2",
-    "lvm": "lvm2",
-    "lvremove": "lvm2",
-    "lvs": "lvm2",
-    "make-bcache": "bcache-tools",
-    "modprobe": "kmod",
-    "nvme": "nvme-cli",
-    "pvcreate": "lvm2",
-    "pvremove": "lvm2",
-    "pvs": "lvm2",
-    "sfdisk": "fdisk (util-linux on RHEL)",
-    "sg_sanitize": "sg3-utils (sg3_utils on RHEL)",
-    "smartctl": "smartmontools",
-    "sync": "coreutils",
-    "systemctl": "systemd",
-    "udevadm": "udev (systemd-udev on RHEL)",
-    "vgextend": "lvm2",
-    "vgreduce": "lvm2",
-    "vgs": "lvm2",
-    "wipefs": "util-linux",
-}
-
-
 #: The most bytes of standard output, and of standard error, that are kept of one command.
 MOST_OUTPUT = 16 * MIB
 #: Seconds between SIGKILL and giving up on a process.
@@ -92,24 +58,27 @@ class Runner:
 
         :raises ToolMissing: naming the package to install.
         """
+        path = self._path_of(name)
+        if path:
+            return path
         if os.sep in name:
-            # os.path.isfile, unlike os.access, takes a path with a null character.
-            if os.path.isfile(name) and os.access(name, os.X_OK):
-                return name
             raise ToolMissing(f"{name} does not exist or cannot be executed on this host.", item=name)
-        try:
-            return get_bin_path(name, opt_dirs=self.vendor_dirs)
-        except ValueError:
-            package = PACKAGES.get(name, name)
-            raise ToolMissing(f"The command {name} is missing on this host: install the package {package}.", item=name) from None
+        from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
+
+        raise ToolMissing(f"The command {name} is missing on this host: {package_advice(name)}.", item=name)
 
     def has(self, name: str) -> bool:
         """Whether a command is there."""
+        return bool(self._path_of(name))
+
+    def _path_of(self, name: str) -> str:
+        if os.sep in name:
+            # os.path.isfile, unlike os.access, takes a path with a null character.
+            return name if os.path.isfile(name) and os.access(name, os.X_OK) else ""
         try:
-            self.find(name)
-        except ToolMissing:
-            return False
-        return True
+            return str(get_bin_path(name, opt_dirs=self.vendor_dirs))
+        except ValueError:
+            return ""
 
     def run(
         self,

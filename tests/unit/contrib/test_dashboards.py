@@ -39,6 +39,15 @@ def queries(dashboard):
             yield variable["query"]["query"]
 
 
+def at_default(dashboard, expression):
+    """An expression with the values that the variables of a dashboard have at first, as Grafana puts them in."""
+    for variable in dashboard["templating"]["list"]:
+        value = variable.get("allValue") or variable["current"].get("value")
+        if isinstance(value, str):
+            expression = expression.replace(f"${variable['name']}", value)
+    return expression
+
+
 @pytest.fixture(scope="module")
 def series(tmp_path_factory):
     """The labels of every series, by the dashboard that shows it."""
@@ -116,8 +125,61 @@ def test_every_variable_is_defined_and_used(name):
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian package prometheus) is not installed")
 def test_expressions_are_accepted_by_promtool(name, tmp_path):
     expressions = [target["expr"] for panel in load(name)["panels"] for target in panel.get("targets", ())]
-    rules = [{"record": f"panel:{number}", "expr": one.replace("$__rate_interval", "2h")} for number, one in enumerate(expressions)]
+    rules = [{"record": f"panel:{number}", "expr": at_default(load(name), one)} for number, one in enumerate(expressions)]
     (tmp_path / "rules.yml").write_text(yaml.safe_dump({"groups": [{"name": name, "rules": rules}]}))
     checked = subprocess.run(["promtool", "check", "rules", str(tmp_path / "rules.yml")], capture_output=True, text=True, timeout=900, check=False)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert f"{len(expressions)} rules found" in checked.stdout
+
+
+def shown_by(metric):
+    """The expressions of the health dashboard that have a metric."""
+    dashboard = load("health")
+    return [at_default(dashboard, one) for one in queries(dashboard) if re.search(rf"\b{metric}\b", one)]
+
+
+def steps(rate, *minutes):
+    """A counter that a file shows: read every minute, and written at these minutes."""
+    return " ".join(f"{rate * 60 * begin}+0x{end - begin - 1}" for begin, end in zip(minutes, minutes[1:], strict=False))
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool (Debian package prometheus) is not installed")
+def test_rates_and_ratios_of_a_file_that_is_written_hourly_are_true_at_any_time(tmp_path):
+    """1 MB/s is 1 MB/s, 3 of 4 reads are hits, and a host without reads has no ratio. The timer has a random delay of five minutes."""
+    runs = (0, 61, 125, 180, 244, 300, 365, 420, 484)
+    host = '{job="node",instance="a"'
+    series = {
+        f"cachefleet_health_last_run_timestamp_seconds{host}}}": steps(1, *runs),
+        f'cachefleet_drive_written_bytes_total{host},device="sda"}}': steps(1_000_000, *runs),
+        f'cachefleet_zfs_zil_written_bytes_total{host},pool="tank"}}': steps(1_000_000, *runs),
+        **{
+            f'{metric}{host},{more}result="{result}"}}': steps(reads, *runs)
+            for metric, more in {"cachefleet_cache_reads_total": 'cache="c",type="bcache",', "cachefleet_zfs_arc_lookups_total": ""}.items()
+            for result, reads in {"hit": 3, "miss": 1}.items()
+        },
+        **{f'cachefleet_zfs_l2arc_lookups_total{host},result="{result}"}}': steps(0, *runs) for result in ("hit", "miss")},
+    }
+    expected = {
+        "cachefleet_drive_written_bytes_total": [('{job="node",instance="a",device="sda"}', 1_000_000)],
+        "cachefleet_zfs_zil_written_bytes_total": [('{job="node",instance="a",pool="tank"}', 1_000_000)],
+        "cachefleet_cache_reads_total": [('{instance="a",cache="c",type="bcache"}', 75)],
+        "cachefleet_zfs_arc_lookups_total": [('{instance="a"}', 75)],
+        "cachefleet_zfs_l2arc_lookups_total": [],
+    }
+    checks = [
+        {
+            # Rounded: the arithmetic of promtool is in binary.
+            "expr": f"round({'100 * ' if values and values[0][1] == 75 else ''}({expression}))",
+            "eval_time": f"{minute}m",
+            "exp_samples": [{"labels": labels, "value": value} for labels, value in values],
+        }
+        for metric, values in expected.items()
+        for expression in shown_by(metric)
+        # Just before a file is written, just after, and in between.
+        for minute in (243, 245, 270, 299, 301, 400)
+    ]
+    assert len(checks) == 6 * len(expected)
+    test = {"interval": "1m", "input_series": [{"series": name, "values": values} for name, values in series.items()], "promql_expr_test": checks}
+    (tmp_path / "test.yml").write_text(yaml.safe_dump({"rule_files": [], "evaluation_interval": "1m", "tests": [test]}))
+    tested = subprocess.run(["promtool", "test", "rules", "test.yml"], cwd=tmp_path, capture_output=True, text=True, timeout=900, check=False)
+    assert tested.returncode == 0, tested.stdout + tested.stderr

@@ -8,8 +8,9 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES, Completed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class ScriptedRunner:
 
     def find(self, name: str) -> str:
         if name in self.missing:
-            raise ToolMissing(f"The command {name} is missing on this host: install the package {PACKAGES.get(name, name)}.", item=name)
+            raise ToolMissing(f"The command {name} is missing on this host: {package_advice(name)}.", item=name)
         return name
 
     def has(self, name: str) -> bool:

@@ -35,7 +35,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import users_past
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
@@ -74,9 +73,11 @@ class AttachPlan:
         if fast.device is not None and fast.device.name in {origin.name, *(device.name for device in state.devices.parents(origin))}:
             raise BadInput(f"{self.name}: {spec.origin} is already on {spec.cache_devices[0]}: name another cache device.", item=self.name)
         if spec.kind == tables.CACHE and not state.tools.cache_check:
+            from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
+
             raise ToolMissing(
                 f"{self.name}: the command cache_check is missing on this host, and the cache is checked with it at every boot:"
-                f" install the package {PACKAGES['cache_check']}.",
+                f" {package_advice('cache_check')}.",
                 item=self.name,
             )
         if spec.mode == tables.WRITEBACK:

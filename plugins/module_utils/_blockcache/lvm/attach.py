@@ -26,7 +26,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import PACKAGES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, round_up
 
 if t.TYPE_CHECKING:
@@ -321,9 +320,11 @@ class AttachPlan:
 
     def _require_cache_check(self) -> None:
         if self.spec.kind != "writecache" and not self.state.cache_check:
+            from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
+
             raise ToolMissing(
                 f"{self.spec.name}: the command cache_check is missing on this host, and LVM needs it to check a cache before it is used:"
-                f" install the package {PACKAGES['cache_check']}.",
+                f" {package_advice('cache_check')}.",
                 item=self.spec.name,
             )
 

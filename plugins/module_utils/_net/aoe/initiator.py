@@ -155,7 +155,7 @@ class Discover(Operation):
 class AoeInitiatorState:
     """The initiator as it was found.
 
-    :param loaded: whether the module is; ``available``: whether it could be.
+    :param loaded: whether the module is; ``unavailable``: why it cannot be, empty if it can.
     :param interfaces: on which it searches for targets; empty: on all. ``parameters``: the others, by the module's names.
     :param mtus: of every interface that matters; None for one that is not there.
     :param in_use: names of targets that something on this host uses.
@@ -165,7 +165,7 @@ class AoeInitiatorState:
     """
 
     loaded: bool
-    available: bool = True
+    unavailable: str = ""
     interfaces: tuple[str, ...] = ()
     parameters: t.Mapping[str, int] = field(default_factory=dict)
     mtus: t.Mapping[str, int | None] = field(default_factory=dict)
@@ -203,10 +203,8 @@ def _check(state: AoeInitiatorState, spec: AoeInitiatorSpec) -> None:
     missing = [name for name in spec.interfaces if state.mtus.get(name) is None]
     if missing:
         raise BadInput(f"aoe_initiator: there is no interface {' and no '.join(missing)} on this host: see ip link.", item=missing[0])
-    if not state.available:
-        raise ToolMissing(
-            "The kernel of this host has no module aoe (CONFIG_ATA_OVER_ETH): install the package that carries it, or boot a kernel that has it.", item="aoe"
-        )
+    if state.unavailable:
+        raise ToolMissing(f"aoe_initiator: {state.unavailable}.", item="aoe")
     lost = [device for device in state.devices if device.name in state.in_use and device.interfaces and not set(device.interfaces) & set(spec.interfaces)]
     if lost and not spec.allow_unreachable:
         device = lost[0]
@@ -307,7 +305,7 @@ class AoeInitiatorLayer(Layer[AoeInitiatorState, t.Optional[AoeInitiatorSpec]]):
         names = {*self.spec.interfaces, *(name for device in devices for name in device.interfaces)}
         return AoeInitiatorState(
             loaded=loaded,
-            available=loaded or kernel_modules.is_available(self.runner, "aoe", self.root),
+            unavailable="" if loaded or kernel_modules.is_available(self.runner, "aoe", self.root) else kernel_modules.missing_sentence("aoe", self.root),
             interfaces=tuple(word for word in re.split(r"[,\s]+", self._parameter(INTERFACES)) if word),
             parameters={name: int(text) for name, text in ((name, self._parameter(name)) for name in PARAMETERS.values()) if text.isdigit()},
             mtus={name: read_mtu(self.root, name) for name in names},

@@ -13,13 +13,14 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_s
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.netplan import Netplan
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkd import SystemdNetworkd
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.networkmanager import NetworkManager
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.wicked import Wicked
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.interfaces import Link, Links
 
 AUTO = "auto"
-PROVIDERS: dict[str, type[BootProvider]] = {provider.name: provider for provider in (SystemdNetworkd, Netplan, NetworkManager, Ifupdown)}
+PROVIDERS: dict[str, type[BootProvider]] = {provider.name: provider for provider in (SystemdNetworkd, Netplan, NetworkManager, Ifupdown, Wicked)}
 CHOICES = (AUTO, *PROVIDERS)
 
 

@@ -212,6 +212,14 @@ def _stanza(link: Link, mtu: int) -> str:
 #: What an interface needs of the tool that configures those around it.
 _DEFINITIONS: t.Mapping[str, tuple[str, t.Callable[[Link, int], str]]] = {
     "ifupdown": ("add these lines to /etc/network/interfaces", _stanza),
+    "wicked": (
+        "add these files to /etc/sysconfig/network",
+        lambda link, mtu: (
+            f"ifcfg-{link.name} with 'STARTMODE=auto', 'MTU={mtu}'"
+            + (f", 'ETHERDEVICE={link.lower[0]}' and its VLAN_ID" if link.kind == "vlan" and link.lower else "")
+            + (f", 'BRIDGE=yes', 'BRIDGE_PORTS=\"{' '.join(link.lower)}\"'" if link.kind == "bridge" else "")
+        ),
+    ),
     "netplan": (
         "add these definitions to a file in /etc/netplan",
         lambda link, mtu: (

@@ -69,7 +69,7 @@ def _change(tmp_path, runner, place, mtu):
 def test_unmanaged_interface_is_reported_with_advice(tmp_path):
     place = _place(tmp_path, _runner())
     assert place.provider == ""
-    assert "by none of systemd-networkd, netplan, NetworkManager, ifupdown" in place.obstacle
+    assert "by none of systemd-networkd, netplan, NetworkManager, ifupdown, wicked" in place.obstacle
     assert "provider: systemd_networkd" in place.obstacle
 
 
@@ -426,3 +426,49 @@ def test_generated_profile_is_not_modified(tmp_path, file, text, refused):
     _write(tmp_path, file, text)
     runner = _runner(devices=f"eth1:connected:{UUID}\n", profiles=f"{UUID}:802-3-ethernet:{file}:san\n")
     assert ("which cloud-init writes anew" in _place(tmp_path, runner).obstacle) is refused
+
+
+# -- wicked
+
+
+def _suse(tmp_path, text, service="wicked.service", name="eth1"):
+    """A host of SLES 15: the files that its installer makes."""
+    _write(tmp_path, f"/etc/sysconfig/network/ifcfg-{name}", text)
+    link = tmp_path / "etc/systemd/system/network.service"
+    link.parent.mkdir(parents=True)
+    link.symlink_to(f"/usr/lib/systemd/system/{service}")
+
+
+@pytest.mark.parametrize(
+    ("before", "mtu", "after"),
+    [
+        ("STARTMODE='auto'\nMTU=''\n", None, "STARTMODE='auto'\nMTU='9000'\n"),
+        ("STARTMODE='auto'\nMTU='1500'\nMTU=8000 # SAN\nVLAN=no\n", 8000, "STARTMODE='auto'\nMTU='1500'\nMTU='9000' # SAN\nVLAN=no\n"),
+        ('BOOTPROTO="static"\n# MTU=7000', None, "BOOTPROTO=\"static\"\n# MTU=7000\nMTU='9000'\n"),
+        ('export MTU="1500"\nOLD_MTU=1\n', 1500, "export MTU='9000'\nOLD_MTU=1\n"),
+    ],
+)  # fmt: skip
+def test_wicked_gets_one_line_and_keeps_all_other_bytes(tmp_path, before, mtu, after):
+    _suse(tmp_path, before)
+    place = _place(tmp_path, _runner())
+    assert (place.provider, place.mtu, place.obstacle, place.concern) == ("wicked", mtu, "", "")
+    (change,) = _change(tmp_path, _runner(), place, 9000).files
+    assert (change["path"], change["before"], change["after"]) == ("/etc/sysconfig/network/ifcfg-eth1", before, after)
+    _write(tmp_path, change["path"], after)
+    assert _place(tmp_path, _runner()).mtu == 9000
+
+
+def test_host_that_changed_to_networkmanager_is_not_configured_by_wicked(tmp_path):
+    _suse(tmp_path, "MTU=1500\n", service="NetworkManager.service")
+    assert _place(tmp_path, _runner()).provider == ""
+    assert _place(tmp_path, _runner(), "wicked").mtu == 1500
+    assert _place(tmp_path, _runner(missing=("wicked",)), "wicked").provider == ""
+
+
+def test_wicked_file_that_does_not_decide_is_reported(tmp_path):
+    _suse(tmp_path, "BOOTPROTO='dhcp'\nMTU=$STORAGE_MTU\n")
+    place = _place(tmp_path, _runner())
+    assert "the value of MTU in /etc/sysconfig/network/ifcfg-eth1 is no number ($STORAGE_MTU)" in place.obstacle
+    assert "configured by dhcp" in place.concern
+    _write(tmp_path, "/etc/sysconfig/network/ifcfg-eth1", "# managed by Salt\nMTU=1500\n")
+    assert "Salt writes anew" in _place(tmp_path, _runner()).obstacle

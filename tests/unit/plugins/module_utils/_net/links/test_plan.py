@@ -317,6 +317,7 @@ def _bridge_on_vlan():
             "ifupdown",
             r"/etc/network/interfaces: .*'auto eth1', 'iface eth1 inet manual', 'mtu 9000'; .*'iface eth1.5 inet manual', 'mtu 9000', 'vlan-raw-device eth1'",
         ),
+        ("wicked", r"/etc/sysconfig/network: ifcfg-eth1 with 'STARTMODE=auto', 'MTU=9000'; .*'MTU=9000', 'ETHERDEVICE=eth1' and its VLAN_ID"),
         ("netplan", r"/etc/netplan: .*eth1 below ethernets, with mtu: 9000; eth1.5 below vlans, with mtu: 9000, link: eth1 and its id"),
         ("systemd_networkd", r"/etc/systemd/network: eth1.network with .*'MTUBytes=9000'; eth1.5.network with"),
         ("networkmanager", r"type ethernet ifname eth1 mtu 9000; .* type vlan ifname eth1.5 mtu 9000 dev eth1"),

@@ -273,15 +273,20 @@ def apply_steps(layer: Layer[State, Spec], steps: t.Sequence[Step], before_readi
             error.facts.setdefault("broke_off", current.action)
         raise
     if differences:
-        error = NotEffective(
-            f"{layer.name}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
-            item=differences[0].item,
-            differences=[vars(difference) for difference in differences],
-        )
+        error = not_effective(layer.name, differences)
         changed = not _is_all_to_do(layer, steps, error)
         error.facts.update(changed=changed, actions=[step.action for step in steps if changed])
         raise error
     return state
+
+
+def not_effective(name: str, differences: t.Sequence[Difference]) -> NotEffective:
+    """That a layer of this name is not as specified after its steps."""
+    return NotEffective(
+        f"{name}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
+        item=differences[0].item,
+        differences=[vars(difference) for difference in differences],
+    )
 
 
 def _is_all_to_do(layer: Layer[State, Spec], steps: t.Sequence[Step], error: StorageError) -> bool:

@@ -12,7 +12,7 @@ import stat
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 _UNSTABLE = re.compile(
@@ -198,6 +198,15 @@ class Devices:
         """Every device for which udev made this link; two of them means that the link names neither."""
         return [device for device in self if path in device.by_id or path in device.links]
 
+    def multipath_over(self, device: BlockDevice) -> BlockDevice | None:
+        """The multipath device that a drive is a path of."""
+        above = (self.get(name) for name in device.holders)
+        return next((one for one in above if one is not None and one.kind == "multipath"), None)
+
+    def existing(self, names: t.Iterable[str]) -> list[BlockDevice]:
+        """The devices of these kernel names, without those that are not there."""
+        return [device for device in map(self.get, names) if device is not None]
+
     def parents(self, device: BlockDevice) -> list[BlockDevice]:
         """Everything this device is made of, nearest first: its whole disk, its slaves, and theirs."""
         return self._walk(device, lambda one: ([one.parent] if one.parent else []) + list(one.slaves))
@@ -315,9 +324,23 @@ def kernel_name(path: str, root: Path = Path("/")) -> str:
     return os.path.relpath(os.path.realpath(root / path.lstrip("/")), os.path.realpath(root / "dev")).replace("/", "!")
 
 
+#: What to do about a device that no path names permanently.
+NO_STABLE_PATH = "it has no serial number or WWN, so set persistent: false for it"
+
+
 def is_stable(path: str) -> bool:
     """Whether a path names the same device after a reboot: false for ``/dev/sda``, ``/dev/nvme0n1``, ``/dev/dm-3``, ``by-diskseq``."""
     return not _UNSTABLE.match("/" + os.path.normpath(path).lstrip("/"))
+
+
+def require_stable(path: str, stable: str | None, otherwise: str) -> None:
+    """
+    :param stable: a path of the same device that lasts; without one, ``otherwise`` is what to do.
+    :raises BadInput: if a path may be another device after a reboot.
+    """
+    if not is_stable(path):
+        instead = f"use {stable}, which is the same device" if stable else otherwise
+        raise BadInput(f"{path} may be another device after the next reboot: {instead}.", item=path)
 
 
 def describe_suspended(device: BlockDevice) -> str:

@@ -92,16 +92,11 @@ def drives_of(devices: Devices) -> list[BlockDevice]:
         if device.kind != "disk" or not device.size or device.removable or device.transport not in _ASKED:
             continue
         # A multipath device lies on several disks that are one.
-        identity = device.wwn or device.name if any(_is_multipath(devices, holder) for holder in device.holders) else device.name
+        identity = device.wwn or device.name if devices.multipath_over(device) else device.name
         if identity not in seen:
             seen.add(identity)
             found.append(device)
     return found
-
-
-def _is_multipath(devices: Devices, name: str) -> bool:
-    holder = devices.get(name)
-    return holder is not None and holder.kind == "multipath"
 
 
 def _behind_controllers(runner: Runner, disks: t.Sequence[BlockDevice], further: t.Sequence[Address], root: Path) -> tuple[list[Address], list[str]]:

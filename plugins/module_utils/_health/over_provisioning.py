@@ -24,12 +24,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import KIB, MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import namespaces, partition_table
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, is_stable, node_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.partition_table import ALIGNMENT, NAME
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard, require_same
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_number
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
@@ -259,9 +260,7 @@ def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
 
 def _require_one(found: ReserveState, spec: ReserveSpec) -> None:
     """Refuse a path that does not permanently name one whole drive."""
-    if not is_stable(spec.device):
-        instead = f"use {found.stable_path}, which is the same device" if found.stable_path else "name it by its serial number"
-        raise BadInput(f"{spec.device} may be another device after the next reboot: {instead}.", item=spec.device)
+    require_stable(spec.device, found.stable_path, "name it by its serial number")
     if found.claimants:
         raise BadInput(f"{spec.device} is also a link to {', '.join(found.claimants)}: use a link that only one of them has.", item=spec.device)
     if found.device is not None and found.device.kind != "disk":
@@ -506,10 +505,7 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         return examine(self.runner, device.path, self.root, self.sleep, around=Neighbourhood(devices, self.runner, self.root))
 
     def _discards(self, device: BlockDevice) -> bool:
-        try:
-            return int((self.root / "sys/class/block" / device.name / "queue/discard_max_bytes").read_text()) > 0
-        except (OSError, ValueError):
-            return False
+        return (read_number(self.root / "sys/class/block" / device.name / "queue/discard_max_bytes") or 0) > 0
 
     def plan(self, state: ReserveStates) -> list[Step]:
         """See :func:`plan`."""

@@ -31,9 +31,10 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import printable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import describe_suspended
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import unescape
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Mount, read_mounts
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.layers import label
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.model import AT_RISK, UNKNOWN, Proof
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.power_cut import where_flushes_end
@@ -62,14 +63,6 @@ class FlushTarget:
     barriers: bool = True
 
 
-class _Mount(t.NamedTuple):
-    point: str
-    number: str
-    fstype: str
-    source: str
-    options: frozenset[str]
-
-
 def resolve(path: str, devices: Devices, root: Path) -> FlushTarget:
     """The block devices behind a path.
 
@@ -89,47 +82,31 @@ def resolve(path: str, devices: Devices, root: Path) -> FlushTarget:
     return _under_file_system(path, _mount_of(inside, root), devices, root)
 
 
-def _under_file_system(path: str, mount: _Mount | None, devices: Devices, root: Path) -> FlushTarget:
+def _under_file_system(path: str, mount: Mount | None, devices: Devices, root: Path) -> FlushTarget:
     if mount is None:
         raise DeviceMissing(f"{path} is on no mounted file system of this host.", item=path)
-    if mount.fstype == "zfs" and devices.get(PREFIX + mount.source.split("/", 1)[0]) is not None:
-        return FlushTarget(path, (t.cast("BlockDevice", devices.get(PREFIX + mount.source.split("/", 1)[0])),), mount.point)
+    if mount.kind == "zfs" and devices.get(PREFIX + mount.source.split("/", 1)[0]) is not None:
+        return FlushTarget(path, (t.cast("BlockDevice", devices.get(PREFIX + mount.source.split("/", 1)[0])),), printable(mount.point))
     found = [device for device in devices if device.number == mount.number]
     if not found and mount.source.startswith("/dev/"):
         found = [devices.resolve(mount.source, path)]
     if not found:
         raise DeviceMissing(
-            f"{path} is on {mount.fstype} ({mount.source}), which is on no block device of this host: name a block device, or a folder that is.", item=path
+            f"{path} is on {mount.kind} ({mount.source}), which is on no block device of this host: name a block device, or a folder that is.", item=path
         )
     journals = [devices.resolve(word.split("=", 1)[1], path) for word in mount.options if word.startswith("logdev=/dev/")]
     together = [*found, *journals, *_btrfs_companions(found[0], devices, root)]
-    return FlushTarget(path, tuple({device.name: device for device in together}.values()), mount.point, not mount.options & _NO_BARRIERS)
+    return FlushTarget(path, tuple({device.name: device for device in together}.values()), printable(mount.point), _NO_BARRIERS.isdisjoint(mount.options))
 
 
-def _mount_of(path: str, root: Path) -> _Mount | None:
+def _mount_of(path: str, root: Path) -> Mount | None:
     """The mount with the longest mount point above a path; of several there, the last, which hides the others."""
-    best = None
     try:
-        text = (root / "proc/self/mountinfo").read_text(errors="replace")
+        mounts = read_mounts(root / "proc/self/mountinfo")
     except OSError:
         return None
-    for line in text.splitlines():
-        mount = _parse_mount(line)
-        if mount is None:
-            continue
-        above = mount.point.rstrip("/") + "/"
-        if (path + "/").startswith(above) and (best is None or len(mount.point) >= len(best.point)):
-            best = mount
-    return best
-
-
-def _parse_mount(line: str) -> _Mount | None:
-    before, separator, after = line.partition(" - ")
-    words, rest = before.split(), after.split()
-    if not separator or len(words) < 6 or len(rest) < 2:
-        return None
-    options = frozenset(",".join([words[5], *rest[2:3]]).split(","))
-    return _Mount(unescape(words[4]), words[2], rest[0], unescape(rest[1]), options)
+    above = [mount for mount in mounts if mount.kind and f"{path}/".startswith(mount.point.rstrip("/") + "/")]
+    return max(reversed(above), key=lambda mount: len(mount.point), default=None)
 
 
 def _btrfs_companions(device: BlockDevice, devices: Devices, root: Path) -> t.Iterator[BlockDevice]:
@@ -137,10 +114,7 @@ def _btrfs_companions(device: BlockDevice, devices: Devices, root: Path) -> t.It
     for folder in sorted((root / "sys/fs/btrfs").glob("*/devices")):
         names = sorted(place.name for place in folder.iterdir())
         if device.name in names:
-            for name in names:
-                found = devices.get(name)
-                if found is not None:
-                    yield found
+            yield from devices.existing(names)
 
 
 #: The flush counter in ``stat``, counted from 0; the two fields of flushes are the last of 17.

@@ -43,7 +43,7 @@ def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
         # Two drives with one serial number: the link points to the one that came last.
         raise BadInput(f"{item} is the name of several drives ({', '.join(sorted(claiming.values()))}): use a path that only one of them has.", item=item)
     if device.kind == "multipath":
-        paths = [path for path in (devices.get(name) for name in device.slaves) if path is not None]
+        paths = devices.existing(device.slaves)
         if not paths:
             raise BadInput(f"{item} is a multipath device without a path to its drive.", item=item)
         return paths
@@ -57,22 +57,14 @@ def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
         )
     if device.kind != "disk":
         raise BadInput(f"{item} is {_WITHOUT_DRIVES.get(device.kind, device.kind)}: it has no write cache of a drive.", item=item)
-    for holder in device.holders:
-        group = devices.get(holder)
-        if group is not None and group.kind == "multipath":
-            others = [path for path in (devices.get(name) for name in group.slaves) if path is not None and path.name != device.name]
-            return [device, *others]
-    return [device]
+    group = devices.multipath_over(device)
+    return [device, *(path for path in devices.existing(group.slaves if group else ()) if path.name != device.name)]
 
 
 def unit_of(devices: Devices, device: BlockDevice) -> str:
     """The same text for all kernel names of one drive: its multipath device, its NVMe controller, or its own name."""
-    for holder in device.holders:
-        group = devices.get(holder)
-        if group is not None and group.kind == "multipath":
-            return group.name
-    namespace = _NAMESPACE.match(device.name)
-    return namespace.group(1) if namespace else device.name
+    group, namespace = devices.multipath_over(device), _NAMESPACE.match(device.name)
+    return group.name if group else namespace.group(1) if namespace else device.name
 
 
 def own_path(devices: Devices, drive: BlockDevice) -> str | None:

@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import served_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import NO_STABLE_PATH, BlockDevice, Devices, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.above import Above, above_of, ending_flushes, ignoring_flushes
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import find_drive, names_only, own_path, unit_of
@@ -61,11 +61,8 @@ def require_settable(drive: DriveState, spec: DriveSpec) -> None:
     :raises BadInput: for what cannot be met.
     :raises Refused: for a cache below which flushes end.
     """
-    if spec.persistent and not is_stable(spec.device):
-        instead = "it has no serial number or WWN, so set persistent: false for it"
-        if drive.stable_path:
-            instead = f"use {drive.stable_path}, which is the same device"
-        raise BadInput(f"{spec.device} may be another device after the next reboot: {instead}.", item=spec.device)
+    if spec.persistent:
+        require_stable(spec.device, drive.stable_path, NO_STABLE_PATH)
     if spec.write_cache == ENABLED and drive.drive == ABSENT:
         raise BadInput(
             f"{spec.device} has no volatile write cache (vwc is 0), so there is nothing to enable: set write_cache: disabled, or leave it out.",

@@ -11,7 +11,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import NO_STABLE_PATH, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import Override
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_warnings
@@ -168,11 +168,9 @@ def plan(state: QueuesState, spec: QueuesSpec) -> list[Step]:
 
 
 def _check_path(queue_spec: QueueSpec, state: QueuesState) -> None:
-    if queue_spec.device is None or not queue_spec.persistent or is_stable(queue_spec.device):
-        return
-    queue = state.queues[state.named[queue_spec.device][0]]
-    instead = f"use {queue.stable_path}, which is the same device" if queue.stable_path else "it has no serial number or WWN, so set persistent: false for it"
-    raise BadInput(f"{queue_spec.device} may be another device after the next reboot: {instead}.", item=queue_spec.device)
+    if queue_spec.device is not None and queue_spec.persistent:
+        queue = state.queues[state.named[queue_spec.device][0]]
+        require_stable(queue_spec.device, queue.stable_path, NO_STABLE_PATH)
 
 
 def _live_steps(one: Settled) -> list[Step]:

@@ -165,11 +165,7 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
 
 def unit_of(devices: Devices, device: BlockDevice) -> str:
     """The multipath device of a path, or the device itself."""
-    for holder in device.holders:
-        group = devices.get(holder)
-        if group is not None and group.kind == "multipath":
-            return group.name
-    return device.name
+    return (devices.multipath_over(device) or device).name
 
 
 def properties_of(device: BlockDevice) -> dict[str, str]:

@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sys
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import INTERFACES, OPTIONS_FILE, PARAMETERS, AoeInitiatorLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_spec as read_initiator
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import SYSCTL_FILE, AoeTargetLayer, AoeTargetsSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import read_spec as read_targets
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_spec as read_targets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.vblade_files import VbladeFile, read_files
 
 if t.TYPE_CHECKING:

@@ -10,8 +10,8 @@ import typing as t
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_spec as read_initiator
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AOE_TARGET_OPTIONS
-from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import read_spec as read_targets
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import read_spec as read_targets
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.plan import ALL
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.links.spec import LINK_OPTIONS, read_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network.transaction import NetworkSpec, Part, later_initiator

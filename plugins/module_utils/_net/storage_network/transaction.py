@@ -11,12 +11,13 @@ that were there before, now and at boot.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import typing as t
 import uuid
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Layer, Step, diff_of, plan_steps
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Outcome, Step, not_effective, plan_steps
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.lock import exclusive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
@@ -125,21 +126,17 @@ def later_initiator(state: AoeInitiatorState, mtus: t.Mapping[str, int], untold:
 
 
 @frozen
-class Report:
+class Report(Outcome):
     """What a run, or the first half of one, did.
 
     :param pending: what waits for a confirmation: ``token`` and ``changes``; empty if nothing does.
     """
 
-    steps: tuple[Step, ...]
-    state: States
-    warnings: tuple[str, ...] = ()
     pending: t.Mapping[str, t.Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, t.Any]:
         """``changed``, ``actions``, ``diff`` and, if something waits, ``pending``."""
-        result: dict[str, t.Any] = {"changed": bool(self.steps), "actions": [step.action for step in self.steps], "diff": diff_of(self.steps)}
-        return {**result, "pending": dict(self.pending)} if self.pending else result
+        return {**super().to_dict(), "pending": dict(self.pending)} if self.pending else super().to_dict()
 
 
 class Transaction:
@@ -170,7 +167,7 @@ class Transaction:
 
         :raises StorageError: with ``changed``, ``actions`` and ``broke_off`` in its facts.
         """
-        with self._with_rollback_state():
+        with self._reporting_what_was_done():
             while True:
                 # The run that is waited for needs the lock to confirm.
                 self._settle()
@@ -203,7 +200,7 @@ class Transaction:
 
         :raises NotEffective: if it was too late and everything was put back.
         """
-        with self._with_rollback_state(), exclusive(self.layer.name, self.root):
+        with self._reporting_what_was_done(), exclusive(self.layer.name, self.root):
             return self._keep(token)
 
     def _change(self, token: str, live: t.Sequence[tuple[Step, SetMtu]]) -> None:
@@ -254,8 +251,9 @@ class Transaction:
             self._apply(step)
         if steps:
             state = self.layer.read()
-        if self.done:
-            self._prove(self.layer.verify(state))
+        differences = self.layer.verify(state) if self.done else ()
+        if differences:
+            raise not_effective(LAYER, differences)
         if self.layer.spec.direction == ALL:
             tell_changes(self.root)
         self.layer.check_settled(state)
@@ -269,28 +267,12 @@ class Transaction:
             raise
         self.done.append(step)
 
-    def _prove(self, differences: t.Sequence[Difference]) -> None:
-        if differences:
-            raise NotEffective(
-                f"{LAYER}: the host did not apply the settings: " + "; ".join(str(difference) for difference in differences),
-                item=differences[0].item,
-                differences=[vars(difference) for difference in differences],
-            )
-
-    def _with_rollback_state(self) -> _WithRollbackState:
-        return _WithRollbackState(self)
-
-
-class _WithRollbackState:
-    """Puts what was done before a failure into its facts."""
-
-    def __init__(self, transaction: Transaction) -> None:
-        self.transaction = transaction
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: t.Any, error: t.Any, trace: t.Any) -> None:
-        if isinstance(error, StorageError):
-            error.facts.setdefault("changed", bool(self.transaction.done))
-            error.facts.setdefault("actions", [step.action for step in self.transaction.done])
+    @contextlib.contextmanager
+    def _reporting_what_was_done(self) -> t.Iterator[None]:
+        """Puts what was done before a failure into its facts."""
+        try:
+            yield
+        except StorageError as error:
+            error.facts.setdefault("changed", bool(self.done))
+            error.facts.setdefault("actions", [step.action for step in self.done])
+            raise

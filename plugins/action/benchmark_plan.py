@@ -36,8 +36,11 @@ class ActionModule(StorageAction):
             suites = included_suites() | options.pop("suites")
             timing = options.pop("timing")
             _require_positive(timing)
+            show = options.pop("show")
             claims = options["dry_run"] or self._task.check_mode
             plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
+            if show:
+                self._display.display(f"\n{plan['text']}\n")
             return {"changed": False, **plan, "timing": timing}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}

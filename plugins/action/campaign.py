@@ -34,9 +34,6 @@ class ActionModule(StorageAction):
         super().run(tmp, task_vars)
         _result, options = self.validate_argument_spec(argument_spec=argument_spec())
         host = str((task_vars or {}).get("inventory_hostname", ""))
-        if options["plan_text"]:
-            self._display.display(f"\n{options['plan_text']}\n")
-            return {"changed": False, "due": [], "steps": []}
         try:
             return self._open(options, host)
         except StorageError as error:

@@ -24,6 +24,9 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._power_loss imp
 
 Results = t.Dict[str, t.Any]
 
+#: What cuts the power by the BMC of a host, and can reset it too.
+_BMCS = ("ipmi", "redfish")
+
 
 class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.power_loss``."""
@@ -38,6 +41,9 @@ class ActionModule(StorageAction):
         options = json.loads(json.dumps(options, default=str))
         host = str((task_vars or {}).get("inventory_hostname", ""))
         try:
+            if options["operation"] == "validate":
+                _require_usable(options, (task_vars or {}).get("ansible_play_hosts_all") or ())
+                return {"changed": False}
             if self._task.check_mode:
                 return {"changed": False, "skipped": True, "msg": "A power-loss test has no check mode: nothing was done."}
             done: Results = getattr(self, f"_{options['operation']}")(options, host)
@@ -109,6 +115,27 @@ class ActionModule(StorageAction):
         text = result.text_of(results, problems)
         self._display.display("\n".join(["", text, f"Results: {folder}", ""]))
         return {"changed": True, "hosts": results, "text": text, "files": files}
+
+
+def _require_usable(options: t.Mapping[str, t.Any], hosts: t.Collection[str]) -> None:
+    """:raises BadInput: for variables of the role that cannot be used together."""
+    witness, settings = options["witness"], options["settings"]
+    cutter = settings["cutter"]
+    conditions = {
+        "Set power_loss_test_target to a device or a file on this host that the power-loss test may write to.": settings["target"],
+        f"Set power_loss_test_witness_address to the IP address at which this host reaches the witness on {witness}, or power_loss_test_tunnel to true if it"
+        " reaches the controller only through SSH.": options["tunnel"] or options["witness_address"],
+        "power_loss_test_tunnel needs the witness on the controller. Set power_loss_test_witness to localhost.": not options["tunnel"]
+        or witness == "localhost",
+        f"The witness {witness} is one of the hosts whose power is cut. Choose another host, or the controller.": witness not in hosts,
+        "power_loss_test_how can only be reset if power_loss_test_cutter is ipmi or redfish.": settings["how"] == "power_cut" or cutter in _BMCS,
+        "Set power_loss_test_command_off and power_loss_test_command_on to the commands that switch the power of this host off and on."
+        if cutter == "command"
+        else f"Set power_loss_test_{cutter} to the address and the credentials of the BMC of this host.": options["described"],
+    }
+    for message, is_met in conditions.items():
+        if not is_met:
+            raise BadInput(message)
 
 
 def _dictionary(found: t.Mapping[str, t.Any], name: str) -> dict[str, t.Any]:

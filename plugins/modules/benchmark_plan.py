@@ -104,6 +104,10 @@ options:
     description: Report in RV(text) that the O(wear_budget) is exceeded, instead of failing.
     type: bool
     default: false
+  show:
+    description: Whether RV(text) is printed.
+    type: bool
+    default: false
   group:
     description: The name of the array that the host shares with others. Such hosts wait for each other in every suite.
     type: str
@@ -234,6 +238,7 @@ def argument_spec() -> dict[str, t.Any]:
         "wear_budget": {"type": "float", "default": 0.0},
         "only": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
+        "show": {"type": "bool", "default": False},
         "group": {"type": "str", "default": ""},
         "repeat": {"type": "int", "default": 0},
         "refill": {"type": "bool", "default": False},

@@ -72,11 +72,6 @@ options:
     description: Whether cells with a result in the state V(ok) are measured again.
     type: bool
     default: false
-  plan_text:
-    description:
-      - The text of a plan, as returned by M(cachefleet.storage.benchmark_plan). It is printed, and nothing is created or written.
-    type: str
-    default: ""
 seealso:
   - module: cachefleet.storage.collect
   - module: cachefleet.storage.report
@@ -96,12 +91,12 @@ RETURN = r"""
 name:
   description: The name of the campaign.
   type: str
-  returned: success, without O(plan_text)
+  returned: success
   sample: 2026-11-21T1403Z-firmware-4.2
 path:
   description: The folder of the campaign on the controller.
   type: str
-  returned: success, without O(plan_text)
+  returned: success
   sample: /srv/results/2026-11-21T1403Z-firmware-4.2
 due:
   description: The entries of O(cells) that still must be measured, unmodified.
@@ -134,7 +129,6 @@ def argument_spec() -> dict[str, t.Any]:
         "patterns": {"type": "list", "elements": "dict", "default": []},
         "group": {"type": "str", "default": ""},
         "replace": {"type": "bool", "default": False},
-        "plan_text": {"type": "str", "default": ""},
     }
 
 

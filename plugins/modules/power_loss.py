@@ -27,13 +27,14 @@ attributes:
 options:
   operation:
     description:
+      - V(validate) validates the variables that depend on each other, before anything is contacted.
       - V(create) creates the folder of the test.
       - V(open) returns how many cuts of the host are due, and the cut in which an earlier run was interrupted.
       - V(begin) begins a cut, and returns the ID and the secret of its run. The secret is not stored.
       - V(note) appends an event.
       - V(finish) prints the result of all hosts and writes C(power_loss.json) and C(power_loss.md).
     type: str
-    choices: [create, open, begin, note, finish]
+    choices: [validate, create, open, begin, note, finish]
     required: true
   results:
     description: The folder of all tests on the controller, with O(operation=create).
@@ -51,6 +52,22 @@ options:
     description: What the verdict depends on. An existing test is only continued with the same settings.
     type: dict
     default: {}
+  witness:
+    description: The host of the witness, with O(operation=validate).
+    type: str
+    default: localhost
+  witness_address:
+    description: The address at which the host reaches the witness, with O(operation=validate).
+    type: str
+    default: ""
+  tunnel:
+    description: Whether the host reaches the witness through SSH, with O(operation=validate).
+    type: bool
+    default: false
+  described:
+    description: Whether the commands, or the BMC, with which the power is cut are set, with O(operation=validate).
+    type: bool
+    default: true
   cuts:
     description: The number of cuts that are verified in total.
     type: int
@@ -148,11 +165,15 @@ from ansible.module_utils.basic import AnsibleModule
 def argument_spec() -> dict[str, t.Any]:
     """The options, for the action plugin."""
     return {
-        "operation": {"type": "str", "choices": ["create", "open", "begin", "note", "finish"], "required": True},
+        "operation": {"type": "str", "choices": ["validate", "create", "open", "begin", "note", "finish"], "required": True},
         "results": {"type": "str", "default": ""},
         "name": {"type": "str", "default": ""},
         "path": {"type": "str", "default": ""},
         "settings": {"type": "dict", "default": {}},
+        "witness": {"type": "str", "default": "localhost"},
+        "witness_address": {"type": "str", "default": ""},
+        "tunnel": {"type": "bool", "default": False},
+        "described": {"type": "bool", "default": True},
         "cuts": {"type": "int", "default": 1},
         "run": {"type": "str", "default": ""},
         "event": {"type": "str", "choices": ["writing", "cutting", "verified", "interrupted", "removed"]},

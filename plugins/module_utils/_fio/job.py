@@ -4,7 +4,7 @@
 """A fio job as a dictionary, and the job file that is sent.
 
 The file contains the options of the user, in the user's order, and a few lines of the collection's own, under a comment. Only
-options of :mod:`job_options` with values of :mod:`option_values` are accepted; how far they reach is computed by :mod:`extent`.
+options of :mod:`job_options` with values of :mod:`job_options` are accepted; how far they reach is computed by :mod:`extent`.
 
 Source: fio's ``HOWTO``, ``options.c`` and ``init.c``: a line is cut at ``;`` and ``#``, ``${NAME}`` is taken from the
 environment, and a value with ``$`` keywords is calculated by a shell command; none of the three can be escaped.
@@ -20,8 +20,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import extent, replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import FLAGS, LOGS, canonical, left_out, needs_engine, refusal
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import MAXIMUM_JOBS, is_number, objection
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import (
+    FLAGS,
+    LOGS,
+    MAXIMUM_JOBS,
+    canonical,
+    is_number,
+    left_out,
+    needs_engine,
+    objection,
+    refusal,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section, check_times
 
@@ -32,7 +41,7 @@ _SECTION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._ +-]{0,63}\Z")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
 #: Control characters, half characters that cannot be encoded, and what fio cuts a line at or calculates.
 _FORBIDDEN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff;#$]")
-#: Less than a line that fio reads at once: see MAXIMUM_LENGTH of option_values.
+#: Less than a line that fio reads at once: see MAXIMUM_LENGTH of job_options.
 _LONGEST_PATH = 2048
 
 #: Of a name that gets a number.

@@ -18,8 +18,7 @@ from dataclasses import replace
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES, canonical
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import DIRECTIONS, ENGINES, canonical
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.replay import Replay
 
 if t.TYPE_CHECKING:

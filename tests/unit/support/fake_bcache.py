@@ -19,10 +19,10 @@ import uuid
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal as bcache_journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import SETTINGS, printed
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_host import FakeHost
@@ -611,7 +611,7 @@ class FakeBcache:
 
     def die_in_files(self, monkeypatch: t.Any) -> None:
         """Writing a file is an effect too, before and after which the process may be killed."""
-        for module in (bcache_journal, bcache_rules):
+        for module in (journal, bcache_rules):
             real = module.replace_file
 
             def replace(path: Path, text: str, *args: t.Any, real: t.Callable[..., None] = real, **kwargs: t.Any) -> None:

@@ -28,7 +28,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, unit_of_status
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import files_of, open_at_once
-from ansible_collections.cachefleet.storage.plugins.module_utils._guard.folder import read_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._guard.file_examination import read_folder
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles

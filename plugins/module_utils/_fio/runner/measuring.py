@@ -34,14 +34,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.h
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.opened import other_files_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.machine import describe_machine
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation import activity
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import compare_rates
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import cautions, compare_rates
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.gate import LEAD, OPTION, Gate, fits
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import FioProcess
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import LEAD, OPTION, FioProcess, Gate, fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import notes_on
 from ansible_collections.cachefleet.storage.plugins.module_utils._guard import examination, judge

@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import sections
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.extent import bytes_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import DIRECTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import by_direction
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.sections import Job, Section
 
 if t.TYPE_CHECKING:

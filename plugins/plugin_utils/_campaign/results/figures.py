@@ -17,8 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import histogram
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.consistency import CONTRADICTS, consistent, flags_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import ENGINES
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.option_values import DIRECTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job_options import DIRECTIONS, ENGINES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import MEASURED
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import (
     LARGEST_INTEGER,

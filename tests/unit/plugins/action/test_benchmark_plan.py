@@ -23,13 +23,13 @@ def plan():
     def planned(**args):
         action = object.__new__(benchmark_plan.ActionModule)
         vars(action).update(
-            _display=types.SimpleNamespace(warning=warnings.append),
+            _display=types.SimpleNamespace(warning=warnings.append, display=printed.append),
             _task=types.SimpleNamespace(args={"targets": [{"file": "/tmp/x", "size": "1g"}], **args}, check_mode=False, async_val=0),
             _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None)),
         )
         return action.run(task_vars={"inventory_hostname": "node1"})
 
-    warnings = planned.warnings = []
+    warnings, printed = planned.warnings, planned.printed = [], []
     return planned
 
 
@@ -38,6 +38,12 @@ def test_timing_is_merged_by_key_over_the_defaults(plan):
     assert plan(timing={})["timing"] == DEFAULTS
     assert plan(timing={"poll": "30", "clocks_synchronised": "yes"})["timing"] == {**DEFAULTS, "poll": 30.0, "clocks_synchronised": True}
     assert plan.warnings == []
+
+
+@pytest.mark.parametrize("show", [False, True])
+def test_plan_is_printed_where_nothing_is_measured(plan, show):
+    text = plan(show=show)["text"]
+    assert text and plan.printed == ([f"\n{text}\n"] if show else [])
 
 
 def test_gap_of_the_timing_is_that_of_the_plan(plan):

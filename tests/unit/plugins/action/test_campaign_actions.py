@@ -96,13 +96,6 @@ def hidden(folder):
 # --- campaign
 
 
-def test_plan_is_printed_and_nothing_is_written(tmp_path, monkeypatch):
-    host = Host(campaign_action, monkeypatch)
-    result = host.run(results=str(tmp_path / "results"), plan_text="node1: suite quick\nCELL  TIME")
-    assert (result["changed"], host.printed) == (False, ["\nnode1: suite quick\nCELL  TIME\n"])
-    assert not (tmp_path / "results").exists()
-
-
 @pytest.mark.parametrize(("inside", "is_refused"), [("job/project/results", True), ("job", True), ("jobs/results", False), ("job/../kept", False)])
 def test_results_in_the_folder_of_an_awx_job_are_refused(tmp_path, monkeypatch, inside, is_refused):
     (tmp_path / "job").mkdir()

@@ -36,7 +36,7 @@ class Test:
             _templar=None,
             _cleanup_remote_tmp=False,
         )
-        return action.run(task_vars={"inventory_hostname": "node1"})
+        return action.run(task_vars={"inventory_hostname": "node1", "ansible_play_hosts_all": ["node1", "node2"]})
 
     def open(self, cuts=2, settings=None):
         return self.run("open", settings=settings or SETTINGS, cuts=cuts)
@@ -109,3 +109,34 @@ def test_result_names_contradiction_and_problems(tmp_path, test):
 def test_check_mode_writes_nothing(tmp_path, test):
     assert test.run("open", check_mode=True, settings=SETTINGS)["skipped"]
     assert list(tmp_path.iterdir()) == []
+
+
+USABLE = {"settings": {**SETTINGS, "cutter": "command"}, "witness_address": "192.0.2.1"}
+BY_BMC = {"settings": {**SETTINGS, "cutter": "redfish"}}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"witness": "elsewhere"}, {"tunnel": True, "witness_address": ""}, BY_BMC, {"settings": {**SETTINGS, "how": "reset", "cutter": "ipmi"}}],
+)
+@pytest.mark.parametrize("check_mode", [False, True])
+def test_usable_variables_are_accepted_and_nothing_is_written(test, changes, check_mode):
+    assert test.run("validate", check_mode=check_mode, **{**USABLE, **changes}) == {"changed": False}
+    assert not list(test.folder.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"settings": {**USABLE["settings"], "target": {}}}, "Set power_loss_test_target to a device or a file on this host"),
+        ({"witness_address": ""}, "Set power_loss_test_witness_address to the IP address at which this host reaches the witness on localhost, or"),
+        ({"tunnel": True, "witness": "elsewhere"}, "power_loss_test_tunnel needs the witness on the controller."),
+        ({"witness": "node2"}, "The witness node2 is one of the hosts whose power is cut."),
+        ({"settings": {**USABLE["settings"], "how": "reset"}}, "power_loss_test_how can only be reset if"),
+        ({"described": False}, "Set power_loss_test_command_off and power_loss_test_command_on to the commands"),
+        ({**BY_BMC, "described": False}, "Set power_loss_test_redfish to the address and the credentials of the BMC"),
+    ],
+)
+def test_variables_that_contradict_each_other_are_one_sentence(test, changes, message):
+    result = test.run("validate", check_mode=True, **{**USABLE, **changes})
+    assert result["failed"] and result["msg"].startswith(message) and result["msg"].endswith(".")

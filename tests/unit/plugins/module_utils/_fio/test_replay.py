@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import ext
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import job as fio_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cell
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import checks
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.discards import discards
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import discards
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import Version
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.foreground import measure, order_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool

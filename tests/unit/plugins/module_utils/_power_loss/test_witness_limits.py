@@ -20,14 +20,13 @@ import time
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import allowance as allowance_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import host_witness, messages, verifier, witness_log
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import witness as allowance_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss import witness as witness_module
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.allowance import Allowance
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.background import BackgroundRun
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.record import Blocks, Record
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.spec import RunSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Witness, log_path
+from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness import Allowance, Witness, log_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.witness_log import LogFile, header_line, read_log
 from ansible_collections.cachefleet.storage.plugins.module_utils._power_loss.writer import connect
 

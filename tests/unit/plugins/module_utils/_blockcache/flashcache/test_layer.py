@@ -13,6 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import host as flashcache_host
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.operations import ClearDevice, FlushCache, RemoveCache, WriteUnit
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import (
     BadInput,
@@ -719,7 +720,7 @@ class Interruptions:
     def __init__(self, host, monkeypatch, at):
         self.count, self.at, self.host = 0, at, host
         host.before, host.after = self.before, self.after
-        for module, name in ((flashcache_host, "write_sysctl"), (flashcache_remains, "replace_file"), (boot_unit, "replace_file")):
+        for module, name in ((flashcache_host, "write_sysctl"), (journal, "replace_file"), (boot_unit, "replace_file")):
             monkeypatch.setattr(module, name, self.around(getattr(module, name)))
 
     def around(self, function):

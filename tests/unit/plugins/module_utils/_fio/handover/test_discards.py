@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell import MeasuredHost, read_cell
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import discards
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover import checks
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.checks import guard_all
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import parse
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Run, decide
@@ -106,4 +106,4 @@ def test_fio_discards_a_whole_real_device(loop, tmp_path):
     run = Run(type("Completed", (), {"rc": done.returncode, "stdout": done.stdout.decode(), "stderr": done.stderr.decode()}), text, 0.0, 1.0)
     assert decide(cell.job, run, parse(text.decode())).state == "ok"
     assert image.read_bytes() == b"\0" * 2**22
-    assert discards.discards(cell.job)
+    assert checks.discards(cell.job)

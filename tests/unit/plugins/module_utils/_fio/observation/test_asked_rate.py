@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.asked_rate import by_direction, compare_rates
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.cautions import by_direction, compare_rates
 
 
 @pytest.mark.parametrize(

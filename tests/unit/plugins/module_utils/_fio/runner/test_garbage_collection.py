@@ -9,7 +9,7 @@ import random
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import COLUMNS
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.garbage_collection import FALL, FILL, collection_rate
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.pauses import FALL, FILL, collection_rate
 
 TB = 10**12
 

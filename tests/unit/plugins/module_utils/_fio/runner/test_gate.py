@@ -12,7 +12,7 @@ import time
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import gate
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import process as gate
 
 
 def begin(folder, *more):

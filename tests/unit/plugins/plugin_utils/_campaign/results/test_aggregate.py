@@ -317,7 +317,7 @@ def test_sum_of_fewer_hosts_is_no_repeat_of_a_sum_of_more(folder):
     [row] = aggregate.rows_of(found)
     assert (row.iops, row.runs, row.planned, row.spread, row.noise) == (pytest.approx(300), 3, 5, pytest.approx(0), pytest.approx(0))
     notes = aggregate.notes_of(found)
-    assert "Left out, for other repeats add more results: all 2 hosts w/5, all 3 hosts w/4." in notes
+    assert "Left out, for other repeats add more results: all 2 hosts w/5 and all 3 hosts w/4." in notes
     assert "Left out, for other repeats add more results: w write." in overview.brief_notes_of(found)
 
 

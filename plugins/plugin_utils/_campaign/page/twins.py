@@ -14,8 +14,8 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, noise, page
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import tables_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import noise_of, noise_sentence, tables_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name, load_name
@@ -102,7 +102,7 @@ def _comparison(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
     whole = tables["comparison"]
     whole = dataclasses.replace(whole, rows=[line for line in whole.rows if not line.is_part])
     note = percentile_note(whole.rows)
-    sentences = ["", escaped(noise.noise_sentence(a, noise.noise_of(a.points))), *(["", note] if note else [])]
+    sentences = ["", escaped(noise_sentence(a, noise_of(a.points))), *(["", note] if note else [])]
     return [*markdown_table(whole), *sentences, *_titled("Most load under a latency limit", tables["searches"])]
 
 

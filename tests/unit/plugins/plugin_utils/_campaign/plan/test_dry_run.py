@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_claims, describe_plan
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import WIDTH, describe_claims, describe_plan, host_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 TIMED = {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}

@@ -264,7 +264,7 @@ def test_values_that_contradict_the_ratio_of_the_hosts_are_not_named():
         measured += repeats("before", *rates, host=f"node{number}") + repeats("after", *other, host=f"node{number}")
     [said] = answered(measured).sentences
     assert said.startswith("Use after: 1.10 times as many durable random 4 KiB writes per second as before on 13 hosts (ratio 1.1")
-    assert "Not on node7 (0.1 times)." in said
+    assert "Not on node7 (0.10 times)." in said
 
 
 def test_a_latency_that_is_worse_on_most_hosts_is_no_number_of_writes():

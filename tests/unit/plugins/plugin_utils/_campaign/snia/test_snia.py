@@ -14,7 +14,7 @@ for library in ("duckdb", "numpy"):
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import NOT_RECORDED, Line
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.runs import tests_of as read_tests
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import tests_of as read_tests
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.tested import read_tested
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables

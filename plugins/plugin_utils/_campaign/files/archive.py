@@ -6,6 +6,11 @@
 Hosts are not trusted. Of an archive only plain files with known names are unpacked, into a temporary folder. A cell is renamed into
 place if every file has the hash of its ``meta.json``, and unpacks to no more than its kind may have. Each host has a folder of
 its own, so hosts can be collected side by side without locks.
+
+The members of an untrusted tar archive: plain files in the ustar format, with one pax header each at most.
+
+Source: POSIX.1-2017, pax, "ustar Interchange Format" and "pax Extended Header". It is what the spool on a host writes. The module
+tarfile reads far more: it recurses over chained headers, follows sparse maps, and takes sizes from headers as they are.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The results folder on the controller: opening a campaign, planning it, reading it back."""
+"""The results folder on the controller: opening a campaign, planning it, reading it back.
+
+The job that was sent to a host, as the results folder has it.
+"""
 
 from __future__ import annotations
 

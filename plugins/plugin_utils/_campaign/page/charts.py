@@ -1,7 +1,12 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What all charts have in common: plotly's plain data and layout, colours, dashes and marks of variants, ticks. Text colours are the page's."""
+"""What all charts have in common: plotly's plain data and layout, colours, dashes and marks of variants, ticks. Text colours are the page's.
+
+Charts over the load: latency over IOPS, and IOPS, bandwidth and latency over jobs or queue depth.
+Charts of what happened along a run: all hosts of a cell together, single series with their levels, and rounds with their window.
+The distribution of latencies of a cell: every percentile that is known, in every variant.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of a report, once for the page and for Markdown: what their columns are, how their values are written, and which rows they have."""
+"""The tables of a report, once for the page and for Markdown: what their columns are, how their values are written, and which rows they have.
+
+How much repeats vary, for each line of the table of all cells.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one host measures, as the action benchmark_plan returns it. Pure."""
+"""What one host measures, as the action benchmark_plan returns it. Pure.
+
+A plan as text: what would be measured, how long it takes, and what it costs the devices.
+"""
 
 from __future__ import annotations
 

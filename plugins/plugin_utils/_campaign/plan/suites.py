@@ -6,6 +6,8 @@
 What a job may be is decided in one place, ``module_utils/_fio/job.py``: a suite is refused here, before any host is touched,
 for what would be refused there. ``docs/suites.md`` describes the schema, ``matrix.py`` makes cells of a matrix, ``conditions.py``
 reads what else a cell can request, and ``plan.py`` spreads a suite over targets and repeats.
+
+Matrices: every combination of the values of some axes becomes a cell.
 """
 
 from __future__ import annotations

@@ -1,7 +1,10 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Everything in a report, as plain data. What draws it decides nothing."""
+"""Everything in a report, as plain data. What draws it decides nothing.
+
+The table of all cells: a line for each cell on each backing device, with every variant beside the baseline and what their comparison shows.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,15 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A campaign loaded from its results tree: each measurement is read from its files, and nothing but the standard library is needed."""
+"""A campaign loaded from its results tree: each measurement is read from its files, and nothing but the standard library is needed.
+
+A measurement second by second, from fio's logs.
+
+fio's logs (HOWTO, "Log File Formats"): ``time in ms, value, direction, block size, …``, one row for each second and direction in which
+something ended. A second without a row is one in which nothing was done, so it gets a row with 0. The last second, if it was not
+whole, has none, and gets none. A series begins with the first job of its direction and ends with the last: before and after them, in other
+phases of the measurement, nothing stood still. What does not add up to the total that fio reports is no series.
+"""
 
 from __future__ import annotations
 

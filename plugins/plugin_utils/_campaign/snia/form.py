@@ -4,6 +4,11 @@
 """The fields and tables of the report page, for each device under test, the same for HTML and Markdown. Pure.
 
 A field that the results do not have is ``not recorded``. Deviations from the specification have a section of their own.
+
+The tests of SNIA's Performance Test Specification as a campaign has them: rounds over several cells, their window, and what it shows. Pure.
+
+Sources: SNIA Solid State Storage Performance Test Specification 2.0.2, sections 2.1.24 (steady state), 3.2 (reporting requirements), 7 (IOPS), 8 (throughput),
+9 (latency) and 10 (write saturation).
 """
 
 from __future__ import annotations

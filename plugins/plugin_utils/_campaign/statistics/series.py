@@ -15,6 +15,8 @@ unknown        too short, or nothing was transferred
 
 Stalls (intervals with nearly no I/O, after which it goes on as before) are kept beside the kind and change it as little as spikes do.
 It is what an engineer reads in the plot, in the same form every time; the segments are kept so that the plot can show them.
+
+Where a device stood still for a while: nearly no I/O between two stretches in which there was some.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@
 
 Only items that a variant names are configured. Every variant sets all of them, so that nothing is left of the variant before it: drives, queues,
 controllers and links have what was found where a variant says nothing, and a cache that a variant lacks is absent. What could not be restored is refused.
+
+RAID controllers of a variant: what it names by number or name is what the host describes by serial number and WWN.
 """
 
 from __future__ import annotations

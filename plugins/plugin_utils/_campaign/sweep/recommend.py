@@ -4,6 +4,11 @@
 """What a sweep recommends: the answer of the report, with the variables of the variant, as files that the playbook site applies.
 
 Nothing is computed here: which variant, by how much, how sure and what the others risk is what the report says.
+
+What is known of the field and concerns a variant, beside what was measured. Pure.
+
+Both are conclusions of published comparisons of all cache modes of RAID controllers and drives: SSDs with capacitors are usually faster with their
+write cache disabled, and a drive cache that is enabled behind a controller that writes through hides where flushes end.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import describe_claims
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import describe_claims
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]

@@ -25,12 +25,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     commands,
     headings,
     hosts,
-    latency_charts,
-    load_charts,
-    noise,
-    run_charts,
 )
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import tables_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import noise_of, noise_sentence, tables_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
@@ -108,7 +104,7 @@ def drawn_of(a: Analysis) -> Drawn:
     return Drawn(
         answer=answer_charts.pictures(a),
         curves=_curves(a),
-        series=[run_charts.series(one, a.variants, f"series-{place}") for place, one in enumerate(a.series)],
+        series=[charts.series(one, a.variants, f"series-{place}") for place, one in enumerate(a.series)],
         rounds=_rounds(a),
         bands=_bands(a),
         latency=_latency(a),
@@ -127,7 +123,7 @@ def render(a: Analysis, folder: str) -> str:
     css, js = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
     # Parsers of HTML read a carriage return as a line feed, and the hash is of what they read.
     plotly = str(plotly_offline.get_plotlyjs()).replace("\r\n", "\n").replace("\r", "\n")
-    noises = noise.noise_of(a.points)
+    noises = noise_of(a.points)
     return _template().render(
         a=a,
         policy=_policy([plotly, js], [css, _EMPTY, *_STYLE_OF_PLOTLY.findall(plotly)]),
@@ -142,7 +138,7 @@ def render(a: Analysis, folder: str) -> str:
         directions=sorted({line.direction for line in a.table}),
         models=sorted({line.model for line in a.table}),
         has_parts=any(line.is_part for line in a.table),
-        noise_sentence=noise.noise_sentence(a, noises),
+        noise_sentence=noise_sentence(a, noises),
         changed_keys=lambda stack: {(layer, key) for layer, key, _before, _after in stack.changed},
         heat=_shade,
         ratio_shade=_ratio_shade,
@@ -157,7 +153,7 @@ def render(a: Analysis, folder: str) -> str:
         measuring_notes=commands.measuring_notes(a),
         variant_line=conditions.variant_line,
         is_compared=len(a.variants) > 1,
-        has_levels=any(trace.get("name") == run_charts.LEVELS for chart in drawn.series for trace in chart.data),
+        has_levels=any(trace.get("name") == charts.LEVELS for chart in drawn.series for trace in chart.data),
         **{name: getattr(text, name) for name in ("count", "counted", "figure", "listed", "size", "times")},
     )
 
@@ -215,8 +211,8 @@ def _curves(a: Analysis) -> list[CurveCharts]:
     return [
         CurveCharts(
             f"{one.workload} ({one.direction})",
-            load_charts.latency_over_iops(one, a.variants, f"curve-{place}"),
-            load_charts.over_load(one, a.variants, f"load-{place}"),
+            charts.latency_over_iops(one, a.variants, f"curve-{place}"),
+            charts.over_load(one, a.variants, f"load-{place}"),
             one.note,
         )
         for place, one in enumerate(a.curves)
@@ -242,14 +238,14 @@ def _bands(a: Analysis) -> Picker | None:
         if not is_probe(band.cell):
             groups.setdefault((band.cell, band.direction), []).append(band)
     found = [
-        run_charts.bands(sorted(cells, key=lambda one: a.variants.index(one.variant)), a.variants, f"{cell} ({direction})")
+        charts.bands(sorted(cells, key=lambda one: a.variants.index(one.variant)), a.variants, f"{cell} ({direction})")
         for (cell, direction), cells in groups.items()
     ]
     return Picker("bands", "Cell", found, _opens(a, [("", *key) for key in groups])) if found else None
 
 
 def _latency(a: Analysis) -> Picker | None:
-    found = latency_charts.distributions(a.distributions, a.variants)
+    found = charts.distributions(a.distributions, a.variants)
     return Picker("percentiles", "Cell", [chart for _key, chart in found], _opens(a, [key for key, _chart in found])) if found else None
 
 
@@ -257,7 +253,7 @@ def _rounds(a: Analysis) -> list[charts.Chart]:
     groups: dict[tuple[str, str], list[t.Any]] = {}
     for one in a.rounds:
         groups.setdefault((one.cell, one.variant), []).append(one)
-    return [run_charts.rounds(members, a.variants, f"rounds-{place}") for place, members in enumerate(groups.values())]
+    return [charts.rounds(members, a.variants, f"rounds-{place}") for place, members in enumerate(groups.values())]
 
 
 def _shade(group: HeatGroup, value: float | None) -> str:

@@ -14,13 +14,13 @@ import re
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, noise, page
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import tables_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import commands, headings, hosts, page
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import noise_of, noise_sentence, tables_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import conditions, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name, load_name
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import columns as columns_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Column, Table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Column, Table, markdown_lines, markdown_table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import differing_keys
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import known, spread_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, figure, latency, listed, times
@@ -38,9 +38,6 @@ _PERCENTS = (50.0, 90.0, 99.0, 99.9, 99.99)
 # At the beginning, or behind what separates cells in some countries; the wide forms count in others.
 _FORMULA = re.compile(r"(^|[;\t\r\n])([\s\"']*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 
-#: As the page has them behind what it marks.
-_STARS = {"best": "★ ", "risky": "☆ "}
-
 
 def markdown(a: Analysis, folder: str = "") -> str:
     """What a reader without a browser needs: the sections of the page, in its order, with numbers for its charts.
@@ -53,24 +50,24 @@ def markdown(a: Analysis, folder: str = "") -> str:
     sections = (
         (
             "answer",
-            [*_table(tables["answer"]), *_items("Not deciding:", [f"{one.cell} ({one.direction}): {one.reason}" for one in a.answer.excluded])]
+            [*markdown_table(tables["answer"]), *_items("Not deciding:", [f"{one.cell} ({one.direction}): {one.reason}" for one in a.answer.excluded])]
             or ["No cell decides."],
         ),
         ("comparison", _comparison(a, tables)),
-        ("together", [*_table(tables["sums"]), *_items("", page.sum_notes_of(a))] if a.sums else []),
+        ("together", [*markdown_table(tables["sums"]), *_items("", page.sum_notes_of(a))] if a.sums else []),
         ("curves", _curves(a)),
         ("heat", _block_sizes(a)),
         ("series", _series(a, drawn, tables)),
         ("latency", _latency(a)),
         ("rounds", [f"- {escaped(f'{one.host}, {one.cell} in {one.variant}: {one.sentence}')}" for one in a.rounds]),
-        ("cpu", _table(tables["cpu"])),
+        ("cpu", markdown_table(tables["cpu"])),
         ("hosts", _hosts(a, tables)),
-        ("costs", [*_table(tables["costs"]), "", costs.HOSTS_NOTE] if a.costs else []),
-        ("wear", _table(tables["wear"])),
+        ("costs", [*markdown_table(tables["costs"]), "", costs.HOSTS_NOTE] if a.costs else []),
+        ("wear", markdown_table(tables["wear"])),
         ("problems", [f"- {escaped(one.where)}: {escaped(one.text)}" for one in a.problems] or ["None was found."]),
         ("stacks", _stacks(a, tables)),
-        ("power_loss", _table(tables["power_loss"])),
-        ("environment", _table(tables["environment"])),
+        ("power_loss", markdown_table(tables["power_loss"])),
+        ("environment", markdown_table(tables["environment"])),
         ("commands", _commands(a, folder or a.campaign)),
     )
     labels = dict(page.SECTIONS)
@@ -93,31 +90,20 @@ def _beginning(a: Analysis) -> list[str]:
     return [*lines, f"{counted(len(a.hosts), 'host')}, {counted(len(a.variants), 'variant')}; measurements: {states}. Report of {a.made}.", ""]
 
 
-def _table(table: Table) -> list[str]:
-    """Without rows there is none; what the page has below a text stands behind it."""
-    rows = [["; ".join(map(str, (f"{_STARS.get(cell.style, '')}{cell.text}", *cell.notes))) for cell in line] for line in table.lines]
-    return [*_lines([column.title for column in table.columns], rows), *(["", table.remark] if table.remark else [])] if rows else []
-
-
-def _lines(heads: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(escaped(cell) for cell in row)} |" for row in (heads, *rows)]
-    return [lines[0], f"|{' --- |' * len(heads)}", *lines[1:]]
-
-
 def _items(title: str, sentences: t.Sequence[str]) -> list[str]:
     return ["", *([title, ""] if title else []), *(f"- {escaped(one)}" for one in sentences)] if sentences else []
 
 
 def _titled(title: str, table: Table) -> list[str]:
-    return ["", f"### {title}", "", *_table(table)] if table.rows else []
+    return ["", f"### {title}", "", *markdown_table(table)] if table.rows else []
 
 
 def _comparison(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
     whole = tables["comparison"]
     whole = dataclasses.replace(whole, rows=[line for line in whole.rows if not line.is_part])
     note = percentile_note(whole.rows)
-    sentences = ["", escaped(noise.noise_sentence(a, noise.noise_of(a.points))), *(["", note] if note else [])]
-    return [*_table(whole), *sentences, *_titled("Most load under a latency limit", tables["searches"])]
+    sentences = ["", escaped(noise_sentence(a, noise_of(a.points))), *(["", note] if note else [])]
+    return [*markdown_table(whole), *sentences, *_titled("Most load under a latency limit", tables["searches"])]
 
 
 def _hosts(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:
@@ -133,7 +119,7 @@ def _curves(a: Analysis) -> list[str]:
         loads = list(dict.fromkeys(name for values in points.values() for name in values))
         heads = [one.load, *(f"{variant}: IOPS, {one.latency_name}" for variant in points)]
         rows = ([load, *(_load_point(values.get(load)) for values in points.values())] for load in loads)
-        lines += [*_lines(heads, rows), "", *([escaped(one.note), ""] if one.note else [])]
+        lines += [*markdown_lines(heads, rows), "", *([escaped(one.note), ""] if one.note else [])]
     return lines
 
 
@@ -148,7 +134,7 @@ def _block_sizes(a: Analysis) -> list[str]:
         grids = [(variant, grid, figure) for variant, grid in zip(group.variants, group.maps)] + [(one.title, one.ratios, times) for one in group.ratios]
         for label, grid, written in grids:
             rows = ([block_name(block), *(written(value) for value in row)] for block, row in zip(group.blocks, grid))
-            lines += [*_lines([label, *(f"{group.load} {load}" for load in group.loads)], rows), ""]
+            lines += [*markdown_lines([label, *(f"{group.load} {load}" for load in group.loads)], rows), ""]
         lines += [*(f"- {escaped(title)}" for title in group.titles), ""]
     return lines
 
@@ -174,7 +160,7 @@ def _latency(a: Analysis) -> list[str]:
         [one.who, one.cell, one.direction, one.variant, count(one.total), *(latency(one.at(percent)) for percent in _PERCENTS)]
         for one in known
     )  # fmt: skip
-    return _lines(heads, rows)
+    return markdown_lines(heads, rows)
 
 
 def _stacks(a: Analysis, tables: t.Mapping[str, Table]) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import operator
 import typing as t
 from dataclasses import asdict, dataclass, replace
 from xml.etree import ElementTree
@@ -18,11 +19,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import once_only
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Column, Table, markdown_table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS, METRICS, differences, read_ignored
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import MEASURED_0
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median, points_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.fleet import compare_fleet
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure, latency, listed, size, span, times
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, counted, figure, latency, listed, size, span, times
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -261,6 +263,22 @@ def to_json(found: Compared, about: t.Mapping[str, t.Any]) -> str:
     return json.dumps({"schema": 1, **about, **asdict(found)}, indent=2, sort_keys=True) + "\n"
 
 
+def _interval(line: Line) -> str:
+    return f"{span(line.low, line.high)} x" if line.low is not None and line.high is not None else NOTHING
+
+
+_COLUMNS = (
+    Column("verdict", lambda line: line.verdict.replace("_", " ")),
+    *(Column(name, operator.attrgetter(name)) for name in ("variant", "cell", "direction", "metric")),
+    Column("baseline", lambda line: with_unit(line, line.baseline_value)),
+    Column("candidate", lambda line: with_unit(line, line.candidate_value)),
+    Column("ratio", operator.attrgetter("ratio"), times),
+    Column("interval", _interval),
+    Column("hosts", operator.attrgetter("hosts")),
+    Column("why", lambda line: "; ".join([line.reason, *line.left_out[:3]])),
+)
+
+
 def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
     """One table, what is worse first."""
     order = ("worse", "missing", "not_comparable", "not_enough_repeats", "undecided", "not_worse", "same", "better")
@@ -272,13 +290,7 @@ def as_markdown(found: Compared, about: t.Mapping[str, t.Any]) -> str:
         *(f"- {name.replace('_', ' ')}: {escaped(str(value))}" for name, value in about.items() if value),
         "",
     ]
-    lines += ["| verdict | variant | cell | direction | metric | baseline | candidate | ratio | interval | hosts | why |", "|" + " --- |" * 11]
-    for one in sorted(found.lines, key=lambda line: order.index(line.verdict)):
-        interval = f"{span(one.low, one.high)} x" if one.low is not None and one.high is not None else "-"
-        why = "; ".join([one.reason, *one.left_out[:3]])
-        named = [one.verdict.replace("_", " "), one.variant, one.cell, one.direction, one.metric]
-        cells = [*named, with_unit(one, one.baseline_value), with_unit(one, one.candidate_value), times(one.ratio), interval, str(one.hosts), why]
-        lines.append(f"| {' | '.join(map(escaped, cells))} |")
+    lines += markdown_table(Table("lines", _COLUMNS, sorted(found.lines, key=lambda line: order.index(line.verdict)), most=len(found.lines)))
     if found.skipped:
         lines += ["", f"Not compared, unless compare_cells names them: {escaped('; '.join(found.skipped[:20]))}."]
     if found.added:

@@ -12,7 +12,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import number
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, latency, megabytes, share
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, figure, latency, megabytes, share
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import Campaign, CellRecord
@@ -81,4 +81,4 @@ def _with_unit(what: t.Any, average: float | None) -> str:
 
 def _percent(value: t.Any) -> str:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e6
-    return share(value, 1) if is_number else "?"
+    return share(value, 1) if is_number else NOTHING

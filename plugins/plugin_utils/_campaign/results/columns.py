@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Columns and tables, once for their four renderers: the terminal (``results/table.py``), Markdown and CSV (``page/twins.py``), and HTML (``report.html.j2``).
+"""Columns and tables, once for their four renderers: the terminal (``results/table.py``), Markdown (here), CSV (``page/twins.py``)
+and HTML (``report.html.j2``).
 
 :data:`MEASURED` are the figures of whatever was measured: a new one there is in the table of the terminal, in each cell of the comparison and of the sums
 on the page and in Markdown, and a field of the CSV.
@@ -13,6 +14,7 @@ import operator
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, figure, latency, megabytes
 
@@ -124,6 +126,21 @@ class Table:
                 shown.append((column, Cell("") if same else cell))
             yield self.attributes(row), shown
             before = cells
+
+
+#: In Markdown before what the page marks.
+_STARS = {"best": "★ ", "risky": "☆ "}
+
+
+def markdown_table(table: Table) -> list[str]:
+    """Without rows there is none; what the page has below a text stands behind it."""
+    rows = [["; ".join(map(str, (f"{_STARS.get(cell.style, '')}{cell.text}", *cell.notes))) for cell in line] for line in table.lines]
+    return [*markdown_lines([column.title for column in table.columns], rows), *(["", table.remark] if table.remark else [])] if rows else []
+
+
+def markdown_lines(heads: t.Sequence[str], rows: t.Iterable[t.Sequence[str]]) -> list[str]:
+    lines = [f"| {' | '.join(escaped(cell) for cell in row)} |" for row in (heads, *rows)]
+    return [lines[0], f"|{' --- |' * len(heads)}", *lines[1:]]
 
 
 def _hidden(name: str) -> t.Callable[[t.Any], str]:

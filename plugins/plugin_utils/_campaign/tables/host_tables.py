@@ -1,13 +1,28 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The tables of one host, written from its folder of results."""
+"""The tables of one host, written from its folder of results.
+
+A measurement second by second, from the device's own counters: rows for ``device_intervals``.
+Rows for ``layers`` and ``devices``, from ``stack.json`` and from the drives in ``meta.json``.
+
+Rows on their way into one file of Parquet.
+
+They go to DuckDB as JSON of known structure, a series as one list for each of its columns: many times faster than row by row. No value
+becomes part of SQL, except the names of a series, as far as they have no character that means anything in SQL: they are an enumeration, whose
+dictionary DuckDB writes as it is. Of texts it would compute one from each row of the series, which took half of the time.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
+import itertools
+import json
+import math
 import os
+import re
 import typing as t
 from pathlib import Path
 
@@ -19,17 +34,246 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import LARGEST_JSON, explained
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.untrusted import read_limited, unpacked
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import duckdb
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import numpy as np
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.checked import flag, mapping, number, optional_integer, optional_text, text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import StoredCell, read_cell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import noted, row_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.stacks import NOT_OF_THE_STACK, SIDES, drives_of, objects
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.targets_at_once import shared_names
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, TABLES_SCHEMA, literal, part_path
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.series_rows import device_interval_rows
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.stack_rows import Stacks, device_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import (
+    DEVICE_INTERVALS,
+    DEVICES,
+    LAYERS,
+    TABLES,
+    TABLES_SCHEMA,
+    Table,
+    literal,
+    part_path,
+)
 
 if t.TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import Histograms
+
+_REALS = frozenset({"temperature_c", "wear_used_percent", "spare_percent"})
+_WEAR = tuple(column.name for column in DEVICES.columns[-10:])
+_LAYER_COLUMNS = tuple(column.name for column in LAYERS.series)
+
+
+class Stacks:
+    """The different stacks of one host, each once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[tuple[t.Any, ...]]] = {}
+
+    def add(self, name: str | None, side: t.Any) -> None:
+        """:param name: what one side of a ``stack.json`` is called; ``None`` if it is empty."""
+        if name is not None and name not in self._rows:
+            self._rows[name] = list(_rows(mapping(side)))
+
+    def rows(self, key: dict[str, t.Any]) -> t.Iterator[dict[str, t.Any]]:
+        """One series for each stack."""
+        for name, rows in self._rows.items():
+            yield {**key, "stack": name, **{column: [row[place] for row in rows] for place, column in enumerate(_LAYER_COLUMNS)}}
+
+
+def _rows(raw: t.Mapping[str, t.Any]) -> t.Iterator[tuple[t.Any, ...]]:
+    for name, value in raw.items():
+        if name != "layers" and name not in NOT_OF_THE_STACK:
+            yield None, None, None, "verdict", text(name), _value(value)
+    for level, layer in enumerate(objects(raw.get("layers"))):
+        device, kind = text(layer.get("name")), text(layer.get("kind"))
+        for name, value in layer.items():
+            if name == "queue":
+                for setting, set_to in mapping(value).items():
+                    yield level, device, kind, "queue", text(setting), _value(set_to)
+            elif name == "caches":
+                for cache in objects(value):
+                    which = text(cache.get("layer")) or "cache"
+                    for setting, set_to in cache.items():
+                        if setting != "layer":
+                            yield level, device, kind, which, text(setting), _value(set_to)
+            elif name not in ("name", "kind"):
+                yield level, device, kind, "device", text(name), _value(value)
+
+
+def _value(value: t.Any) -> str | None:
+    if value is None or isinstance(value, str):
+        return text(value)
+    return json.dumps(value, sort_keys=True)
+
+
+def device_rows(key: dict[str, t.Any], stack: t.Mapping[str, t.Any], drives: t.Any) -> t.Iterator[dict[str, t.Any]]:
+    """The drives of one measurement, before and after.
+
+    :param drives: ``{side: {kernel name: {temperature_c, wear_used_percent…}}}``, as ``meta.json`` has it.
+    """
+    for side in SIDES:
+        below = {str(layer.get("name")): layer for layer in drives_of(stack.get(side))}
+        worn = {str(name): mapping(raw) for name, raw in mapping(mapping(drives).get(side)).items()}
+        for name in sorted({*below, *worn}):
+            layer, wear = below.get(name, {}), worn.get(name, {})
+            yield {
+                **key,
+                "side": side,
+                "device": text(name),
+                **{column: optional_text(layer.get(column)) for column in ("model", "serial", "firmware", "transport")},
+                "size": optional_integer(layer.get("size")),
+                "rotational": flag(layer.get("rotational")),
+                **{column: _wear(column, wear.get(column)) for column in _WEAR},
+            }
+
+
+def _wear(column: str, value: t.Any) -> t.Any:
+    if column == "passed":
+        return flag(value)
+    return number(value) if column in _REALS else optional_integer(value)
+
+
+#: Columns of one line; the sampler has less than half of them.
+_MOST_COLUMNS = 40
+
+#: Lines that are worked on at once.
+_ROWS = 5_000
+
+_DEVICE_COLUMNS = tuple(column.name for column in DEVICE_INTERVALS.series)
+
+
+def device_interval_rows(key: dict[str, t.Any], content: str, start: float | None) -> t.Iterator[dict[str, t.Any]]:
+    """Series of each device of a ``device_series.log``, CSV with a header: see module_utils/_fio/observation/sampler.py.
+
+    The values are arrays, with not-a-number for what is not known.
+    """
+    header = content.partition("\n")[0].split(",", _MOST_COLUMNS)
+    if header[:2] != ["epoch_s", "device"] or len(header) > _MOST_COLUMNS:
+        return
+    # By name: later versions may have columns in between.
+    places = {name: header.index(name) for name in _DEVICE_COLUMNS[1:] if name in header}
+    parts: dict[str, list[t.Any]] = {}
+    for rows in _parts(content, len(header)):
+        for device, columns in _by_device(rows, len(header), (0, *places.values())):
+            parts.setdefault(device, []).append(columns)
+    for device, some in sorted(parts.items()):
+        times, *values = some[0] if len(some) == 1 else np.concatenate(some, axis=1)
+        zero = start if start is not None else next(iter(times[~np.isnan(times)].tolist()), 0.0)
+        series = {"second": np.array([round(time - zero, 3) for time in times.tolist()]), **dict(zip(places, values))}
+        unknown = np.full(len(times), np.nan)
+        yield {**key, "device": text(device), **{name: series.get(name, unknown) for name in _DEVICE_COLUMNS}}
+
+
+def _parts(content: str, width: int) -> t.Iterator[list[str]]:
+    """Lines of the right width, some at a time: as numbers they take many times the memory of the text."""
+    lines = itertools.islice(io.StringIO(content), 1, None)
+    while some := list(itertools.islice(lines, _ROWS)):
+        rows = [line.rstrip("\r\n") for line in some if line.count(",") == width - 1]
+        if rows:
+            yield rows
+
+
+def _by_device(rows: t.Sequence[str], width: int, places: t.Sequence[int]) -> t.Iterator[tuple[str, t.Any]]:
+    """Some columns of each device, one below the other; what is not finite, negative or no number is not-a-number."""
+    times, names, others = zip(*(row.split(",", 2) for row in rows))
+    words = ",".join(map("%s,%s".__mod__, zip(times, others)))
+    found = np.array([_number(word) for word in words.split(",")])
+    found[~((found >= 0) & (found < np.inf))] = np.nan
+    # Without the column of names.
+    columns = found.reshape(len(rows), width - 1).T[[max(place - 1, 0) for place in places]]
+    for device in dict.fromkeys(names):
+        yield device, np.ascontiguousarray(columns[:, [name == device for name in names]])
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
+
+
+#: Values that are in memory as objects of Python; what is more waits in a table of the database.
+_MOST = 500_000
+
+#: Rows of a series from which on an enumeration saves more than it costs.
+_LONG = 100
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:/@+-]{1,200}\Z")
+
+
+class Batch:
+    """The rows of one table of one host."""
+
+    def __init__(self, database: DuckDBPyConnection, table: Table) -> None:
+        self.database = database
+        self.table = table
+        self._rows: list[dict[str, t.Any]] = []
+        self._values = 0
+        self._waiting = False
+        self._first = table.series[0].name if table.series else ""
+
+    def __bool__(self) -> bool:
+        return bool(self._rows) or self._waiting
+
+    def add(self, rows: t.Iterable[dict[str, t.Any]]) -> None:
+        """:param rows: of a table with series, one for each series, with lists or arrays of one length in the columns of the series."""
+        for row in rows:
+            length = len(row[self._first]) if self._first else 0
+            if self._first and not length:
+                continue
+            self._rows.append(self.table.row(row))
+            self._values += length * len(self.table.series) or len(row)
+            if self._values > _MOST:
+                self._wait()
+
+    def copy_to(self, path: Path, options: str) -> None:
+        """Write all rows, in the order in which they were added.
+
+        :param options: of COPY.
+        :raises duckdb.Error: if the file cannot be written.
+        """
+        if self._waiting:
+            self._wait()
+            self.database.execute(f"COPY {self.table.name} TO {literal(str(path))} ({options})")
+        else:
+            self._execute(f"COPY ({_select(self.table, self._enumerations())}) TO {literal(str(path))} ({options})")
+
+    def _wait(self) -> None:
+        if not self._waiting:
+            columns = ", ".join(f"{column.name} {column.type}" for column in self.table.columns)
+            self.database.execute(f"CREATE OR REPLACE TABLE {self.table.name} ({columns})")
+        self._waiting = True
+        if self._rows:
+            self._execute(f"INSERT INTO {self.table.name} {_select(self.table, {})}")
+        self._rows = []
+        self._values = 0
+
+    def _enumerations(self) -> dict[str, str]:
+        """The types of columns whose value is repeated in each row of a series."""
+        length = self._values / len(self.table.series) / len(self._rows) if self.table.series else 0
+        names = [column.name for column in self.table.key if column.type == "VARCHAR"] if length >= _LONG else []
+        values = {name: sorted({row[name] for row in self._rows if row[name] is not None}) for name in names}
+        return {name: f"ENUM({', '.join(map(literal, found))})" for name, found in values.items() if found and all(map(_PLAIN.match, found))}
+
+    def _execute(self, statement: str) -> None:
+        # What is not a number in an array becomes null here, and NULL in the table.
+        self.database.execute(statement, [json.dumps(self._rows, default=_elements)])
+
+
+def _elements(array: t.Any) -> list[t.Any]:
+    """What JSON has of an array of numpy; what is not a number in it becomes ``null``."""
+    return [None if isinstance(one, float) and math.isnan(one) else one for one in array.tolist()]
+
+
+def _select(table: Table, enumerations: t.Mapping[str, str]) -> str:
+    """:param enumerations: types of columns of the key instead of text."""
+    structure: dict[str, t.Any] = {column.name: ["VARCHAR"] if column.type == "VARCHAR[]" else column.type for column in table.key}
+    structure.update({column.name: [column.type] for column in table.series})
+    keys = [f"r.{one.name}::{enumerations[one.name]} AS {one.name}" if one.name in enumerations else f"r.{one.name} AS {one.name}" for one in table.key]
+    rows = f"SELECT {', '.join([*keys, *(f'r.{column.name} AS {column.name}' for column in table.series)])}"
+    series = [f"unnest({column.name}) AS {column.name}" for column in table.series]
+    read = f"{rows} FROM (SELECT unnest(from_json(?, {literal(json.dumps([structure]))})) AS r)"
+    return f"SELECT {', '.join([*(column.name for column in table.key), *series])} FROM ({read})" if series else read
+
 
 #: The metadata of the file of ``cells``: from which files of results its host's tables were made.
 DIGEST_KEY = "cachefleet_digest"

@@ -158,7 +158,7 @@ def test_notice_reports_dirty_data_and_duration():
     measured = [{"type": "lvm_cache", "name": "vg0/images", "bytes_per_second": 10.0 * 1024**2}]
     first, second, last = replacement_notice([_cache(hit_ratio=0.93)], measured, A, "50M")
     assert first == "vg0/images (lvm_cache, writeback): 3 GiB dirty, about 5 min to flush at the 10 MiB/s measured now."
-    assert "93% of the requests" in second and "speed of /dev/vg0/images" in second
+    assert "93 % of the requests" in second and "speed of /dev/vg0/images" in second
     assert A in last
     assert "about 61 s" in replacement_notice([_cache()], [], A, "50M")[0] and "not measured" in replacement_notice([_cache()], [], A, "50M")[0]
 

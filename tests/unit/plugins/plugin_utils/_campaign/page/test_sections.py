@@ -29,11 +29,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
     commands,
     headings,
     hosts,
-    load_charts,
-    noise,
     page,
     twins,
 )
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page.tables import noise_of, noise_sentence
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import read_suite
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, rounds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import Job
@@ -187,7 +186,7 @@ def test_a_noisy_variant_is_marked_in_the_picture_and_in_the_tables():
     assert labels["writethrough"][0].endswith("noisy") and "noisy" not in labels["none"][0]
     assert page.render(found, "c").partition("<script")[0].count(">noisy</span>") == 2
     assert "noise 32.3 %; noisy" in twins.markdown(found)
-    assert "at most 32.3 % (randwrite-4k in writethrough); 1 of 2 values is noisy" in noise.noise_sentence(found, noise.noise_of(found.points))
+    assert "at most 32.3 % (randwrite-4k in writethrough); 1 of 2 values is noisy" in noise_sentence(found, noise_of(found.points))
 
 
 # --- axes and curves
@@ -224,7 +223,7 @@ def test_one_limit_is_drawn_in_all_charts_or_none():
     assert {one.limit for one in analysed(Rows("c", rows)).curves} == {3e6}
     found = analysed(Rows("c", rows + slow))
     assert [one.limit for one in found.curves] == [None, None]
-    assert not any("shapes" in load_charts.latency_over_iops(one, found.variants, "x").layout for one in found.curves)
+    assert not any("shapes" in charts.latency_over_iops(one, found.variants, "x").layout for one in found.curves)
 
 
 def test_variants_have_marks_of_their_own():

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.libraries import LibraryMissing
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import WIDTH, describe_claims, describe_plan
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import WIDTH, describe_claims, describe_plan, host_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 TIMED = {"rw": "write", "bs": "1m", "runtime": 10, "time_based": 1}
@@ -58,7 +57,7 @@ def test_claims_are_about_the_cells_that_decide():
     assert both.startswith("1 repeat of each variant (s) cannot show") and "\n3 repeats of each variant (w, r) cannot show" in both
     enough = [{**cell, "repeats": 5} for cell in CELLS[:3]]
     text = claims_of(cells=enough)
-    assert "5 repeats of each variant: a difference of at least 5% is shown with 96.8% confidence if at least 23 of 25 pairs" in text
+    assert "5 repeats of each variant: a difference of at least 5 % is shown with 96.8 % confidence if at least 23 of 25 pairs" in text
     assert max(map(len, text.splitlines())) <= WIDTH
     assert claims_of(cells=CELLS[:1]) == ""
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.matrix import matrix_rows
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import matrix_rows
 
 WORKLOADS = {"write": {"rw": "randwrite"}, "mix70": {"rw": "randrw", "rwmixread": 70}}
 

@@ -10,8 +10,8 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import read_job
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.order import read_order
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.dry_run import describe_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.endurance import wear_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import describe_plan
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import make_plan
 
 SOURCE = {"device": "/dev/disk/by-id/ata-S", "name": "source", "write_rate": "100m", "write_iops": 1000000}

@@ -112,7 +112,7 @@ def test_irrelevant_difference_is_reported_as_none():
 
 def test_slower_variant_keeps_the_baseline():
     answer = answered(repeats("before", *FAST) + repeats("after", *SLOW))
-    assert answer.sentences[0].startswith("Keep before: 1,420 durable random 4 KiB writes per second; after does 0.106 times that")
+    assert answer.sentences[0].startswith("Keep before: 1,420 durable random 4 KiB writes per second; after does 0.11 times that")
 
 
 def test_second_variant_not_significantly_slower_is_named():
@@ -146,7 +146,7 @@ def test_suite_decides_setting_is_applied():
     measured += [dataclasses.replace(one, decides="") for variant in ORDER[:2] for one in repeats(variant, *SLOW, cell="probe")]
     answer = answered(measured)
     assert [one.metric for one in answer.deciding] == ["p99", "iops"]
-    assert any(said.startswith("log, p99: Use after: 2 ms p99 of durable random 4 KiB writes, 0.222 times that of before (9 ms)") for said in answer.sentences)
+    assert any(said.startswith("log, p99: Use after: 2 ms p99 of durable random 4 KiB writes, 0.22 times that of before (9 ms)") for said in answer.sentences)
     assert answer.excluded[0].reason == "the suite does not decide by it"
 
 
@@ -238,7 +238,7 @@ def test_hosts_on_which_the_recommended_variant_is_slower_are_named():
         measured += repeats("before", *SLOW, host=f"node{number}")
         measured += repeats("after", *(tuple(rate / 20 for rate in FAST) if number == 8 else FAST), host=f"node{number}")
     [said] = answered(measured).sentences
-    assert said.startswith("Use after:") and "Not on node8 (0.473 times)." in said
+    assert said.startswith("Use after:") and "Not on node8 (0.47 times)." in said
 
 
 def test_a_variant_on_other_hosts_does_not_hide_those_that_were_compared():
@@ -263,8 +263,8 @@ def test_values_that_contradict_the_ratio_of_the_hosts_are_not_named():
         other = [rate * (0.1 if number == 7 else 1.1) for rate in rates]
         measured += repeats("before", *rates, host=f"node{number}") + repeats("after", *other, host=f"node{number}")
     [said] = answered(measured).sentences
-    assert said.startswith("Use after: 1.1 times as many durable random 4 KiB writes per second as before on 13 hosts (ratio 1.1")
-    assert "Not on node7 (0.1 times)." in said
+    assert said.startswith("Use after: 1.10 times as many durable random 4 KiB writes per second as before on 13 hosts (ratio 1.1")
+    assert "Not on node7 (0.10 times)." in said
 
 
 def test_a_latency_that_is_worse_on_most_hosts_is_no_number_of_writes():
@@ -275,7 +275,7 @@ def test_a_latency_that_is_worse_on_most_hosts_is_no_number_of_writes():
             rows = repeats(variant, *SLOW, host=f"node{number}")
             measured += [dataclasses.replace(one, decides="p99", p99_ns=wait * factor) for one, wait in zip(rows, waits)]
     [said] = answered(measured).sentences
-    assert said.startswith("Keep before: after has 1.5 times the p99 of durable random 4 KiB writes in before on 13 hosts (ratio")
+    assert said.startswith("Keep before: after has 1.50 times the p99 of durable random 4 KiB writes in before on 13 hosts (ratio")
 
 
 def test_the_number_of_compared_hosts_is_named_unless_it_is_all():

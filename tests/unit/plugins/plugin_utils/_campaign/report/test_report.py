@@ -18,7 +18,7 @@ np = pytest.importorskip("numpy", reason="statistics need numpy: pip install -r 
 pytest.importorskip("ruptures", reason="series need ruptures: pip install -r requirements.txt")
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, hosts, load_charts, page, twins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, hosts, page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
@@ -541,7 +541,7 @@ def test_titles_do_not_deny_a_faster_variant_that_loses_data():
 
 
 def test_load_chart_titles_describe_the_result(six):
-    titles = [chart.title for chart in load_charts.over_load(six.curves[0], six.variants, "x")]
+    titles = [chart.title for chart in charts.over_load(six.curves[0], six.variants, "x")]
     assert re.match(r"IOPS over jobs: most is 1[34],\d00 at 16 in writeback", titles[0])
     assert re.match(r"bandwidth over jobs: most is \d\d\.\d MB/s at 16 in writeback", titles[1])
     assert re.match(r"p99 latency over jobs: least is 3\.\d\d ms at 16 in writeback", titles[2])

@@ -12,7 +12,7 @@ import pytest
 for library in ("numpy", "scipy", "duckdb", "ruptures"):
     pytest.importorskip(library, reason=f"needs {library}: pip install -r requirements.txt")
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import headings, load_charts, page, twins, write
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import charts, headings, page, twins, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, places
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import distributions_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, host_classes
@@ -139,7 +139,7 @@ def test_without_a_host_that_has_every_variant_none_is_named():
     assert all("(read): no host was measured in every variant" in one.title and not one.leader for one in found.curves)
     assert found.curves[0].note == "No host was measured in every variant: each variant is drawn with the hosts that it was measured on."
     assert [one.title for one in found.heat_groups[0].ratios] == ["B by base: no block size and load was measured in both on the same hosts"]
-    over = [one.title for one in load_charts.over_load(found.curves[0], found.variants, "x")]
+    over = [one.title for one in charts.over_load(found.curves[0], found.variants, "x")]
     assert over[0] == "IOPS over queue depth: most is 36,000; no host was measured in every variant"
     assert over[2] == "p99 latency over queue depth: no host was measured in every variant"
     assert page.render(found, "c")
@@ -168,7 +168,7 @@ def test_lowest_percentile_is_also_that_of_cells_without_one_variant(partly):
 
 
 def test_latency_over_load_is_compared_at_the_highest_load_of_every_variant(partly):
-    *_others, latency = load_charts.over_load(partly.curves[0], partly.variants, "x")
+    *_others, latency = charts.over_load(partly.curves[0], partly.variants, "x")
     assert latency.title == "p99 latency over queue depth: least is 8.4 ms at 1, the highest load of every variant, in A"
 
 
@@ -182,7 +182,7 @@ def test_equal_variants_are_all_named_or_none():
     waits = {1: 1, 16: 4}
     measured = at_loads("node1", "none", {1: 100, 16: 600}, waits=waits) + at_loads("node1", "writeback", {1: 100, 16: 601}, waits={1: 1, 16: 4.05})
     found = analysed(measured, added=bins_of(measured, lambda one: int(one.p99_ns), (("node1",),)))
-    titles = [one.title for one in load_charts.over_load(found.curves[0], found.variants, "x")]
+    titles = [one.title for one in charts.over_load(found.curves[0], found.variants, "x")]
     assert titles[0] == "IOPS over queue depth: most is 601 at 16 in none and writeback"
     assert titles[2] == "p99 latency over queue depth: least is 4 ms at 16 in none and writeback"
     assert headings.titles_of(found)["latency"] == "Latency of every I/O: 2 distributions"

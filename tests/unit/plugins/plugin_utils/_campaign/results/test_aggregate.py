@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import overview, problems
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, seconds, table
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import aggregate, from_files, table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.from_files import CampaignFiles, StoredCell
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import rows_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.window import Span, common, mean_within
@@ -112,7 +112,7 @@ def test_every_host_is_active_in_the_common_window(spans):
 def rate(rows, start, end, span):
     """The rate in a window, of rows of a log (end of the second, value) of a job that counted from ``span[0]`` to ``span[1]``."""
     log = {"write": [(1000 * (T0 + time), value) for time, value in rows]}
-    series = seconds.seconds_of({"iops": [log], "bw": []}, T0 + span[0], T0 + span[1], ["write"])
+    series = from_files.seconds_of({"iops": [log], "bw": []}, T0 + span[0], T0 + span[1], ["write"])
     return mean_within(series["write"]["iops"], T0 + span[0], T0 + start, T0 + end) if series else None
 
 
@@ -146,12 +146,12 @@ def test_window_outside_the_series_is_unknown():
 
 
 def test_rows_of_threads_are_added_and_invalid_rows_ignored():
-    threads = [seconds.read_log(text) for text in ("1800000001000, 10, 1, 0\nx\n1,2\n1800000001000, inf, 1, 0\n", "1800000001000, 5, 1, 0, 0\n")]
-    assert seconds.seconds_of({"iops": threads}, T0, T0 + 1, ["write"])["write"]["iops"] == [15]
+    threads = [from_files.read_log(text) for text in ("1800000001000, 10, 1, 0\nx\n1,2\n1800000001000, inf, 1, 0\n", "1800000001000, 5, 1, 0, 0\n")]
+    assert from_files.seconds_of({"iops": threads}, T0, T0 + 1, ["write"])["write"]["iops"] == [15]
 
 
 def test_times_relative_to_job_start():
-    found = seconds.seconds_of({"iops": [seconds.read_log("1000, 7, 0, 0\n2000, 7, 0, 0\n")]}, T0, T0 + 2, ["read"])
+    found = from_files.seconds_of({"iops": [from_files.read_log("1000, 7, 0, 0\n2000, 7, 0, 0\n")]}, T0, T0 + 2, ["read"])
     assert found["read"]["second"] == [0, 1]
 
 
@@ -317,7 +317,7 @@ def test_sum_of_fewer_hosts_is_no_repeat_of_a_sum_of_more(folder):
     [row] = aggregate.rows_of(found)
     assert (row.iops, row.runs, row.planned, row.spread, row.noise) == (pytest.approx(300), 3, 5, pytest.approx(0), pytest.approx(0))
     notes = aggregate.notes_of(found)
-    assert "Left out, for other repeats add more results: all 2 hosts w/5, all 3 hosts w/4." in notes
+    assert "Left out, for other repeats add more results: all 2 hosts w/5 and all 3 hosts w/4." in notes
     assert "Left out, for other repeats add more results: w write." in overview.brief_notes_of(found)
 
 
@@ -496,14 +496,14 @@ def test_averages_of_hosts_that_began_at_different_times_are_not_added(folder):
 
 
 def test_phase_is_not_a_cliff():
-    found = {what: [seconds.read_log(log([200 * factor] * 10, T0))] for what, factor in (("iops", 1), ("bw", 4))}
-    series = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2200, 2200 * 4096, 0.0, 11.0, True)})["write"]
+    found = {what: [from_files.read_log(log([200 * factor] * 10, T0))] for what, factor in (("iops", 1), ("bw", 4))}
+    series = from_files.seconds_of(found, T0, T0 + 22, {"write": from_files.Total(2200, 2200 * 4096, 0.0, 11.0, True)})["write"]
     assert (series["second"], set(series["iops"])) == (list(range(10)), {200})
     # A result of an old version has no beginning of its phases.
-    old = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2200, 2200 * 4096, None, 11.0, True)})["write"]
+    old = from_files.seconds_of(found, T0, T0 + 22, {"write": from_files.Total(2200, 2200 * 4096, None, 11.0, True)})["write"]
     assert old["second"] == list(range(10))
     # But a phase that stands still until its end has done nothing in it.
-    still = seconds.seconds_of(found, T0, T0 + 22, {"write": seconds.Total(2000, 2000 * 4096, 0.0, 22.0, True)})["write"]
+    still = from_files.seconds_of(found, T0, T0 + 22, {"write": from_files.Total(2000, 2000 * 4096, 0.0, 22.0, True)})["write"]
     assert (len(still["second"]), still["iops"][-1]) == (21, 0)
 
 
@@ -543,9 +543,9 @@ def test_last_second_of_threads_that_have_no_row_of_it_is_not_a_fall(folder):
 def test_last_second_of_a_log_that_threads_share_is_not_a_fall(folder):
     put(folder, "a", rates=[400] * 12, end=T0 + 12, summary=figures(4800, iops=400))
     rows = "".join(f"{(T0 + second + 1) * 1000:.0f}, 100, 1, 0, 0\n" for second in range(12) for _thread in range(4 if second < 11 else 3))
-    logs = {"iops": [seconds.read_log(rows)], "bw": []}
-    series = seconds.seconds_of(logs, T0, T0 + 12, {"write": seconds.Total(4800, None, 0.0, 12.0)})["write"]
-    known = seconds._whole_seconds(series, {what: [log["write"] for log in some] for what, some in logs.items()}, T0)
+    logs = {"iops": [from_files.read_log(rows)], "bw": []}
+    series = from_files.seconds_of(logs, T0, T0 + 12, {"write": from_files.Total(4800, None, 0.0, 12.0)})["write"]
+    known = from_files._whole_seconds(series, {what: [log["write"] for log in some] for what, some in logs.items()}, T0)
     assert known["iops"] == [400] * 11 + [None]
 
 
@@ -558,11 +558,11 @@ def test_ramp_of_a_thread_that_follows_another_is_not_a_stall(folder):
 
 def test_second_between_two_threads_that_follow_each_other_is_not_a_stall():
     # fio has no row for the last second of the first one.
-    logs = [seconds.read_log(log([200] * 5, T0)), seconds.read_log(log([0] * 6 + [200] * 5, T0))]
-    total = {"write": seconds.Total(2400, None, 0.0, 12.0)}
-    series = seconds.seconds_of({"iops": logs}, T0, T0 + 12, total)["write"]
+    logs = [from_files.read_log(log([200] * 5, T0)), from_files.read_log(log([0] * 6 + [200] * 5, T0))]
+    total = {"write": from_files.Total(2400, None, 0.0, 12.0)}
+    series = from_files.seconds_of({"iops": logs}, T0, T0 + 12, total)["write"]
     assert series["iops"] == [200] * 5 + [None] + [200] * 5
     assert problems.every_second(series["iops"]) == [200] * 11
     # A thread that stands still has rows later.
-    still = [seconds.read_log(log([200] * 5 + [0] + [200] * 5, T0))]
-    assert seconds.seconds_of({"iops": still}, T0, T0 + 12, total)["write"]["iops"][5] == 0
+    still = [from_files.read_log(log([200] * 5 + [0] + [200] * 5, T0))]
+    assert from_files.seconds_of({"iops": still}, T0, T0 + 12, total)["write"]["iops"][5] == 0

@@ -5,8 +5,7 @@
 from __future__ import annotations
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import CellKey
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.sent_job import job_options
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.store import CellRecord, job_options
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.figures import measurements_of
 
 JOB = """\

@@ -14,10 +14,11 @@ for library in ("duckdb", "numpy"):
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia import form, write
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import NOT_RECORDED, Line
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.runs import tests_of as read_tests
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.form import tests_of as read_tests
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.snia.tested import read_tested
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import figure, megabytes
 from ansible_collections.cachefleet.storage.tests.unit.support.snia_campaign import MACHINE, TESTS, write_snia_campaign
 from ansible_collections.cachefleet.storage.tests.unit.support.synthetic_campaign import write_campaign
 
@@ -70,7 +71,7 @@ def test_iops_matrix_has_the_averages_of_the_tables(folder, page, cell):
         [(average,)] = database.execute(query, [cell]).fetchall()
     column = {"randread": "100/0", "randrw": "50/50", "randwrite": "0/100"}[rw]
     shown = cell_of(page, "IOPS test", "IOPS, average", {"4k": "4 KiB", "64k": "64 KiB"}[bs], column)
-    assert shown == f"{average:,.1f}"
+    assert shown == figure(average)
     assert f"| {shown} |" in (folder / "reports/snia.md").read_text() and f"<td>{shown}</td>" in (folder / "reports/snia.html").read_text()
 
 
@@ -78,7 +79,7 @@ def test_iops_matrix_has_the_averages_of_the_tables(folder, page, cell):
 def test_throughput_has_the_averages_of_the_tables(folder, page, cell, column):
     with open_tables(folder) as database:
         [(average,)] = database.execute("SELECT avg(bw_bytes) FROM cells WHERE starts_with(cell, ?)", [f"{cell}.round-"]).fetchall()
-    assert cell_of(page, "Throughput test", "Throughput, average", "1024 KiB", column) == f"{average / 1e6:,.1f} MB/s"
+    assert cell_of(page, "Throughput test", "Throughput, average", "1024 KiB", column) == f"{megabytes(average)} MB/s"
 
 
 def test_a_test_that_is_not_steady_is_reported_as_such(page):
@@ -95,8 +96,8 @@ def test_latency_tables_have_the_values_of_the_tables(folder, page):
     with open_tables(folder) as database:
         [(mean, slowest)] = database.execute(query).fetchall()
         counts = database.execute(bins).fetchall()
-    assert cell_of(page, "Latency test", "Mean latency, average", "4 KiB", "0/100") == form.duration(mean)
-    assert cell_of(page, "Latency test", "Maximum", "4 KiB", "0/100") == form.duration(slowest)
+    assert cell_of(page, "Latency test", "Mean latency, average", "4 KiB", "0/100") == form.latency(mean)
+    assert cell_of(page, "Latency test", "Maximum", "4 KiB", "0/100") == form.latency(slowest)
     total = sum(count for _bin, count in counts)
     shown = cell_of(page, "Latency test", "99.999 %", "4 KiB", "0/100")
     assert shown == f"too few I/Os ({total:,} of 1,536,569)", "a percentile is hidden where its rank is not known"
@@ -135,7 +136,7 @@ def test_write_saturation_by_the_minute(folder, page):
             "SELECT second // 60 AS minute, avg(iops) FROM intervals WHERE cell = 'saturation-4k' GROUP BY minute ORDER BY minute"
         ).fetchall()
     [table] = section(page, "Write saturation").tables
-    assert [row[1] for row in table.rows] == [f"{iops:,.1f}" for _minute, iops in rows] and len(rows) == 3
+    assert [row[1] for row in table.rows] == [figure(iops) for _minute, iops in rows] and len(rows) == 3
     with open_tables(folder) as database:
         [(moved,)] = database.execute("SELECT sum(bw_bytes) FROM intervals WHERE cell = 'saturation-4k'").fetchall()
     assert table.rows[-1][3] == form.size(moved), "the last minute has 30 seconds"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.advice import advice_on
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.sweep.recommend import advice_on
 
 SSD = "INTEL SSDSC2BB080G4"
 THROUGH, BACK = {"id": "0", "write": "writethrough"}, {"id": "0", "write": "writeback"}

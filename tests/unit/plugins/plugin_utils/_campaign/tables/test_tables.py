@@ -19,11 +19,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio import his
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import summary as fio_summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import ResultsError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import seconds
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results import from_files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Column
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables import views
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.batch import Batch
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import host_digest
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.host_tables import Batch, host_digest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.ingest import ingest
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.schema import TABLES, Table
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import open_tables, read_tables
@@ -310,18 +309,18 @@ def test_one_hostile_cell_is_failed_and_all_others_are_stored(campaign, ask, hos
 
 
 def test_outlying_timestamp_does_not_create_weeks_of_rows():
-    log = seconds.read_log("1000,1,0\n5000000000,1,0\n")
-    assert seconds.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"]) == {}
-    log = seconds.read_log("1000,1,0\n3600000,1,0\n")
-    series = seconds.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"])["read"]
+    log = from_files.read_log("1000,1,0\n5000000000,1,0\n")
+    assert from_files.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"]) == {}
+    log = from_files.read_log("1000,1,0\n3600000,1,0\n")
+    series = from_files.seconds_of({"iops": [log], "bw": [], "lat": []}, None, None, ["read"])["read"]
     assert len(series["second"]) == 3600
 
 
 def test_chunked_log_is_parsed_like_the_whole_log(monkeypatch):
     content = "".join(f"{second}000, {second % 7}, {second % 2}, 4096\n" for second in range(500))
-    whole = seconds.read_log(content)
-    monkeypatch.setattr(seconds, "_PART", 100)
-    assert seconds.read_log(content) == whole and len(whole["read"]) == 250
+    whole = from_files.read_log(content)
+    monkeypatch.setattr(from_files, "_PART", 100)
+    assert from_files.read_log(content) == whole and len(whole["read"]) == 250
 
 
 def test_sample_percentiles_are_reproduced_from_histograms(shared_samples, tmp_path, ask):

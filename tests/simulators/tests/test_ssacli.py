@@ -34,8 +34,8 @@ def state(model: str = GEN10, faults: State | None = None, **options: t.Any) -> 
     return {"faults": faults or {}, "controllers": [MODELS[model](**options)]}
 
 
-def ask(given_state: State, line: str, stdin: str = "") -> Answer:
-    return SsaCli(given_state).answer(line.split(), stdin)
+def ask(given_state: State, line: str) -> Answer:
+    return SsaCli(given_state).answer(line.split(), "")
 
 
 def value(given_state: State, label: str, line: str = "ctrl slot=0 show detail") -> str | None:
@@ -213,11 +213,10 @@ def test_smart_path_and_caching_are_mutually_exclusive():
 
 def test_drive_write_cache_of_old_controller_prompts_unless_forced():
     made = state(OLD)
-    for answered, wanted in (("", "Disabled"), ("n\n", "Disabled"), ("y\n", "Enabled")):
-        answer = ask(made, "ctrl slot=0 modify dwc=enable", answered)
-        assert answer.stdout.startswith("\nWarning: Without the proper safety precautions, use of write cache on physical\n")
-        assert "Continue? (y/n)" in answer.stdout
-        assert value(made, "Drive Write Cache") == wanted
+    answer = ask(made, "ctrl slot=0 modify dwc=enable")
+    assert answer.stdout.startswith("\nWarning: Without the proper safety precautions, use of write cache on physical\n")
+    assert "Continue? (y/n)" in answer.stdout
+    assert value(made, "Drive Write Cache") == "Disabled"
     assert ask(made, "ctrl slot=0 modify dwc=disable") == Answer("")
     assert value(made, "Drive Write Cache") == "Disabled"
     assert ask(made, "ctrl slot=0 modify drivewritecache=enable forced") == Answer("")

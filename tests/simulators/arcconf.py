@@ -78,7 +78,7 @@ class Arcconf(Simulator):
             if not 1 <= chosen <= len(self._controllers()):
                 return Answer(_joined([head, "Invalid controller number."]), INVALID_CONTROLLER)
             faults = now.faults_of(self.state, chosen)
-            call = Call(self._controllers()[chosen - 1], chosen, rest[1:], noprompt, stdin.splitlines(), faults, self._old)
+            call = Call(self._controllers()[chosen - 1], chosen, rest[1:], noprompt, faults, self._old)
             return Answer(_joined([head, *self._to_controller(command, call, backup)]))
         except InvalidArgumentsError:
             self._restore(backup)

@@ -37,15 +37,13 @@ class Call:
 
     :param words: what follows the controller number, as typed, without ``nologs`` and ``noprompt``.
     :param noprompt: whether ``noprompt`` was among the last words.
-    :param typed: the lines that standard input holds.
     """
 
-    def __init__(self, controller: State, number: int, words: list[str], noprompt: bool, typed: list[str], faults: now.Faults, old: bool) -> None:
+    def __init__(self, controller: State, number: int, words: list[str], noprompt: bool, faults: now.Faults, old: bool) -> None:
         self.controller = controller
         self.number = number
         self.words = words
         self.noprompt = noprompt
-        self.typed = typed
         self.faults = faults
         self.old = old
         #: The lines so far.
@@ -63,12 +61,9 @@ class Call:
         return [word.lower() for word in self.words]
 
     def confirm(self, *warning: str) -> None:
-        """Asks, unless ``noprompt`` was given; anything but a y aborts, so does the end of standard input."""
-        if self.noprompt:
-            return
-        answer = self.typed.pop(0) if self.typed else ""
-        self.printed += [*warning, PROMPT]
-        if not answer.strip().lower().startswith("y"):
+        """Asks, unless ``noprompt`` was given; nobody answers, which aborts."""
+        if not self.noprompt:
+            self.printed += [*warning, PROMPT]
             raise AbortedError
 
     def volume(self, word: str) -> State:

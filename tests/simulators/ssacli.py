@@ -86,11 +86,11 @@ class SsaCli(Simulator):
         """What ssacli prints for these words; one quoted argument with blanks counts as several."""
         given = " ".join(words).split()
         try:
-            return self._answer(given, stdin)
+            return self._answer(given)
         except Refused as refused:
             return Answer(_error(str(refused), refused.reason), refused.rc)
 
-    def _answer(self, words: list[str], stdin: str) -> Answer:
+    def _answer(self, words: list[str]) -> Answer:
         if not words or _LONG_WORDS.get(words[0].lower(), words[0].lower()) != "controller":
             raise _syntax(words[0] if words else "")
         controllers = self._controllers(words[1:2])
@@ -107,7 +107,7 @@ class SsaCli(Simulator):
             return Answer("".join(self._show(controller, objects, options) for controller in controllers))
         if command != "modify" or not options:
             raise _syntax(rest[0])
-        return Answer("".join(self._modify(controller, objects, options, stdin) for controller in controllers))
+        return Answer("".join(self._modify(controller, objects, options) for controller in controllers))
 
     def _controllers(self, words: list[str]) -> list[State]:
         controllers = [] if self.has_fault("no_controller") else self.state.get("controllers", [])
@@ -151,7 +151,7 @@ class SsaCli(Simulator):
             raise Refused(f'Controller identified by "slot={controller["slot"]}" does not have an array identified by "{selector}".')
         return chosen
 
-    def _modify(self, controller: State, objects: list[tuple[str, str]], options: list[str], stdin: str) -> str:
+    def _modify(self, controller: State, objects: list[tuple[str, str]], options: list[str]) -> str:
         name, value, usage = _parameter(objects[0][0] if objects else "", options)
         change: t.Callable[[], None]
         if name == "caching":
@@ -167,7 +167,8 @@ class SsaCli(Simulator):
         if self._policy_fault("refused_policy", name):
             raise Refused(_NOT_SUPPORTED, "Operation not available", rc=0)
         asks = name == "drivewritecache" and value == "enable" and "forced" not in options
-        if not self._policy_fault("ignored_policy", name) and (not asks or stdin.strip()[:1].lower() == "y"):
+        # Nobody answers the question.
+        if not self._policy_fault("ignored_policy", name) and not asks:
             change()
         return _DRIVE_CACHE_WARNING + "\n" if asks else ""
 

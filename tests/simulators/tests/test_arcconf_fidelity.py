@@ -100,7 +100,7 @@ def captured(shared_corpus: pathlib.Path) -> t.Callable[[str], str]:
 Captured = t.Callable[[str], str]
 
 
-def test_series6_old_format(captured: Captured) -> None:
+def test_series6_old_format(captured):
     controller = made("Adaptec ASR-6805", "hhhh", raid="5", build="old")
     controller["volumes"][0]["write"] = "wb"
     for drive in controller["drives"]:
@@ -108,7 +108,7 @@ def test_series6_old_format(captured: Captured) -> None:
     compare(printed(controller, "GETCONFIG 1 AL"), captured("getconfig-al_adaptec-6405_zmm-optimal.txt"))
 
 
-def test_series6_unprotected_writeback(captured: Captured) -> None:
+def test_series6_unprotected_writeback(captured):
     controller = made("Adaptec ASR-6805", "hhhh", raid="10", build="middle")
     controller.update(location="enclosure", enclosure={"vendor": "ADAPTEC", "model": "Virtual SGPIO", "firmware": ""})
     controller["volumes"][0]["write"] = "wb"
@@ -119,12 +119,12 @@ def test_series6_unprotected_writeback(captured: Captured) -> None:
     compare(printed(controller, "GETCONFIG 1 AL", zmm_not_installed=True), theirs)
 
 
-def test_series6_adapter_of_a_new_build(captured: Captured) -> None:
+def test_series6_adapter_of_a_new_build(captured):
     controller = made("Adaptec ASR-6805", "hh", build="new")
     compare(printed(controller, "GETCONFIG 1 AD", zmm_not_installed=True), captured("getconfig-ad_adaptec-6805_zmm-not-installed.txt"))
 
 
-def test_series6_drives_of_a_new_build(captured: Captured) -> None:
+def test_series6_drives_of_a_new_build(captured):
     theirs = captured("getconfig-pd_adaptec-6805.txt")
     controller = made("Adaptec ASR-6805", "h" * 8, build="new")
     for drive, temperature in zip(controller["drives"], re.findall(r"Temperature +: (.*)", theirs), strict=True):
@@ -133,7 +133,7 @@ def test_series6_drives_of_a_new_build(captured: Captured) -> None:
     compare(printed(controller, "GETCONFIG 1 PD"), theirs.rstrip("\n"))
 
 
-def test_volume_in_current_format(captured: Captured) -> None:
+def test_volume_in_current_format(captured):
     controller = made("Adaptec ASR-6805", "ssss", raid="10", build="new")
     controller["volumes"][0]["write"] = "wb"
     for drive in controller["drives"]:
@@ -145,7 +145,7 @@ def test_volume_in_current_format(captured: Captured) -> None:
 
 
 @pytest.mark.parametrize(("name", "cache"), [("wt", "wt"), ("wb", "wb")])
-def test_maxcache_2(captured: Captured, name: str, cache: str) -> None:
+def test_maxcache_2(captured, name, cache):
     theirs = captured(f"getconfig-al_adaptec-6805q_maxcache2-drives-{name}.txt")
     count = len(re.findall(r"Device #\d+", theirs))
     controller = MODELS["Adaptec 6805Q"](drives=count - 1, ssds=0, raid="6")
@@ -162,7 +162,7 @@ def test_maxcache_2(captured: Captured, name: str, cache: str) -> None:
     compare(two, theirs)
 
 
-def test_maxcache_3(captured: Captured) -> None:
+def test_maxcache_3(captured):
     kinds = "sss" + "H" * 6 + "sss" + "ss"
     controller = MODELS["Adaptec ASR-7805Q"](volumes=1, drives=len(kinds), ssds=0, maxcache=False)
     drives = controller["drives"]
@@ -193,17 +193,17 @@ def test_maxcache_3(captured: Captured) -> None:
     compare(ours, theirs)
 
 
-def test_series7_unprotected(captured: Captured) -> None:
+def test_series7_unprotected(captured):
     controller = made("Adaptec ASR-71605", "h" * 16, raid="5")
     compare(printed(controller, "GETCONFIG 1 AL"), captured("getconfig-al_asr71605_drive-specific-unprotected-wb.txt"))
 
 
-def test_series8(captured: Captured) -> None:
+def test_series8(captured):
     controller = made("Adaptec ASR-8805", "h" * 8, raid="6")
     compare(printed(controller, "GETCONFIG 1 AL"), captured("getconfig-al_asr8805_nobackup.txt"))
 
 
-def test_battery(captured: Captured) -> None:
+def test_battery(captured):
     controller = made("IBM ServeRAID 8k", "HH", raid="1")
     controller["volumes"][0]["name"] = ""
     for drive in controller["drives"]:
@@ -218,15 +218,15 @@ def unconfigured(drives: str = "HHHHHHHH") -> State:
     return controller
 
 
-def test_smartraid_adapter(captured: Captured) -> None:
+def test_smartraid_adapter(captured):
     compare(printed(unconfigured(), "GETCONFIG 1 AD"), captured("getconfig-ad_smartraid-3204_unconfigured.txt"))
 
 
-def test_smartraid_no_volumes(captured: Captured) -> None:
+def test_smartraid_no_volumes(captured):
     compare(printed(unconfigured(), "GETCONFIG 1 LD"), captured("getconfig-ld_smartraid-3204_no-lds.txt"))
 
 
-def test_smartraid_volumes(captured: Captured) -> None:
+def test_smartraid_volumes(captured):
     controller = unconfigured("HHHHHHHH")
     two = MODELS["Adaptec SmartRAID 3204-8i"](volumes=2, drives=4)["volumes"]
     for volume, chosen, raid in ((two[0], (8, 9), "1"), (two[1], (11, 13, 12, 14), "10")):
@@ -242,7 +242,7 @@ def test_smartraid_volumes(captured: Captured) -> None:
     compare(_without_enclosures(printed(controller, "GETCONFIG 1 PD")), drives)
 
 
-def test_smartraid_degraded_volume(captured: Captured) -> None:
+def test_smartraid_degraded_volume(captured):
     controller = made("Adaptec SmartRAID 3154-8i", "h" * 15, raid="50")
     controller["volumes"][0].update(status="Degraded", group=5)
     for drive in controller["drives"]:
@@ -258,7 +258,7 @@ def _without_enclosures(text: str) -> str:
     return text.partition("   Channel #2:")[0]
 
 
-def test_smartraid_everything(captured: Captured) -> None:
+def test_smartraid_everything(captured):
     theirs = captured("getconfig-al_smartraid-3204_unconfigured.txt")
     controller = unconfigured()
     for drive, cache, block in zip(
@@ -271,7 +271,7 @@ def test_smartraid_everything(captured: Captured) -> None:
     compare(ours.rpartition("   Channel #2:")[2], last)
 
 
-def test_oem_volumes(captured: Captured) -> None:
+def test_oem_volumes(captured):
     controller = made("Cisco UCSC-RAID-M1L16", "HHH", volumes=3)
     ours = printed(controller, "GETCONFIG 1 LD").splitlines()
     theirs = captured("getconfig-ld_cisco-ucsc-raid-m1l16.txt").splitlines()
@@ -299,11 +299,11 @@ def hba(kinds: str) -> State:
         ("getconfig-pd-one_hba1100-16i", "GETCONFIG 1 PD 0 1"),
     ],
 )
-def test_hba(captured: Captured, name: str, words: str) -> None:
+def test_hba(captured, name, words):
     compare(printed(hba("s"), words), captured(f"{name}.txt"))
 
 
-def test_hba_everything(captured: Captured) -> None:
+def test_hba_everything(captured):
     theirs = captured("getconfig-al_hba1100-16i_hba-mode.txt")
     speeds = re.findall(r"Transfer Speed +: (\w+)", theirs)
     controller = hba("".join("s" if speed == "SATA" else "S" for speed in speeds))
@@ -322,12 +322,12 @@ def test_hba_everything(captured: Captured) -> None:
         ("Adaptec ASR-6805", "getstatus_adaptec-5405_issue105", "GETSTATUS 1"),
     ],
 )
-def test_short_responses(captured: Captured, model: str, name: str, words: str) -> None:
+def test_short_responses(captured, model, name, words):
     theirs = captured(f"{name}.txt").partition("Command completed successfully.")
     compare(printed(MODELS[model](), words), theirs[0] + theirs[1])
 
 
-def test_renamed_label_is_detected() -> None:
+def test_renamed_label_is_detected():
     text = printed(MODELS["Adaptec ASR-8805"](), "GETCONFIG 1 AL")
     for before, after in (
         ("Write-cache status", "Write-cache Status"),

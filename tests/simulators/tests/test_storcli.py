@@ -41,7 +41,7 @@ def policies(cli: StorCli, volume: int = 0) -> tuple[str, str, str]:
     return response[f"/c0/v{volume}"][0]["Cache"], properties["Write Cache(initial setting)"], properties["Disk Cache Policy"]
 
 
-def test_both_names_are_one_tool_with_own_paths_and_models() -> None:
+def test_both_names_are_one_tool_with_own_paths_and_models():
     assert (StorCli.name, PercCli.name) == ("storcli", "perccli")
     assert StorCli.paths[0] == "/opt/MegaRAID/storcli/storcli64"
     assert PercCli.paths[0] == "/opt/MegaRAID/perccli/perccli64"
@@ -52,7 +52,7 @@ def test_both_names_are_one_tool_with_own_paths_and_models() -> None:
 @pytest.mark.parametrize("policy", ["WT", "WB", "AWB"])
 @pytest.mark.parametrize("read", ["RA", "NoRA"])
 @pytest.mark.parametrize("io", ["Cached", "Direct"])
-def test_combined_policies_appear_in_the_cache_column(policy: str, read: str, io: str) -> None:
+def test_combined_policies_appear_in_the_cache_column(policy, read, io):
     cli = tool(StorCli, "MegaRAID 9361-8i")
     status = only(cli, f"/c0/v0 set wrcache={policy} rdcache={read} iopolicy={io}")["Command Status"]
     assert status["Status"] == "Success"
@@ -62,7 +62,7 @@ def test_combined_policies_appear_in_the_cache_column(policy: str, read: str, io
 
 
 @pytest.mark.parametrize(("word", "printed", "topology"), [("on", "Enabled", "enbl"), ("off", "Disabled", "dsbl"), ("default", "Disk's Default", "dflt")])
-def test_drive_cache_appears_at_all_locations(word: str, printed: str, topology: str) -> None:
+def test_drive_cache_appears_at_all_locations(word, printed, topology):
     cli = tool(StorCli, "MegaRAID 9560-8i")
     only(cli, f"/c0/v239 set pdcache={word}")
     assert policies(cli, 239)[2] == printed
@@ -77,7 +77,7 @@ def test_drive_cache_appears_at_all_locations(word: str, printed: str, topology:
     ("target", "changed"),
     [("v1", [1]), ("vall", [0, 1, 2, 3, 4])],
 )
-def test_one_volume_or_all_are_set(target: str, changed: list[int]) -> None:
+def test_one_volume_or_all_are_set(target, changed):
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=5)
     rows = only(cli, f"/c0/{target} set wrcache=WT")["Command Status"]["Detailed Status"]
     assert [row["VD"] for row in rows] == changed
@@ -94,7 +94,7 @@ def test_one_volume_or_all_are_set(target: str, changed: list[int]) -> None:
         ("capacitor_charging", "Chrg", 8, "Charging"),
     ],
 )
-def test_cachevault_state_appears_at_all_locations(fault: str, overview: str, bits: int, word: str) -> None:
+def test_cachevault_state_appears_at_all_locations(fault, overview, bits, word):
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={fault: True})
     assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == overview
     full = only(cli, "/c0 show all")["Response Data"]
@@ -106,7 +106,7 @@ def test_cachevault_state_appears_at_all_locations(fault: str, overview: str, bi
     assert full["Status"]["Controller Status"] == ("Needs Attention" if attention else "Optimal")
 
 
-def test_battery_in_learn_cycle() -> None:
+def test_battery_in_learn_cycle():
     cli = tool(StorCli, "ServeRAID M5015", faults={"learn_cycle": True})
     response = only(cli, "/c0/bbu show all")["Response Data"]
     assert list(response) == ["BBU_Info", "BBU_Firmware_Status", "GasGaugeStatus", "BBU_Capacity_Info", "BBU_Design_Info", "BBU_Properties"]
@@ -124,7 +124,7 @@ def test_battery_in_learn_cycle() -> None:
         (PercCli, "PERC H755", {"battery_missing": True}, "/c0/bbu show", "Battery is absent!", 34),
     ],
 )
-def test_wrong_protection_query_fails(kind: type[StorCli], model: str, faults: dict[str, t.Any], words: str, message: str, code: int) -> None:
+def test_wrong_protection_query_fails(kind, model, faults, words, message, code):
     answered, status = ask(tool(kind, model, faults=faults), words)
     command = answered[0]["Command Status"]
     assert (command["Status"], command["Description"]) == ("Failure", "None")
@@ -133,7 +133,7 @@ def test_wrong_protection_query_fails(kind: type[StorCli], model: str, faults: d
     assert status == code
 
 
-def test_battery_properties_match_public_parsers() -> None:
+def test_battery_properties_match_public_parsers():
     """There is no capture of them; these are the names that public programs look for, and the form of their values."""
     response = only(tool(StorCli, "ServeRAID M5015"), "/c0/bbu show all")["Response Data"]
     told = {title: {row["Property"]: row["Value"] for row in rows} for title, rows in response.items()}
@@ -153,14 +153,14 @@ def test_battery_properties_match_public_parsers() -> None:
     assert {"Auto Learn Period", "Next Learn time", "Learn Delay Interval", "Auto-Learn Mode"} == set(told["BBU_Properties"])
 
 
-def test_charging_battery_reaches_full_charge() -> None:
+def test_charging_battery_reaches_full_charge():
     cli = tool(StorCli, "ServeRAID M5015", faults={"capacitor_charging": True})
     response = only(cli, "/c0/bbu show all")["Response Data"]
     told = {row["Property"]: row["Value"] for rows in response.values() for row in rows}
     assert (told["Charging Status"], told["Battery State"], told["Relative State of Charge"], told["Fully Charged"]) == ("Charging", "Charging", "40%", "No")
 
 
-def test_removed_battery() -> None:
+def test_removed_battery():
     cli = tool(PercCli, "PERC H740P")
     assert only(cli, "/c0 show all")["Response Data"]["HwCfg"]["BBU"] == "Present"
     cli.state["faults"] = {"battery_missing": True}
@@ -171,7 +171,7 @@ def test_removed_battery() -> None:
     assert only(cli, "show")["Response Data"]["System Overview"][0]["BBU"] == "Msng"
 
 
-def test_cacheless_card_has_no_failed_battery() -> None:
+def test_cacheless_card_has_no_failed_battery():
     cli = tool(StorCli, "HPE MR216i-a")
     full = only(cli, "/c0 show all")["Response Data"]
     assert full["Status"]["Energy Pack Status"] == "NA"
@@ -183,7 +183,7 @@ def test_cacheless_card_has_no_failed_battery() -> None:
     assert only(cli, "/c0/v239 set wrcache=WT")["Command Status"]["Status"] == "Success"
 
 
-def test_drive_cache_on_ssds_is_refused_with_exit_status_0() -> None:
+def test_drive_cache_on_ssds_is_refused_with_exit_status_0():
     cli = tool(StorCli, "MegaRAID 9361-8i", media="mixed")
     answered, status = ask(cli, "/c0/vall set pdcache=on wrcache=WT")
     command = answered[0]["Command Status"]
@@ -196,12 +196,12 @@ def test_drive_cache_on_ssds_is_refused_with_exit_status_0() -> None:
 
 
 @pytest.mark.parametrize("model", ["MegaRAID 9560-8i", "ServeRAID M5015"])
-def test_other_cards_allow_drive_cache_changes_on_ssds(model: str) -> None:
+def test_other_cards_allow_drive_cache_changes_on_ssds(model):
     cli = tool(StorCli, model, media="SSD")
     assert only(cli, "/c0/vall set pdcache=off")["Command Status"]["Status"] == "Success"
 
 
-def test_refused_policy_exits_with_status_0_and_changes_nothing() -> None:
+def test_refused_policy_exits_with_status_0_and_changes_nothing():
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"refused_policy": {"properties": ["wrcache"], "volumes": [1]}})
     answered, status = ask(cli, "/c0/vall set wrcache=WT rdcache=NoRA")
     command = answered[0]["Command Status"]
@@ -210,7 +210,7 @@ def test_refused_policy_exits_with_status_0_and_changes_nothing() -> None:
     assert (policies(cli, 0)[0], policies(cli, 1)[0]) == ("NRWTD", "NRWBD")
 
 
-def test_silent_refusal_reports_success() -> None:
+def test_silent_refusal_reports_success():
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"refused_policy": {"silent": True}})
     answered, status = ask(cli, "/c0/v0 set wrcache=WT")
     assert (status, answered[0]["Command Status"]["Status"]) == (0, "Success")
@@ -218,7 +218,7 @@ def test_silent_refusal_reports_success() -> None:
     assert policies(cli)[1] == "WriteBack"
 
 
-def test_plain_text_error_despite_json_option() -> None:
+def test_plain_text_error_despite_json_option():
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"plain_text_error": {"verb": "set"}})
     answer = cli.answer(["/c0/v0", "set", "wrcache=WT", "J"], "")
     assert answer.stdout.startswith("syntax error, unexpected TOKEN_UNKNOWN")
@@ -234,7 +234,7 @@ def test_plain_text_error_despite_json_option() -> None:
      "/c0 set jbodwritecache=auto", "/c0 set cacheflushint=8", "show J all", "/c0/v0 show J all", "/c0/v0/v1 show", "/c0/eall show", "/c0/v0 delete"],
 )  # fmt: skip
 @pytest.mark.parametrize("suffix", [[], ["J"], ["nolog", "J"]])
-def test_unknown_arguments_are_a_plain_text_syntax_error(words: str, suffix: list[str]) -> None:
+def test_unknown_arguments_are_a_plain_text_syntax_error(words, suffix):
     cli = tool(StorCli, "MegaRAID 9361-8i")
     before = json.dumps(cli.state)
     answer = cli.answer([*words.split(), *suffix], "")
@@ -245,18 +245,18 @@ def test_unknown_arguments_are_a_plain_text_syntax_error(words: str, suffix: lis
 
 
 @pytest.mark.parametrize("words", ["nolog show J", "show nolog J", "SHOW J", "show j"])
-def test_nolog_and_letter_case_are_ignored(words: str) -> None:
+def test_nolog_and_letter_case_are_ignored(words):
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert cli.answer(words.split(), "").stdout == cli.answer(["show", "J"], "").stdout
 
 
-def test_path_may_be_split_into_arguments() -> None:
+def test_path_may_be_split_into_arguments():
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert cli.answer(["/c0", "/eall", "/sall", "show", "J"], "") == cli.answer(["/c0/eall/sall", "show", "J"], "")
     assert cli.answer(["/cALL/vALL", "show", "J"], "") == cli.answer(["/c0/vall", "show", "J"], "")
 
 
-def test_call_returns_one_element_per_controller() -> None:
+def test_call_returns_one_element_per_controller():
     cli = tool(StorCli, "MegaRAID 9361-8i", "HBA 9400-16i", "MegaRAID 9560-8i")
     answered, status = ask(cli, "/call/vall show all")
     assert [(row["Command Status"]["Controller"], row["Command Status"]["Status"]) for row in answered] == [(0, "Success"), (1, "Failure"), (2, "Success")]
@@ -268,13 +268,13 @@ def test_call_returns_one_element_per_controller() -> None:
     assert len({row["Response Data"]["Serial Number"] for row in (only(cli, "/c0 show"), only(cli, "/c2 show"))}) == 2
 
 
-def test_fault_can_apply_to_one_controller() -> None:
+def test_fault_can_apply_to_one_controller():
     cli = tool(StorCli, "MegaRAID 9361-8i", "MegaRAID 9361-8i", faults={"battery_failed": {"controllers": [1]}})
     assert [row["BBU"] for row in only(cli, "show")["Response Data"]["System Overview"]] == ["Opt", "Fld"]
 
 
 @pytest.mark.parametrize("verb", ["show", "show all", "set wrcache=WT"])
-def test_invalid_volume(verb: str) -> None:
+def test_invalid_volume(verb):
     answered, status = ask(tool(StorCli, "MegaRAID 9361-8i"), f"/c0/v99 {verb}")
     command = answered[0]["Command Status"]
     assert (command["Status"], command["Description"]) == ("Failure", "None")
@@ -282,7 +282,7 @@ def test_invalid_volume(verb: str) -> None:
     assert status == 255
 
 
-def test_missing_controller() -> None:
+def test_missing_controller():
     cli = tool(StorCli, "MegaRAID 9361-8i")
     answered, status = ask(cli, "/c5 show")
     assert answered[0]["Command Status"]["Description"] == "Controller 5 not found"
@@ -296,7 +296,7 @@ def test_missing_controller() -> None:
 
 
 @pytest.mark.parametrize(("kind", "model"), RAID_MODELS)
-def test_hba_mode_hides_the_volumes(kind: type[StorCli], model: str) -> None:
+def test_hba_mode_hides_the_volumes(kind, model):
     cli = tool(kind, model)
     before = only(cli, "/c0/vall show")["Response Data"]
     cli.state["faults"] = {"hba_mode": True}
@@ -311,7 +311,7 @@ def test_hba_mode_hides_the_volumes(kind: type[StorCli], model: str) -> None:
 
 
 @pytest.mark.parametrize(("kind", "model"), HBA_MODELS)
-def test_hba_has_no_cache_settings(kind: type[StorCli], model: str) -> None:
+def test_hba_has_no_cache_settings(kind, model):
     cli = tool(kind, model)
     for words in ("/c0/vall show all", "/c0/v0 set wrcache=WB", "/c0/bbu show all", "/c0/cv show all", "/c0 set jbodwritecache=on", "/c0 show jbodwritecache"):
         command = only(cli, words)["Command Status"]
@@ -321,7 +321,7 @@ def test_hba_has_no_cache_settings(kind: type[StorCli], model: str) -> None:
     assert only(cli, "/c0 show all")["Response Data"]["Status"]["Controller Status"] == "OK"
 
 
-def test_offline_volumes_are_refused() -> None:
+def test_offline_volumes_are_refused():
     cli = tool(StorCli, "MegaRAID 9361-8i", faults={"vd_offline": {"volumes": [0]}})
     assert only(cli, "/c0/v0 show")["Response Data"]["Virtual Drives"][0]["State"] == "OfLn"
     assert only(cli, "/c0/v0 set wrcache=WT")["Command Status"]["Detailed Status"][0]["ErrCd"] == 50
@@ -330,31 +330,31 @@ def test_offline_volumes_are_refused() -> None:
 
 
 @pytest.mark.parametrize(("word", "printed"), [("off", "OFF"), ("default", "Default")])
-def test_cache_of_drives_without_raid_is_one_setting(word: str, printed: str) -> None:
+def test_cache_of_drives_without_raid_is_one_setting(word, printed):
     cli = tool(StorCli, "MegaRAID 9361-8i", jbod_write_cache=True)
     told = only(cli, f"/c0 set jbodwritecache={word}")["Response Data"]["Controller Properties"]
     assert told == only(cli, "/c0 show jbodwritecache")["Response Data"]["Controller Properties"] == [{"Ctrl_Prop": "JBOD Write Cache", "Value": printed}]
 
 
-def test_jbod_drive_cache_is_refused_if_unsupported() -> None:
+def test_jbod_drive_cache_is_refused_if_unsupported():
     cli = tool(StorCli, "MegaRAID 9361-8i")
     assert only(cli, "/c0 show all")["Response Data"]["Supported Adapter Operations"]["Support JBOD Write cache"] == "No"
     assert only(cli, "/c0 set jbodwritecache=on")["Command Status"]["Status"] == "Failure"
     assert only(cli, "/c0 show jbodwritecache")["Command Status"]["Status"] == "Failure"
 
 
-def test_cached_io_is_unsupported_on_newer_cards() -> None:
+def test_cached_io_is_unsupported_on_newer_cards():
     cli = tool(StorCli, "MegaRAID 9560-8i")
     assert only(cli, "/c0/v239 set iopolicy=Cached")["Command Status"]["Detailed Status"][0]["ErrCd"] == 151
     assert only(cli, "/c0/v239 set iopolicy=Direct")["Command Status"]["Status"] == "Success"
 
 
-def test_more_volumes_than_drives_share_a_drive_group() -> None:
+def test_more_volumes_than_drives_share_a_drive_group():
     cli = tool(StorCli, "MegaRAID 9361-8i", volumes=4, drives=2)
     rows = only(cli, "/c0/vall show")["Response Data"]["Virtual Drives"]
     assert [row["DG/VD"] for row in rows] == ["0/0", "1/1", "0/2", "1/3"]
 
 
-def test_missing_drive() -> None:
+def test_missing_drive():
     command = only(tool(StorCli, "MegaRAID 9361-8i"), "/c0/e252/s77 show")["Command Status"]
     assert command["Detailed Status"] == [{"Drive": "/c0/e252/s77", "Status": "Failure", "ErrCd": 255, "ErrMsg": "Drive not found"}]

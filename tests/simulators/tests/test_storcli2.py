@@ -138,7 +138,7 @@ def capture(corpus: pathlib.Path, name: str) -> str:
 
 
 @pytest.mark.parametrize(("name", "make", "words"), CAPTURES, ids=[name for name, _make, _words in CAPTURES])
-def test_output_matches_the_capture(shared_corpus: pathlib.Path, name: str, make: t.Callable[[], State], words: tuple[str, ...]) -> None:
+def test_output_matches_the_capture(shared_corpus, name, make, words):
     real = capture(shared_corpus, name)
     ours = ask(make(), *words).stdout
     assert differences(json.loads(real), json.loads(ours)) == []
@@ -146,18 +146,18 @@ def test_output_matches_the_capture(shared_corpus: pathlib.Path, name: str, make
         assert ours[-4:] == real[-4:]
 
 
-def test_every_capture_is_used(shared_corpus: pathlib.Path) -> None:
+def test_every_capture_is_used(shared_corpus):
     known = {name for name, _make, _words in CAPTURES} | {"set-jbod_fail.txt", *NOT_ASKED}
     assert {path.name for path in (shared_corpus / "storcli2").iterdir()} == known
 
 
 @pytest.mark.parametrize("name", [name for name, _make, _words in CAPTURES if "cisco" not in name])
-def test_json_matches_the_tool_byte_for_byte(shared_corpus: pathlib.Path, name: str) -> None:
+def test_json_matches_the_tool_byte_for_byte(shared_corpus, name):
     real = capture(shared_corpus, name)
     assert as_json(json.loads(real)["Controllers"], empty="[]", blank=real.endswith("\n\n")) == real
 
 
-def test_renamed_label_is_detected(shared_corpus: pathlib.Path) -> None:
+def test_renamed_label_is_detected(shared_corpus):
     real = json.loads(capture(shared_corpus, "c0-v1-show-all.json"))
     ours = json.loads(ask(rack(), "/c0/v1", "show", "all", "J").stdout)
     changed = copy.deepcopy(ours)
@@ -167,14 +167,14 @@ def test_renamed_label_is_detected(shared_corpus: pathlib.Path) -> None:
     assert differences(real, changed) != []
 
 
-def test_syntax_error_is_plain_text_as_captured(shared_corpus: pathlib.Path) -> None:
+def test_syntax_error_is_plain_text_as_captured(shared_corpus):
     real = capture(shared_corpus, "set-jbod_fail.txt")
     made = rack()
     made["operating_system"] = real.splitlines()[1].removeprefix("Operating system = ")
     assert ask(made, "/c0/e306/s0", "delete", "jbod", "J").stdout == real
 
 
-def test_combined_set_is_a_syntax_error_and_changes_nothing() -> None:
+def test_combined_set_is_a_syntax_error_and_changes_nothing():
     made = state()
     before = copy.deepcopy(made)
     answer = ask(made, "/c0/v1", "set", "rdcache=RA", "wrcache=WT", "J")
@@ -184,7 +184,7 @@ def test_combined_set_is_a_syntax_error_and_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("word", ["wrcache=FAST", "rdcache=ADRA", "iopolicy=Direct", "pdcache=", "ssdcaching=on", "wrcache"])
-def test_unknown_keywords_are_syntax_errors(word: str) -> None:
+def test_unknown_keywords_are_syntax_errors(word):
     made = state()
     before = copy.deepcopy(made)
     assert "Description = syntax error, unexpected" in ask(made, "/c0/v1", "set", word, "J").stdout
@@ -201,7 +201,7 @@ def test_unknown_keywords_are_syntax_errors(word: str) -> None:
         ("rdcache=nora", "Read Cache Policy", "NoRA", "NR,WB"),
     ],
 )
-def test_policy_is_set_and_read_back(word: str, title: str, value: str, configured: str) -> None:
+def test_policy_is_set_and_read_back(word, title, value, configured):
     made = state()
     answer = ask(made, "/c0/v1", "set", word, "nolog", "J")
     status = only(answer)["Command Status"]
@@ -215,7 +215,7 @@ def test_policy_is_set_and_read_back(word: str, title: str, value: str, configur
 @pytest.mark.parametrize(
     ("word", "policy", "short", "drive"), [("On", "Enabled", "enbl", "On"), ("Off", "Disabled", "dsbl", "Off"), ("Default", "Default", "dflt", "On")]
 )
-def test_drive_cache_appears_at_three_locations(word: str, policy: str, short: str, drive: str) -> None:
+def test_drive_cache_appears_at_three_locations(word, policy, short, drive):
     made = state(volumes=1, drives=2)
     ask(made, "/c0/v1", "set", f"pdcache={word}", "J")
     properties = only(ask(made, "/c0/v1", "show", "all", "J"))["Response Data"]["Virtual Drives"][0]["VD Properties"]
@@ -225,7 +225,7 @@ def test_drive_cache_appears_at_three_locations(word: str, policy: str, short: s
     assert {entry["Drive Detailed Information"]["LU/NS Properties"]["Current Write Cache"] for entry in drives} == {drive}
 
 
-def test_all_volumes_are_set_by_one_command() -> None:
+def test_all_volumes_are_set_by_one_command():
     made = state(volumes=4)
     rows = only(ask(made, "/call/vall", "set", "wrcache=WT", "J"))["Command Status"]["Detailed Status"]
     assert [row["VD"] for row in rows] == [1, 2, 3, 4]
@@ -236,7 +236,7 @@ def test_all_volumes_are_set_by_one_command() -> None:
 @pytest.mark.parametrize(
     ("fault", "word"), [("battery_failed", "Critical"), ("capacitor_charging", "Charging"), ("learn_cycle", "Learning"), ("pack_missing", "Missing")]
 )
-def test_writeback_falls_back_to_writethrough_without_healthy_energy_pack(fault: str, word: str) -> None:
+def test_writeback_falls_back_to_writethrough_without_healthy_energy_pack(fault, word):
     made = state(volumes=3, faults={fault: True})
     ask(made, "/c0/v2", "set", "wrcache=AWB", "J")
     assert cache(made, 1) == ("NR,WB", "NR,WT")
@@ -253,7 +253,7 @@ def test_writeback_falls_back_to_writethrough_without_healthy_energy_pack(fault:
 
 
 @pytest.mark.parametrize("fault", [True, ["wrcache"], "wrcache"])
-def test_refused_policy_exits_with_status_0_and_fails_in_json(fault: object) -> None:
+def test_refused_policy_exits_with_status_0_and_fails_in_json(fault):
     made = state(faults={"refused_policy": fault})
     answer = ask(made, "/c0/v1", "set", "wrcache=WT", "J")
     status = only(answer)["Command Status"]
@@ -266,13 +266,13 @@ def test_refused_policy_exits_with_status_0_and_fails_in_json(fault: object) -> 
     assert cache(made)[0] == ("NR,WB" if fault is True else "RA,WB")
 
 
-def test_ignored_policy_succeeds_and_changes_nothing() -> None:
+def test_ignored_policy_succeeds_and_changes_nothing():
     made = state(faults={"ignored_policy": True})
     assert only(ask(made, "/c0/v1", "set", "wrcache=WT", "J"))["Command Status"]["Status"] == "Success"
     assert cache(made) == ("NR,WB", "NR,WB")
 
 
-def test_legacy_syntax_fault_is_plain_text_despite_json_option() -> None:
+def test_legacy_syntax_fault_is_plain_text_despite_json_option():
     made = state(faults={"plain_text_error": True})
     answer = ask(made, "/c0/v1", "set", "wrcache=WT", "J")
     assert answer.stdout.startswith("CLI Version = 008.")
@@ -280,7 +280,7 @@ def test_legacy_syntax_fault_is_plain_text_despite_json_option() -> None:
     assert cache(made) == ("NR,WB", "NR,WB")
 
 
-def test_hba_mode_hides_the_volumes() -> None:
+def test_hba_mode_hides_the_volumes():
     made = state(faults={"hba_mode": True})
     shown = only(ask(made, "/c0", "show", "all", "J"))["Response Data"]
     assert "VD LIST" not in shown
@@ -293,20 +293,20 @@ def test_hba_mode_hides_the_volumes() -> None:
     assert cache(made) == ("NR,WB", "NR,WB")
 
 
-def test_overview_of_newer_tool_exits_with_status_6() -> None:
+def test_overview_of_newer_tool_exits_with_status_6():
     assert ask(cisco(), "show", "J").rc == 6
     assert ask(cisco(), "/c0", "show", "J").rc == 0
     assert ask(state(), "show", "J").rc == 0
     assert ask(state(faults={"show_exits_6": True}), "show", "J").rc == 6
 
 
-def test_only_missing_drive_exits_with_nonzero_status() -> None:
+def test_only_missing_drive_exits_with_nonzero_status():
     assert ask(state(), "/c0/e306/s99", "show", "all", "J").rc != 0
     assert ask(state(), "/c0/v999", "show", "all", "J").rc == 0
     assert ask(state(), "/c5", "show", "J").rc == 0
 
 
-def test_all_controllers_are_one_list_and_none_is_a_failure() -> None:
+def test_all_controllers_are_one_list_and_none_is_a_failure():
     made = state()
     made["controllers"].append(StorCli2.models["PERC H965i"]())
     answers = json.loads(ask(made, "/call", "show", "all", "J").stdout)["Controllers"]
@@ -319,11 +319,11 @@ def test_all_controllers_are_one_list_and_none_is_a_failure() -> None:
 @pytest.mark.parametrize(
     ("size", "text"), [(10000294477824, "9.094 TiB"), (958999298048, "893.137 GiB"), (2**30, "1.000 GiB"), (1536, "1.500 KiB"), (7, "7 B")]
 )
-def test_sizes_are_truncated_like_the_tool(size: int, text: str) -> None:
+def test_sizes_are_truncated_like_the_tool(size, text):
     assert size_text(size) == text
 
 
-def test_perccli2_is_the_same_tool_under_another_name() -> None:
+def test_perccli2_is_the_same_tool_under_another_name():
     assert PercCli2.name == "perccli2"
     assert PercCli2.paths[0].endswith("/perccli2")
     made = {"controllers": [storcli2_models.perc_h965i()]}

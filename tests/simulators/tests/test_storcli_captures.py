@@ -121,23 +121,14 @@ ALIKE: list[tuple[str, int, type[Simulator], str, dict[str, t.Any], dict[str, t.
 
 
 @pytest.mark.parametrize(("capture", "block", "kind", "model", "faults", "options", "command"), ALIKE, ids=[f"{row[0]}-{row[3]}" for row in ALIKE])
-def test_json_keys_order_and_types_match_the_capture(
-    shared_corpus: pathlib.Path,
-    capture: str,
-    block: int,
-    kind: type[Simulator],
-    model: str,
-    faults: dict[str, t.Any],
-    options: dict[str, t.Any],
-    command: str,
-) -> None:
+def test_json_keys_order_and_types_match_the_capture(shared_corpus, capture, block, kind, model, faults, options, command):
     real = captured(shared_corpus, capture)[block]
     simulated = blocks(ask(kind, model, command, faults, **options).stdout)[0]
     assert not differences(shape(real), shape(simulated))
 
 
 @pytest.mark.parametrize("capture", [row[0] for row in ALIKE])
-def test_status_text_matches_the_capture(shared_corpus: pathlib.Path, capture: str) -> None:
+def test_status_text_matches_the_capture(shared_corpus, capture):
     row = next(row for row in ALIKE if row[0] == capture)
     real = captured(shared_corpus, capture)[row[1]]["Command Status"]
     simulated = blocks(ask(row[2], row[3], row[6], row[4], **row[5]).stdout)[0]["Command Status"]
@@ -152,7 +143,7 @@ _OWN_VALUES = {"Bus Number", "Next Consistency check launch", "Next Patrol Read 
 @pytest.mark.parametrize(
     "row", [row for row in ALIKE if row[6].endswith("show all J") and "show-all_" in row[0] and "fujitsu" not in row[0]], ids=lambda row: row[0]
 )
-def test_card_properties_match_the_captured_card(shared_corpus: pathlib.Path, row: tuple[t.Any, ...]) -> None:
+def test_card_properties_match_the_captured_card(shared_corpus, row):
     """Not only the labels: firmware, capabilities, defaults and policies are those of the same model."""
     real = captured(shared_corpus, row[0])[row[1]]["Response Data"]
     simulated = blocks(ask(row[2], row[3], row[6], row[4], **row[5]).stdout)[0]["Response Data"]
@@ -163,7 +154,7 @@ def test_card_properties_match_the_captured_card(shared_corpus: pathlib.Path, ro
         assert set(unlike) <= _OWN_VALUES, title
 
 
-def test_summary_can_be_a_failure_with_data(shared_corpus: pathlib.Path) -> None:
+def test_summary_can_be_a_failure_with_data(shared_corpus):
     """Upstream shortened the lists of this capture; what it says besides them is compared."""
     real = captured(shared_corpus, "storcli/c0-show_intel-rs3dc080_rwtd.json")[0]
     faults = {"incomplete_foreign": True, "battery_missing": True}
@@ -195,7 +186,7 @@ UNTOUCHED = (
 
 
 @pytest.mark.parametrize("capture", UNTOUCHED)
-def test_json_is_reproduced_byte_for_byte(shared_corpus: pathlib.Path, capture: str) -> None:
+def test_json_is_reproduced_byte_for_byte(shared_corpus, capture):
     text = (shared_corpus / capture).read_text(encoding="utf-8")
     assert as_json(blocks(text)).rstrip("\n") == text.rstrip("\n")
 
@@ -204,7 +195,7 @@ def test_json_is_reproduced_byte_for_byte(shared_corpus: pathlib.Path, capture: 
 _ODD_SIZES = {("10.913 TB", 1500017327616), ("2.729 TB", 3000592982016)}
 
 
-def test_sizes_are_truncated_as_in_the_captures(shared_corpus: pathlib.Path) -> None:
+def test_sizes_are_truncated_as_in_the_captures(shared_corpus):
     sizes = set()
     for place in (shared_corpus / "storcli").iterdir():
         text = place.read_text(encoding="utf-8", errors="replace")
@@ -214,7 +205,7 @@ def test_sizes_are_truncated_as_in_the_captures(shared_corpus: pathlib.Path) -> 
     assert len(sizes) > 15
 
 
-def test_captured_cache_and_policy_words_are_supported_by_the_simulator(shared_corpus: pathlib.Path) -> None:
+def test_captured_cache_and_policy_words_are_supported_by_the_simulator(shared_corpus):
     """Every word that a real card printed for a policy is one that the simulator can print too."""
     words: dict[str, set[str]] = {"Cache": set(), "Disk Cache Policy": set(), "Write Cache(initial setting)": set(), "PDC": set()}
 

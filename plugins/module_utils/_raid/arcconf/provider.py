@@ -75,10 +75,7 @@ class ArcConf(RaidProvider):
         if completed.rc == _INVALID_ARGUMENTS:
             # Builds before 2010 have no LIST.
             completed = self.run("GETVERSION")
-        reading = parse(completed.stdout)
-        if completed.rc != 0 and not _says_none(completed.stdout):
-            message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
-            reading = dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
+        reading = _reading(completed, expected=_says_none(completed.stdout))
         numbers = [controller.id for controller in reading.controllers if controller.id != UNKNOWN]
         match = re.search(r"controllers found\s*:\s*([0-9]{1,2})\b", completed.stdout, re.IGNORECASE)
         count = int(match.group(1)) if match else 0
@@ -96,11 +93,7 @@ class ArcConf(RaidProvider):
             self._nologs = False
         elif self._nologs is None and completed.rc == 0:
             self._nologs = True
-        reading = parse(completed.stdout)
-        if completed.rc != 0:
-            message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
-            return dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
-        return reading
+        return _reading(completed)
 
     def objection(self, controller: Controller, subject: Subject, settings: Settings, controller_settings: Settings) -> str | None:
         if isinstance(subject, Volume):
@@ -156,6 +149,15 @@ class ArcConf(RaidProvider):
         meaning = words.RETURN_CODES.get(completed.rc)
         message = _reason(lines, refusals) if completed.rc != _INVALID_ARGUMENTS or refusals else "it rejects the command (invalid arguments)"
         return Judgement(ok=False, message=message or (f"exit status {completed.rc}, {meaning}" if meaning else f"exit status {completed.rc}"))
+
+
+def _reading(completed: Completed, *, expected: bool = False) -> Reading:
+    """The contents of an answer; an exit status that was not expected makes it incomplete."""
+    reading = parse(completed.stdout)
+    if completed.rc == 0 or expected:
+        return reading
+    message = f"{completed.command_line} ended with exit status {completed.rc}: {completed.last_words}"
+    return dataclasses.replace(reading, not_understood=(*reading.not_understood, message), complete=False)
 
 
 def is_switched(controller: Controller, subject: Subject) -> bool:

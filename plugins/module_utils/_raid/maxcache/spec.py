@@ -31,8 +31,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._raid.tools imp
 PRESENT, ABSENT = "present", "absent"
 #: A cache volume of one SSD.
 SIMPLE = "simple"
-#: How writes of a volume may go to the SSDs; ``disabled``: not at all.
-WRITE_DISABLED = "disabled"
 
 #: Options of a cache volume, a volume and a controller, as the module takes them.
 CACHE_VOLUME: Options = {

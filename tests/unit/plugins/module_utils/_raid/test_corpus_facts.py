@@ -85,29 +85,29 @@ def found_by(reading: Reading, fact: dict[str, t.Any]) -> t.Any:
 
 
 @pytest.mark.parametrize("fact", [pytest.param(fact, id=described(fact)) for fact in FACTS])
-def test_parser_matches_manually_extracted_facts(shared_corpus: pathlib.Path, fact: dict[str, t.Any]) -> None:
+def test_parser_matches_manually_extracted_facts(shared_corpus, fact):
     reading = reading_of(shared_corpus / fact["file"])
     found = found_by(reading, fact)
     assert found == fact["value"], f"{described(fact)}: wanted {fact['value']!r}, found {found!r}"
 
 
-def test_fact_table_has_minimum_coverage() -> None:
+def test_fact_table_has_minimum_coverage():
     assert len(FACTS) >= 120
     assert len([section for section, facts in SECTIONS.items() if len(facts) >= 10]) >= 6
     assert {fact["file"].split("/")[0] for fact in FACTS} == set(READERS_OF_FOLDERS)
 
 
-def test_facts_are_unique() -> None:
+def test_facts_are_unique():
     counts = collections.Counter(described(fact) for fact in FACTS)
     assert [fact for fact, count in counts.items() if count > 1] == []
 
 
-def test_fact_files_exist_in_the_corpus(shared_corpus: pathlib.Path) -> None:
+def test_fact_files_exist_in_the_corpus(shared_corpus):
     assert sorted({fact["file"] for fact in FACTS if not (shared_corpus / fact["file"]).is_file()}) == []
 
 
 @pytest.mark.parametrize("name", PARSERS)
-def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus: pathlib.Path, name: str) -> None:
+def test_every_output_of_every_tool_is_parsed_without_an_exception(shared_corpus, name):
     """Its own outputs, and those of the other tools, of MegaCli, smartctl and the rest, which it gets if a path is set wrongly."""
     files = sorted(path for path in shared_corpus.rglob("*") if path.is_file())
     assert len(files) > 150
@@ -128,7 +128,7 @@ CUT = "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt"
 
 
 @pytest.mark.parametrize("folder", sorted(set(READERS_OF_FOLDERS) - {"arcconf"}))
-def test_every_capture_is_understood_and_loses_nothing(shared_corpus: pathlib.Path, folder: str) -> None:
+def test_every_capture_is_understood_and_loses_nothing(shared_corpus, folder):
     paths = [path for path in sorted((shared_corpus / folder).iterdir()) if folder != "transcribed" or path.name.startswith("storcli")]
     assert paths
     for path in paths:
@@ -143,7 +143,7 @@ def test_every_capture_is_understood_and_loses_nothing(shared_corpus: pathlib.Pa
 
 
 @pytest.mark.parametrize("folder", sorted(READERS_OF_FOLDERS))
-def test_readings_survive_yaml_round_trip(shared_corpus: pathlib.Path, folder: str) -> None:
+def test_readings_survive_yaml_round_trip(shared_corpus, folder):
     for path in sorted((shared_corpus / folder).iterdir()):
         for controller in reading_of(path).controllers:
             result = controller.to_dict()

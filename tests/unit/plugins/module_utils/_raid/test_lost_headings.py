@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import pathlib
 import random
 import re
 
@@ -29,7 +28,7 @@ def named(reading: Reading) -> int:
 
 
 @pytest.mark.parametrize("tool", PARSERS)
-def test_damaged_headings_are_reported_as_lost(tool: str, shared_corpus: pathlib.Path) -> None:
+def test_damaged_headings_are_reported_as_lost(tool, shared_corpus):
     parse, pattern = PARSERS[tool], NAMES.get(tool, ROWS)
     chance, tried = random.Random(7), 0
     for path, text in outputs_of(shared_corpus, tool, LARGEST).items():

@@ -183,7 +183,7 @@ MUTATIONS = (
 @pytest.mark.parametrize("tool", sorted(PARSERS))
 @settings(SPEEDY, max_examples=300)
 @given(data=st.data())
-def test_damaged_output_of_the_tool(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+def test_damaged_output_of_the_tool(outputs, tool, data):
     text = data.draw(st.sampled_from(outputs[tool]))
     other = data.draw(st.sampled_from(outputs[data.draw(st.sampled_from(sorted(PARSERS)))]))
     for mutate in data.draw(st.lists(st.sampled_from(MUTATIONS), min_size=1, max_size=3)):
@@ -196,7 +196,7 @@ def test_damaged_output_of_the_tool(outputs: dict[str, list[str]], tool: str, da
 @pytest.mark.parametrize("tool", sorted(set(PARSERS) - {"arcconf", "ssacli"}))
 @SPEEDY
 @given(data=st.data())
-def test_json_with_values_of_other_types(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+def test_json_with_values_of_other_types(outputs, tool, data):
     text = data.draw(st.sampled_from([text for text in outputs[tool] if text.lstrip().startswith("{")]))
     read(PARSERS[tool], json_retyped(data.draw, text, ""))
 
@@ -204,7 +204,7 @@ def test_json_with_values_of_other_types(outputs: dict[str, list[str]], tool: st
 @pytest.mark.parametrize("tool", sorted(PARSERS))
 @SPEEDY
 @given(bytes_=st.binary(max_size=300))
-def test_arbitrary_bytes(tool: str, bytes_: bytes) -> None:
+def test_arbitrary_bytes(tool, bytes_):
     read(PARSERS[tool], bytes_.decode("utf-8", errors="replace"))
     read(PARSERS[tool], bytes_.decode("utf-8", errors="surrogateescape"))
 
@@ -212,7 +212,7 @@ def test_arbitrary_bytes(tool: str, bytes_: bytes) -> None:
 @pytest.mark.parametrize("tool", sorted(PARSERS))
 @SPEEDY
 @given(text=st.text(alphabet='CDE:/,=-|"{}[] \n\t0123456789ailnorstv', max_size=400))
-def test_text_of_characters_used_in_outputs(tool: str, text: str) -> None:
+def test_text_of_characters_used_in_outputs(tool, text):
     read(PARSERS[tool], text)
 
 
@@ -239,7 +239,7 @@ def test_text_of_characters_used_in_outputs(tool: str, text: str) -> None:
     ],
     ids=lambda text: f"{text[:20]!r} ({len(text)})",
 )
-def test_extreme_inputs(tool: str, text: str) -> None:
+def test_extreme_inputs(tool, text):
     read(PARSERS[tool], text)
 
 
@@ -250,7 +250,7 @@ VERDICT = "Command completed successfully."
 @pytest.mark.parametrize("tool", ["arcconf", "storcli", "storcli2"])
 @SPEEDY
 @given(data=st.data())
-def test_truncated_output_is_not_complete(outputs: dict[str, list[str]], tool: str, data: st.DataObject) -> None:
+def test_truncated_output_is_not_complete(outputs, tool, data):
     if tool == "arcconf":
         whole = [text for text in outputs[tool] if text.rstrip().endswith(VERDICT) and "evice information" in text.lower()]
         text = data.draw(st.sampled_from(whole))
@@ -301,7 +301,7 @@ def found_at(reading: Reading, paths: str) -> set[str]:
         ("ssacli", r".*Drive Write Cache", "controller.drive_cache"),
     ],
 )
-def test_missing_values_are_unknown(outputs: dict[str, list[str]], tool: str, lines: str, path: str) -> None:
+def test_missing_values_are_unknown(outputs, tool, lines, path):
     known_before = set()
     for text in outputs[tool]:
         known_before |= found_at(read(PARSERS[tool], text), path)
@@ -338,7 +338,7 @@ def without(node: t.Any, keys: set[str]) -> t.Any:
     ],
     ids=lambda value: "+".join(sorted(value)) if isinstance(value, set) else value,
 )
-def test_missing_json_values_are_unknown(outputs: dict[str, list[str]], tool: str, keys: set[str], path: str) -> None:
+def test_missing_json_values_are_unknown(outputs, tool, keys, path):
     known_before = set()
     for text in outputs[tool]:
         if not text.startswith("{") or "Battery is absent" in text:

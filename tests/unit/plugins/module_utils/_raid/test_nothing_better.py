@@ -123,7 +123,7 @@ def favourable(reading: Reading) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("tool", PARSERS)
-def test_captured_outputs_of_raid_tools(tool: str, shared_corpus: pathlib.Path) -> None:
+def test_captured_outputs_of_raid_tools(tool, shared_corpus):
     parse = PARSERS[tool]
     better, news = [], 0
     for path, text in outputs_of(shared_corpus, tool, LARGEST).items():
@@ -225,7 +225,7 @@ def concluded(answers: t.Mapping[str, str], disk: BlockDevice, root: Path) -> se
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_disks_behind_damaged_outputs(name: str, tmp_path: Path) -> None:
+def test_disks_behind_damaged_outputs(name, tmp_path):
     answers, driver, address = HOSTS[name]
     disk = place(tmp_path, driver, address)
     whole = {command: json.dumps({"Controllers": blocks}) for command, blocks in answers.items()}
@@ -241,7 +241,7 @@ def test_disks_behind_damaged_outputs(name: str, tmp_path: Path) -> None:
             assert concluded(joined, disk, tmp_path) <= before, (command, first, second)
 
 
-def test_volume_of_an_adapter_is_no_bare_drive(tmp_path: Path) -> None:
+def test_volume_of_an_adapter_is_no_bare_drive(tmp_path):
     for name, outcome in (("an IR volume", {"survives"}), ("an IR volume that is not listed", set())):
         answers, driver, address = HOSTS[name]
         root = tmp_path / name.replace(" ", "_")
@@ -260,7 +260,7 @@ def state(*readings: str) -> registry.RaidState:
     return registry.read_host([tool])
 
 
-def test_loss_of_one_controller_does_not_stop_another_one() -> None:
+def test_loss_of_one_controller_does_not_stop_another_one():
     good = megaraid("RWBD", ("Disabled", "Disabled"), "Optimal")
     damaged_row = {"DG/VD": "0/?", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
     other = answer({"Basics": {"Model": "OTHER"}, "Version": {"Driver Name": "megaraid_sas"}, "VD LIST": [damaged_row]}, number=1)
@@ -277,7 +277,7 @@ def test_loss_of_one_controller_does_not_stop_another_one() -> None:
     ("kind", "found", "words"),
     [("JBOD", "enabled", "reported by 2 of its drives (252:0; 252:1)"), ("-", "unknown", "2 drives whose use is not reported have it enabled")],
 )
-def test_caches_of_jbod_drives_that_are_printed_as_online(kind: str, found: str, words: str) -> None:
+def test_caches_of_jbod_drives_that_are_printed_as_online(kind, found, words):
     rows = [pd(slot, "Onln", "-", kind) for slot in (0, 1)]
     summary = {
         "Basics": {"Model": "MODEL"},
@@ -328,7 +328,7 @@ def worn(shared_corpus: pathlib.Path) -> t.Iterator[str]:
         yield path.read_text(encoding="utf-8")
 
 
-def test_wear_does_not_decrease_with_what_is_missing(shared_corpus: pathlib.Path) -> None:
+def test_wear_does_not_decrease_with_what_is_missing(shared_corpus):
     known = 0
     for text in worn(shared_corpus):
         before = wear(text)
@@ -361,7 +361,7 @@ def feature(text: str) -> set[str]:
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_caches_of_drives_are_not_off(parse: t.Callable[[str], set[t.Any]], text: str) -> None:
+def test_caches_of_drives_are_not_off(parse, text):
     whole = (DATA / "drive_cache" / text).read_text(encoding="utf-8")
     for sample in (whole, whole.replace("write-caching =  1 (on)", "write-caching =  0 (off)", 1), whole.replace("WCE           0", "WCE           1", 1)):
         before = parse(sample)

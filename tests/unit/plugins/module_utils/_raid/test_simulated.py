@@ -10,7 +10,6 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
-from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import UNKNOWN, Controller, Policy, Reading
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import (
     CONTROLLER_ATTRIBUTES,
@@ -238,50 +237,6 @@ def test_single_drive_setting_against_the_policy_for_all_is_refused():
     assert "the policy for all drives is enabled" in (provider.objection(controller, drive, {"write_cache": "disabled"}, {}) or "")
     with pytest.raises(CommandFailed, match="Drivespecific"):
         provider.send(provider.command(controller, drive, "write_cache", "disabled"), "drive")
-
-
-@pytest.mark.parametrize("model", ["Adaptec ASR-7805Q", "Adaptec ASR-81605ZQ"])
-def test_max_cache_container_settings_are_applied(model):
-    card = Card("arcconf", model)
-    controller = card.read()
-    for words in (
-        commands.read_cache(controller, ["0"], True),
-        commands.write_cache(controller, ["0"], True, "instant_writeback"),
-        commands.whole(controller, "flush_and_fetch_rate", 50),
-        commands.whole(controller, "read_write_balance", (2, 7)),
-        commands.whole(controller, "dirty_page_threshold", 30),
-    ):
-        card.provider.send(words, "maxCache")
-    after = card.read()
-    uses = after.volumes[0].maxcache
-    assert (uses.read.configured, uses.write.configured, uses.write_policy) == ("enabled", "enabled", "instant_writeback")
-    assert (after.maxcache.flush_and_fetch_rate, after.maxcache.read_write_balance, after.maxcache.dirty_page_threshold) == (50, (2, 7), 30)
-
-
-def test_max_cache_pool_is_emptied_and_filled():
-    card = Card("arcconf", "Adaptec 6805Q")
-    controller = card.read()
-    (ssd,) = controller.maxcache.pool
-    card.provider.send(commands.pool(controller, [ssd], add=False), "maxCache")
-    empty = card.read().maxcache
-    assert (empty.pool, empty.assigned) == ((), 0)
-    card.provider.send(commands.pool(controller, [ssd], add=True), "maxCache")
-    assert card.read().maxcache.pool == (ssd,)
-
-
-def test_max_cache_4_volume_is_created_and_deleted():
-    card = Card("arcconf", "Adaptec SmartRAID 3154-8i")
-    controller, provider = card.read(), card.provider
-    card.send("write", "writethrough", 0)
-    ssds = [drive.address for drive in controller.drives if drive.media == "ssd"]
-    provider.send(commands.create(controller, ssds, "1", size=16 * 2**30, data_volume="0", policy="writethrough"), "maxCache")
-    created = card.read()
-    (cache,) = created.maxcache.volumes
-    uses = created.volumes[0].maxcache
-    assert (cache.data_volume, set(cache.members), uses.cache_volume, uses.write_policy) == ("0", set(ssds), cache.id, "writethrough")
-    assert "maxCache is enabled on the logical drive" in (provider.objection(created, created.volumes[0], {"write": "writeback"}, {}) or "")
-    provider.send(commands.delete(created, cache.id), "maxCache")
-    assert card.read().maxcache.volumes == ()
 
 
 def test_ratio_of_unused_cache_is_set_after_the_first_volume_is_cached():

@@ -67,14 +67,14 @@ def controller(**changes: t.Any) -> Controller:
         (Policy(), Protection(), "enabled", True, True, "caches of its drives"),
     ],
 )
-def test_flush_verdicts(write: Policy, protection: Protection, drives: str, volatile: bool | None, loses: bool, words: str) -> None:
+def test_flush_verdicts(write, protection, drives, volatile, loses, words):
     finding = volume_finding(controller(protection=protection), volume(write=write, drive_cache=drives))
     assert (finding.volatile, finding.loses) == (volatile, loses)
     assert finding.why.startswith("is volume data of controller 0 (MODEL, storcli), ")
     assert words in finding.why
 
 
-def test_cached_io_is_writeback_independent_of_write_policy() -> None:
+def test_cached_io_is_writeback_independent_of_write_policy():
     cached = volume(io=Policy("cached", "cached"))
     assert volume_finding(controller(protection=FAILED), cached).loses
     assert volume_finding(controller(), cached).volatile is False
@@ -96,13 +96,13 @@ def test_cached_io_is_writeback_independent_of_write_policy() -> None:
         ((), "disabled", {}, "disabled"),
     ],
 )
-def test_drive_cache_states(reported: tuple[str, ...], policy: str, classes: dict[str, str], result: str) -> None:
+def test_drive_cache_states(reported, policy, classes, result):
     drives = tuple(Drive(f"252:{index}", write_cache=word) for index, word in enumerate(reported))
     one = volume(drive_cache=policy, members=tuple(drive.address for drive in drives))
     assert drive_caches(controller(drives=(*drives, Drive("252:9", write_cache="enabled")), drive_cache=classes), one) == result
 
 
-def test_spare_listed_as_member_holds_no_data() -> None:
+def test_spare_listed_as_member_holds_no_data():
     drives = (Drive("252:0", write_cache="disabled", usage="configured", serial="S0"), Drive("252:1", write_cache="enabled", usage="spare"))
     one = volume(members=("252:0", "252:1"), drive_cache="unknown")
     assert volume_finding(controller(drives=drives), one).volatile is False
@@ -112,7 +112,7 @@ def test_spare_listed_as_member_holds_no_data() -> None:
     assert volume_finding(controller(drives=cached), one, {"s0"}).volatile is False
 
 
-def test_drives_declared_safe() -> None:
+def test_drives_declared_safe():
     drives = (Drive("252:0", write_cache="enabled", model="PLP MODEL"), Drive("252:1", serial="S1"))
     one = volume(members=("252:0", "252:1"), drive_cache="unknown")
     assert volume_finding(controller(drives=drives), one, {"plp model", "s1"}).volatile is False
@@ -158,7 +158,7 @@ SSD_ON = (Drive("0,7", write_cache="enabled"),)
         ("1", VolumeMaxCache(dirty="dirty"), (), None, False, "unknown"),
     ],
 )
-def test_ssd_caches(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...], volatile: bool | None, loses: bool, device_loss: str) -> None:
+def test_ssd_caches(level, cache, drives, volatile, loses, device_loss):
     one, two = ssd(level, cache, drives)
     finding = volume_finding(one, dataclasses.replace(two, raid_level="6", status="optimal"))
     assert (finding.volatile, finding.loses, finding.device_loss) == (volatile, loses, device_loss)
@@ -184,13 +184,13 @@ def test_ssd_caches(level: str, cache: VolumeMaxCache, drives: tuple[Drive, ...]
         ("6", "unknown", "unknown"),
     ],
 )
-def test_effect_of_a_drive_failure(level: str, status: str, device_loss: str) -> None:
+def test_effect_of_a_drive_failure(level, status, device_loss):
     finding = volume_finding(controller(), volume(raid_level=level, status=status))
     assert (finding.device_loss, finding.newest) == (device_loss, False)
     assert finding.device_loss_reason.startswith("is volume data of controller 0 (MODEL, storcli), ")
 
 
-def test_durable_volume_with_newest_data_on_one_ssd_is_reported(tmp_path: Path) -> None:
+def test_durable_volume_with_newest_data_on_one_ssd_is_reported(tmp_path):
     one, two = ssd("0", BACK_ON_SSD, SSD_OFF)
     found = behind(tmp_path, Tool("storcli", dataclasses.replace(one, volumes=(dataclasses.replace(two, raid_level="6", status="optimal"),)))).findings["sda"]
     verdict = Stack(Devices([DISK]), {"sda": [LayerFacts("controller", **vars(found))]}).verdict(DISK)
@@ -199,13 +199,13 @@ def test_durable_volume_with_newest_data_on_one_ssd_is_reported(tmp_path: Path) 
     assert "newest data is only in its SSD cache" in verdict.device_loss_reason
 
 
-def test_degraded_ssd_cache_is_unknown() -> None:
+def test_degraded_ssd_cache_is_unknown():
     one, two = ssd("1", VolumeMaxCache(write=ON, write_policy="writeback"), (Drive("0,7", write_cache="disabled"),))
     degraded = dataclasses.replace(one.maxcache, volumes=(dataclasses.replace(one.maxcache.volumes[0], status="degraded"),))
     assert volume_finding(dataclasses.replace(one, maxcache=degraded), two).volatile is None
 
 
-def test_drives_with_lost_addresses_may_cache() -> None:
+def test_drives_with_lost_addresses_may_cache():
     drives = (Drive("0,1", write_cache="disabled"), Drive("0,2", write_cache="disabled"))
     whole = volume(drive_cache="unknown", members=("0,1", "0,2"))
     assert volume_finding(controller(drives=drives), whole).volatile is False
@@ -215,12 +215,12 @@ def test_drives_with_lost_addresses_may_cache() -> None:
 
 
 @pytest.mark.parametrize(("protection", "volatile", "loses"), [(HEALTHY, False, False), (FAILED, True, True), (Protection(), None, False)])
-def test_degraded_parity_volume_requires_protected_memory(protection: Protection, volatile: bool | None, loses: bool) -> None:
+def test_degraded_parity_volume_requires_protected_memory(protection, volatile, loses):
     finding = volume_finding(controller(protection=protection), volume(raid_level="5", status="degraded"))
     assert (finding.volatile, finding.loses) == (volatile, loses)
 
 
-def test_favorable_result_of_incomplete_output_is_unknown(tmp_path: Path) -> None:
+def test_favorable_result_of_incomplete_output_is_unknown(tmp_path):
     found = behind(tmp_path, Tool("storcli", controller(), doubts=("line 9",))).findings["sda"]
     assert found.volatile is None
     assert "not whole" in found.why
@@ -228,17 +228,17 @@ def test_favorable_result_of_incomplete_output_is_unknown(tmp_path: Path) -> Non
     assert behind(tmp_path, Tool("storcli", losing, doubts=("line 9",))).findings["sda"].loses
 
 
-def test_disk_beside_volumes_is_not_treated_as_pass_through(tmp_path: Path) -> None:
+def test_disk_beside_volumes_is_not_treated_as_pass_through(tmp_path):
     found = behind(tmp_path, Tool("storcli", controller(mode="jbod")), disks=(dataclasses.replace(DISK, wwn=None),))
     assert found.passed_through == frozenset()
     assert found.findings["sda"].volatile is None
 
 
-def test_unreported_ssd_cache_is_unknown() -> None:
+def test_unreported_ssd_cache_is_unknown():
     assert volume_finding(controller(), volume(acceleration="maxcache")).volatile is None
 
 
-def test_state_contains_controller_and_volume() -> None:
+def test_state_contains_controller_and_volume():
     state = volume_finding(controller(), volume(write=BACK)).state
     assert (state["controller"], state["provider"], state["id"], state["volume"], state["volume_name"]) == ("MODEL", "storcli", "0", "0", "data")
     assert (state["write"], state["drive_cache"]) == ({"configured": "writeback", "effective": "writeback"}, "disabled")
@@ -267,7 +267,7 @@ def behind(tmp_path: Path, *tools: Tool, disks: t.Sequence[BlockDevice] = (DISK,
     return read_behind(disks, ScriptedRunner({}), tmp_path, lambda runner: tools)
 
 
-def test_no_command_runs_without_a_disk_behind_a_controller(tmp_path: Path) -> None:
+def test_no_command_runs_without_a_disk_behind_a_controller(tmp_path):
     def find_tools(runner: t.Any) -> t.Any:
         raise AssertionError
 
@@ -275,7 +275,7 @@ def test_no_command_runs_without_a_disk_behind_a_controller(tmp_path: Path) -> N
         assert read_behind([disk], ScriptedRunner({}), tmp_path, find_tools).findings == {}
 
 
-def test_only_tools_of_present_drivers_run_and_only_once(tmp_path: Path) -> None:
+def test_only_tools_of_present_drivers_run_and_only_once(tmp_path):
     right, wrong = Tool("storcli", controller()), Tool("arcconf")
     found = behind(tmp_path, right, wrong, disks=(DISK, dataclasses.replace(DISK, name="sdb", path="/dev/sdb", wwn=None)))
     assert (right.reads, wrong.reads) == (1, 0)
@@ -294,25 +294,25 @@ def test_only_tools_of_present_drivers_run_and_only_once(tmp_path: Path) -> None
         ("hpsa", ("ssacli (HPE)",)),
     ],
 )
-def test_missing_tool_is_named_with_its_vendor(tmp_path: Path, driver: str, tools: tuple[str, ...]) -> None:
+def test_missing_tool_is_named_with_its_vendor(tmp_path, driver, tools):
     finding = behind(tmp_path, disks=[dataclasses.replace(DISK, driver=driver)]).findings["sda"]
     assert (finding.volatile, finding.loses) == (None, False)
     assert "is not installed" in finding.why
     assert all(tool in finding.why for tool in tools)
 
 
-def test_controller_without_supported_tool(tmp_path: Path) -> None:
+def test_controller_without_supported_tool(tmp_path):
     assert "arcmsr" in behind(tmp_path, disks=[dataclasses.replace(DISK, driver="arcmsr")]).findings["sda"].why
 
 
-def test_tool_without_matching_controller_names_alternatives(tmp_path: Path) -> None:
+def test_tool_without_matching_controller_names_alternatives(tmp_path):
     finding = behind(tmp_path, Tool("arcconf"), disks=[dataclasses.replace(DISK, driver="smartpqi")]).findings["sda"]
     assert finding.volatile is None
     assert "arcconf shows no controller there" in finding.why
     assert "ssacli (HPE)" in finding.why
 
 
-def test_failing_tool_does_not_hide_the_others(tmp_path: Path) -> None:
+def test_failing_tool_does_not_hide_the_others(tmp_path):
     other = dataclasses.replace(DISK, name="sdb", path="/dev/sdb", driver="aacraid", wwn=None)
     found = behind(tmp_path, Tool("storcli", controller()), Tool("arcconf", error="arcconf did not end."), disks=(DISK, other))
     assert found.findings["sda"].volatile is False
@@ -320,20 +320,20 @@ def test_failing_tool_does_not_hide_the_others(tmp_path: Path) -> None:
     assert found.problems == ("arcconf did not end.",)
 
 
-def test_output_not_understood_is_a_problem(tmp_path: Path) -> None:
+def test_output_not_understood_is_a_problem(tmp_path):
     found = behind(tmp_path, Tool("storcli", controller(), doubts=("line 7: 'odd'",)))
     assert "line 7: 'odd'" in found.problems[0]
     assert "sda" in found.findings
 
 
-def test_controller_reported_by_two_tools_is_one_controller(tmp_path: Path) -> None:
+def test_controller_reported_by_two_tools_is_one_controller(tmp_path):
     twins = (Tool("storcli", controller(serial="S")), Tool("perccli", controller(provider="perccli", serial="S")))
     assert behind(tmp_path, *twins).findings["sda"].volatile is False
     rebranded = (Tool("storcli", controller()), Tool("perccli", controller(provider="perccli")))
     assert behind(tmp_path, *rebranded).findings["sda"].volatile is False
 
 
-def test_pass_through_drives_are_judged_by_themselves(tmp_path: Path) -> None:
+def test_pass_through_drives_are_judged_by_themselves(tmp_path):
     jbod = controller(volumes=(), drives=(Drive("252:0", wwn="6" * 32, usage="jbod"),))
     found = behind(tmp_path, Tool("storcli", jbod))
     assert (dict(found.findings), found.passed_through) == ({}, {"sda"})
@@ -341,7 +341,7 @@ def test_pass_through_drives_are_judged_by_themselves(tmp_path: Path) -> None:
     assert behind(tmp_path, Tool("storcli", hba)).passed_through == {"sda"}
 
 
-def test_stack_verdict(tmp_path: Path) -> None:
+def test_stack_verdict(tmp_path):
     def verdict(one: Controller) -> Verdict:
         finding = behind(tmp_path, Tool("storcli", one)).findings["sda"]
         return Stack(Devices([DISK]), {"sda": [LayerFacts("controller", **vars(finding))]}).verdict(DISK)
@@ -355,7 +355,7 @@ def test_stack_verdict(tmp_path: Path) -> None:
     assert verdict(controller(volumes=(volume(drive_cache="default"),))).verdict == UNKNOWN
 
 
-def test_real_parser_output(tmp_path: Path) -> None:
+def test_real_parser_output(tmp_path):
     text = """
 Smart Array P000 in Slot 0
    Controller Status: OK

@@ -89,7 +89,7 @@ def moved(text: str, labels: t.Sequence[str], heading: str | None) -> str:
         ("Adaptec 6805Q", {}, POOL, "Cache Properties"),
     ],
 )
-def test_controller_lines_are_parsed_at_top_and_below_a_heading(model: str, options: Data, labels: t.Sequence[str], heading: str | None) -> None:
+def test_controller_lines_are_parsed_at_top_and_below_a_heading(model, options, labels, heading):
     text = config(model, **options)
     other = moved(text, labels, heading)
     assert other != text
@@ -100,14 +100,14 @@ def test_controller_lines_are_parsed_at_top_and_below_a_heading(model: str, opti
 
 @pytest.mark.parametrize("build", ["old", "new"])
 @pytest.mark.parametrize("heading", [None, "RAID Properties"])
-def test_volume_count_is_parsed_at_top_and_below_a_heading(build: str, heading: str | None) -> None:
+def test_volume_count_is_parsed_at_top_and_below_a_heading(build, heading):
     text = moved(config("Adaptec ASR-8805", build=build), ("Logical devices/Failed/Degraded",), heading)
     assert arcconf.parse(text).lost == ()
     (lost,) = arcconf.parse(text.replace(": 1/0/0", ": 2/0/0")).lost
     assert "volumes, and 1 are reported" in lost
 
 
-def test_memory_is_parsed_from_controller_or_cache_section() -> None:
+def test_memory_is_parsed_from_controller_or_cache_section():
     text = config("Adaptec ASR-8805")
     other = moved(text.replace("Installed memory", "Cache memory    "), ("Cache memory",), "Cache Properties")
     assert understood(arcconf.parse(text)).cache.memory == 1 << 30
@@ -127,7 +127,7 @@ REASON = "Charge level low"
         {"Cache Status": "Temporarily Disabled", "Cache Status Details": REASON},
     ],
 )
-def test_reason_of_disabled_cache_is_parsed_from_status_and_details(lines: dict[str, str]) -> None:
+def test_reason_of_disabled_cache_is_parsed_from_status_and_details(lines):
     text = config("Adaptec SmartRAID 3154-8i")
     reported = "\n".join(f"   {label:<43}: {value}" for label, value in lines.items())
     cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: reported, text))).cache
@@ -142,7 +142,7 @@ def test_reason_of_disabled_cache_is_parsed_from_status_and_details(lines: dict[
         ({"Cache State Details": f"Temporarily Disabled(Reason: {REASON})"}, "unknown"),
     ],
 )
-def test_details_of_a_cache_that_works_are_no_reason(lines: dict[str, str], status: str) -> None:
+def test_details_of_a_cache_that_works_are_no_reason(lines, status):
     text = config("Adaptec SmartRAID 3154-8i")
     reported = "\n".join(f"   {label:<43}: {value}" for label, value in {"Cache Status": "Ok", **lines}.items())
     cache = understood(arcconf.parse(re.sub(r"   Cache Status .*", lambda _found: reported, text))).cache
@@ -150,7 +150,7 @@ def test_details_of_a_cache_that_works_are_no_reason(lines: dict[str, str], stat
 
 
 @pytest.mark.parametrize(("message", "health"), [("Ready", "healthy"), ("Not Present", "missing"), ("Charging", "charging"), ("Fatal", "failed")])
-def test_backup_unit_is_parsed_below_either_heading(message: str, health: str) -> None:
+def test_backup_unit_is_parsed_below_either_heading(message, health):
     text = re.sub(r"(Overall Backup Unit Status +: ).*", rf"\g<1>{message}", config("Adaptec ASR-81605ZQ"))
     other = text.replace("Controller Cache Backup Unit Information", "Green Backup Information")
     found = [understood(arcconf.parse(one)).protection for one in (text, other)]
@@ -158,7 +158,7 @@ def test_backup_unit_is_parsed_below_either_heading(message: str, health: str) -
 
 
 @pytest.mark.parametrize(("supercap", "health"), [("Ready", "healthy"), ("Fatal", "failed"), ("Not Present", "missing"), ("Charging", "charging")])
-def test_backup_unit_is_not_better_than_its_supercap(supercap: str, health: str) -> None:
+def test_backup_unit_is_not_better_than_its_supercap(supercap, health):
     text = re.sub(r"(Overall Backup Unit Status +: ).*", r"\g<1>Ready", config("Adaptec ASR-81605ZQ"))
     text = re.sub(r"(Supercap Status +: ).*", rf"\g<1>{supercap}", text)
     assert understood(arcconf.parse(text)).protection.health == health
@@ -166,7 +166,7 @@ def test_backup_unit_is_not_better_than_its_supercap(supercap: str, health: str)
 
 @pytest.mark.parametrize("label", ["Controller Mode", "Controller Status", "Controller Model", "Controller Serial Number"])
 @pytest.mark.parametrize("model", ["Adaptec ASR-8805", "Adaptec SmartRAID 3154-8i", "Adaptec HBA 1100-16i"])
-def test_list_output_supplies_values_missing_in_configuration(label: str, model: str) -> None:
+def test_list_output_supplies_values_missing_in_configuration(label, model):
     listed = arcconf.parse(answer(Arcconf, model, "LIST"))
     text = config(model)
     without = "\n".join(line for line in text.split("\n") if label_of(line) != label)
@@ -177,7 +177,7 @@ def test_list_output_supplies_values_missing_in_configuration(label: str, model:
     ] * 2
 
 
-def test_members_are_found_by_serial_location_and_address() -> None:
+def test_members_are_found_by_serial_location_and_address():
     text = config("Adaptec ASR-8805")
     whole = understood(arcconf.parse(text))
     (volume,) = whole.volumes
@@ -205,7 +205,7 @@ def test_members_are_found_by_serial_location_and_address() -> None:
     ("label", "message"),
     [("LD Acceleration Method", "SSD I/O bypass"), ("SSD I/O Bypass", "Enabled"), ("SSD I/O Bypass Status", "Active")],
 )
-def test_cache_bypass_is_parsed_at_volume_and_at_array(label: str, message: str) -> None:
+def test_cache_bypass_is_parsed_at_volume_and_at_array(label, message):
     text = config("Adaptec SmartRAID 3154-8i", caching=False)
     shown = "SSD I/O Bypass" if label.startswith("SSD") else label
     other, count = re.subn(rf"(?m)^( +){re.escape(shown)} +: .*$", lambda found: f"{found.group(1)}{label:<43}: {message}", text)
@@ -217,7 +217,7 @@ def test_cache_bypass_is_parsed_at_volume_and_at_array(label: str, message: str)
 
 
 @pytest.mark.parametrize("heading", ["MaxCache 3.0 information", "maxCache information", "maxCache Device Information"])
-def test_max_cache_container_is_parsed_below_each_heading(heading: str) -> None:
+def test_max_cache_container_is_parsed_below_each_heading(heading):
     text = config("Adaptec ASR-81605ZQ")
     other = re.sub("MaxCache 3.0 information", heading, text)
     assert understood(arcconf.parse(other)) == understood(arcconf.parse(text))
@@ -337,7 +337,7 @@ STORCLI_MOVES = (
 
 @pytest.mark.parametrize("model", ["MegaRAID 9361-8i", "ServeRAID M5015"])
 @pytest.mark.parametrize("move", STORCLI_MOVES, ids=lambda move: move.__name__)
-def test_storcli_fields_are_parsed_at_every_location(move: t.Callable[[Answers], None], model: str) -> None:
+def test_storcli_fields_are_parsed_at_every_location(move, model):
     reported = answers(simulated_storcli.StorCli, model)
     other = copy.deepcopy(reported)
     move(other)
@@ -347,7 +347,7 @@ def test_storcli_fields_are_parsed_at_every_location(move: t.Callable[[Answers],
 
 @pytest.mark.parametrize("fault", ["battery_failed", "capacitor_charging", "learn_cycle"])
 @pytest.mark.parametrize("model", ["MegaRAID 9361-8i", "ServeRAID M5015"])
-def test_unit_state_is_parsed_from_row_and_properties(model: str, fault: str) -> None:
+def test_unit_state_is_parsed_from_row_and_properties(model, fault):
     reported = answers(simulated_storcli.StorCli, model, {fault: True})
     other = copy.deepcopy(reported)
     with_the_unit_as_properties(other)
@@ -424,7 +424,7 @@ STORCLI2_MOVES = (
 
 
 @pytest.mark.parametrize("move", STORCLI2_MOVES, ids=lambda move: move.__name__)
-def test_storcli2_fields_are_parsed_at_every_location(move: t.Callable[[Answers], None]) -> None:
+def test_storcli2_fields_are_parsed_at_every_location(move):
     reported = answers(simulated_storcli2.StorCli2, "MegaRAID 9660-16i")
     other = copy.deepcopy(reported)
     move(other)
@@ -432,7 +432,7 @@ def test_storcli2_fields_are_parsed_at_every_location(move: t.Callable[[Answers]
     assert read(storcli2.parse, other) == read(storcli2.parse, reported)
 
 
-def test_firmware_without_package_is_parsed_from_section_and_top() -> None:
+def test_firmware_without_package_is_parsed_from_section_and_top():
     for parse, kind, model, labels in (
         (storcli.parse, simulated_storcli.StorCli, "MegaRAID 9361-8i", ("Firmware Package Build", "Firmware Version", "FW Version")),
         (storcli2.parse, simulated_storcli2.StorCli2, "MegaRAID 9660-16i", ("Package Version", "Firmware Version", "Firmware Version")),
@@ -474,7 +474,7 @@ P408, P440, P410 = "HPE Smart Array P408i-a SR Gen10", "Smart Array P440ar", "Sm
         (P408, r"^         Drive Type: Data Drive\n((?:         .*\n)*?)", r"\1         Drive Type: Data Drive\n"),
     ],
 )
-def test_ssacli_fields_are_parsed_at_every_location(model: str, pattern: str, by: str) -> None:
+def test_ssacli_fields_are_parsed_at_every_location(model, pattern, by):
     text = shown(model)
     other = replaced(text, pattern, by)
     assert understood(ssacli.parse(other)) == understood(ssacli.parse(text))
@@ -484,7 +484,7 @@ def test_ssacli_fields_are_parsed_at_every_location(model: str, pattern: str, by
     "message",
     ["in Slot 1 (HBA Mode)\n", "in Slot 1\n   HBA Mode Enabled: True\n", "in Slot 1\n   Controller Mode: HBA\n", "in Slot 1\n   Controller Mode: HBA Mode\n"],
 )
-def test_hba_mode_is_parsed_from_heading_and_either_label(message: str) -> None:
+def test_hba_mode_is_parsed_from_heading_and_either_label(message):
     assert ssacli.parse(f"Smart HBA H240 {message}   Controller Status: OK\n").controllers[0].mode == "hba"
 
 
@@ -496,12 +496,12 @@ def test_hba_mode_is_parsed_from_heading_and_either_label(message: str) -> None:
         ("   Cache Status Details: One.\n   Cache Disable Reason: Two.\n", "One. Two."),
     ],
 )
-def test_reason_of_disabled_cache_is_parsed_from_either_label(message: str, reason: str) -> None:
+def test_reason_of_disabled_cache_is_parsed_from_either_label(message, reason):
     text = replaced(shown(P408), r"^   Cache Status: OK\n", f"   Cache Status: Temporarily Disabled\n{message}")
     assert understood(ssacli.parse(text)).cache.reason == reason
 
 
-def test_volume_cache_is_parsed_under_old_and_new_label() -> None:
+def test_volume_cache_is_parsed_under_old_and_new_label():
     text = shown(P408)
     other = understood(ssacli.parse(replaced(text, "^         Caching:", "         Array Accelerator:")))
     whole = understood(ssacli.parse(text))
@@ -509,7 +509,7 @@ def test_volume_cache_is_parsed_under_old_and_new_label() -> None:
     assert (whole.traits["volume_switch"], other.traits["volume_switch"]) == ("caching", "arrayaccelerator")
 
 
-def test_bypass_is_parsed_at_volume_and_at_array() -> None:
+def test_bypass_is_parsed_at_volume_and_at_array():
     text = replaced(shown(P408), "^         Caching: +Enabled", "         Caching:  Disabled")
     provider = ssacli.SsaCli(None, "ssacli")
 
@@ -523,7 +523,7 @@ def test_bypass_is_parsed_at_volume_and_at_array() -> None:
     assert "Smart Path is on" in objection(replaced(text, "LD Acceleration Method: .*", "LD Acceleration Method: SSD Smart Path"))
 
 
-def test_drive_is_parsed_from_its_line_and_from_its_section() -> None:
+def test_drive_is_parsed_from_its_line_and_from_its_section():
     whole = understood(ssacli.parse(shown(P440)))
     text = shown(P440)
     lines, kept, inside = text.split("\n"), [], 0

@@ -41,7 +41,7 @@ def foreign(shared_corpus: pathlib.Path) -> list[str]:
     return [text_of(path) for name in folders for path in sorted((shared_corpus / name).iterdir())[:6]]
 
 
-def test_every_capture_is_parsed_and_only_damaged_ones_are_incomplete(captures: dict[str, str]) -> None:
+def test_every_capture_is_parsed_and_only_damaged_ones_are_incomplete(captures):
     assert len(captures) == 60
     for name, text in captures.items():
         reading = parse(text)
@@ -55,7 +55,7 @@ def test_every_capture_is_parsed_and_only_damaged_ones_are_incomplete(captures: 
             assert reading.lost == (), name
 
 
-def test_every_volume_and_drive_of_the_captures_is_reported(captures: dict[str, str]) -> None:
+def test_every_volume_and_drive_of_the_captures_is_reported(captures):
     for name, text in captures.items():
         lines = [line.strip().lower() for line in text.splitlines()]
         volumes = sum(line.startswith(("logical device number", "logical drive number")) for line in lines)
@@ -65,7 +65,7 @@ def test_every_volume_and_drive_of_the_captures_is_reported(captures: dict[str, 
         assert sum(len(one.drives) for one in found) == drives, name
 
 
-def test_drive_address_is_the_reported_one_not_the_list_index(captures: dict[str, str]) -> None:
+def test_drive_address_is_the_reported_one_not_the_list_index(captures):
     other = 0
     for text in captures.values():
         for controller in parse(text).controllers:
@@ -73,7 +73,7 @@ def test_drive_address_is_the_reported_one_not_the_list_index(captures: dict[str
     assert other > 10
 
 
-def test_members_are_drives_of_the_complete_configuration(captures: dict[str, str]) -> None:
+def test_members_are_drives_of_the_complete_configuration(captures):
     joined = 0
     for name, text in captures.items():
         if not name.startswith("getconfig-al") or name in DAMAGED:
@@ -87,7 +87,7 @@ def test_members_are_drives_of_the_complete_configuration(captures: dict[str, st
     assert joined > 20
 
 
-def test_generations_of_the_captures(captures: dict[str, str]) -> None:
+def test_generations_of_the_captures(captures):
     for name, text in captures.items():
         if not name.startswith("getconfig-al"):
             continue
@@ -96,14 +96,14 @@ def test_generations_of_the_captures(captures: dict[str, str]) -> None:
         assert (one.traits["generation"], one.driver) == (("smart", "smartpqi") if smart else ("aacraid", "aacraid")), name
 
 
-def test_unprotected_writeback_is_detected(captures: dict[str, str]) -> None:
+def test_unprotected_writeback_is_detected(captures):
     for name in ("getconfig-al_adaptec-6405_zmm-not-installed-wb.txt", "getconfig-al_asr71605_drive-specific-unprotected-wb.txt"):
         (one,) = parse(captures[name]).controllers
         assert one.protection.health == "missing"
         assert one.volumes[0].write.effective == "writeback_always"
 
 
-def test_controller_parts_are_joined_into_one_reading(captures: dict[str, str]) -> None:
+def test_controller_parts_are_joined_into_one_reading(captures):
     runner = ScriptedRunner(
         {
             ("arcconf", "LIST"): Reply(captures["list_hba1100-16i.txt"]),
@@ -115,7 +115,7 @@ def test_controller_parts_are_joined_into_one_reading(captures: dict[str, str]) 
     assert (one.id, one.mode, one.pci_address, len(one.drives), len(runner.calls)) == ("1", "hba", "0000:d9:00.0", 7, 2)
 
 
-def test_output_of_other_tools_is_rejected(foreign: list[str]) -> None:
+def test_output_of_other_tools_is_rejected(foreign):
     for text in foreign:
         reading = parse(text)
         assert reading.controllers == ()
@@ -123,7 +123,7 @@ def test_output_of_other_tools_is_rejected(foreign: list[str]) -> None:
         assert reading.not_understood
 
 
-def test_truncated_output_is_never_complete(captures: dict[str, str]) -> None:
+def test_truncated_output_is_never_complete(captures):
     for name, text in captures.items():
         if name.startswith("getconfig"):
             body = text.rstrip()
@@ -131,7 +131,7 @@ def test_truncated_output_is_never_complete(captures: dict[str, str]) -> None:
                 assert not parse(body[: len(body) // part]).complete, name
 
 
-def test_missing_line_is_unknown_and_never_off(captures: dict[str, str]) -> None:
+def test_missing_line_is_unknown_and_never_off(captures):
     without = ("write-cache", "read-cache", "write cache", "caching", "status", "backup power status", "overall backup unit status")
     for name, text in captures.items():
         left = "".join(line for line in text.splitlines(keepends=True) if not line.strip().lower().startswith(without))
@@ -141,7 +141,7 @@ def test_missing_line_is_unknown_and_never_off(captures: dict[str, str]) -> None
             assert all(drive.write_cache == UNKNOWN for drive in one.drives), name
 
 
-def test_lines_of_a_damaged_section_are_not_assigned_to_the_previous_one(captures: dict[str, str]) -> None:
+def test_lines_of_a_damaged_section_are_not_assigned_to_the_previous_one(captures):
     """A heading that got lost is said, and nothing after it is taken for the object before it."""
     seen = 0
     for name, text in captures.items():

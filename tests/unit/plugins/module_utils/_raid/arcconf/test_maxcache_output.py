@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import typing as t
-
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.arcconf import maxcache_output as commands
@@ -49,7 +47,7 @@ POOL, CONTAINER, SMART = controller("pool"), controller("container"), controller
         (commands.whole(controller("pool", nologs=False), "flush_and_fetch_rate", 1), "SETMAXCACHE 1 FLUSHANDFETCHRATE 1"),
     ],
 )
-def test_commands(words: list[str], requested: str) -> None:
+def test_commands(words, requested):
     assert words == requested.split()
 
 
@@ -75,7 +73,7 @@ def test_commands(words: list[str], requested: str) -> None:
         lambda: commands.read_cache(controller(None), ["0"], True),
     ],
 )
-def test_unsupported_command_of_a_generation_raises(command: t.Callable[[], list[str]]) -> None:
+def test_unsupported_command_of_a_generation_raises(command):
     with pytest.raises(ValueError, match=r"maxCache"):
         command()
 
@@ -94,7 +92,7 @@ def test_unsupported_command_of_a_generation_raises(command: t.Callable[[], list
         (controller(None), "read_cache", None, "no maxCache"),
     ],
 )
-def test_objections(one: Controller, setting: str, value: t.Any, reason: str | None) -> None:
+def test_objections(one, setting, value, reason):
     found = commands.objection(one, setting, value)
     assert (found is None) is (reason is None)
     assert reason is None or (found is not None and reason in found)

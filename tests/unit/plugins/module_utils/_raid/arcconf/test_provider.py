@@ -68,7 +68,7 @@ def provider(replies: t.Mapping[tuple[str, ...], t.Any] | None = None) -> tuple[
     return ArcConf(t.cast("t.Any", runner), TOOL), runner
 
 
-def test_read_lists_and_queries_each_controller_once() -> None:
+def test_read_lists_and_queries_each_controller_once():
     arcconf, runner = provider({(TOOL, "LIST"): Reply(LISTED), (TOOL, "GETCONFIG"): Reply(CONFIG)})
     reading = arcconf.read()
     assert runner.calls == [(TOOL, "LIST"), (TOOL, "GETCONFIG", "1", "AL", "nologs"), (TOOL, "GETCONFIG", "2", "AL", "nologs")]
@@ -76,7 +76,7 @@ def test_read_lists_and_queries_each_controller_once() -> None:
     assert (reading.not_understood, reading.complete) == ((), True)
 
 
-def test_build_without_nologs_support_is_called_without_it() -> None:
+def test_build_without_nologs_support_is_called_without_it():
     def answer(words: tuple[str, ...]) -> Reply:
         return Reply(USAGE, rc=3) if "nologs" in words else Reply(CONFIG)
 
@@ -89,7 +89,7 @@ def test_build_without_nologs_support_is_called_without_it() -> None:
     assert len(runner.calls) == 7
 
 
-def test_build_without_list_is_counted_by_getversion() -> None:
+def test_build_without_list_is_counted_by_getversion():
     arcconf, runner = provider({(TOOL, "LIST"): Reply(USAGE, rc=3), (TOOL, "GETVERSION"): Reply(VERSIONS), (TOOL, "GETCONFIG"): Reply(CONFIG)})
     (one,) = arcconf.read().controllers
     assert (one.id, one.model, one.firmware) == ("1", "Adaptec 6805", "5.2-0 (15421)")
@@ -97,13 +97,13 @@ def test_build_without_list_is_counted_by_getversion() -> None:
 
 
 @pytest.mark.parametrize("answer", [Reply("Controllers found: 0\n\nCommand completed successfully.\n"), Reply("No controllers detected\n", rc=1)])
-def test_no_controller_gives_an_empty_reading(answer: Reply) -> None:
+def test_no_controller_gives_an_empty_reading(answer):
     arcconf, runner = provider({(TOOL, "LIST"): answer})
     reading = arcconf.read()
     assert (reading.controllers, reading.not_understood, len(runner.calls)) == ((), (), 1)
 
 
-def test_tool_failure_is_reported_as_not_understood() -> None:
+def test_tool_failure_is_reported_as_not_understood():
     arcconf = provider({(TOOL, "LIST"): Reply("", rc=1, stderr="cannot open shared object")})[0]
     reading = arcconf.read()
     assert not reading.complete
@@ -115,7 +115,7 @@ def test_tool_failure_is_reported_as_not_understood() -> None:
     assert any("exit status 6" in text for text in reading.not_understood)
 
 
-def test_every_counted_controller_is_queried_after_truncated_list() -> None:
+def test_every_counted_controller_is_queried_after_truncated_list():
     cut = LISTED[: LISTED.index("   Controller 2:")]
     arcconf, runner = provider({(TOOL, "LIST"): Reply(cut), (TOOL, "GETCONFIG"): Reply(CONFIG)})
     reading = arcconf.read()
@@ -188,12 +188,12 @@ def objection(controller: Controller, subject: Controller | Volume | Drive, sett
         (aacraid(traits={"generation": "aacraid", "nologs": False, "volumes": {}}), DISK, "write_cache", "enabled", "DEVICE 0 31 wb"),
     ],
 )
-def test_commands(controller: Controller, subject: Volume | Drive | None, attribute: str, value: t.Any, words: str) -> None:
+def test_commands(controller, subject, attribute, value, words):
     assert provider()[0].command(controller, subject or controller, attribute, value) == ["SETCACHE", controller.id, *words.split()]
 
 
 @pytest.mark.parametrize("value", ["writeback", "writeback_always"])
-def test_smartraid_switch_does_not_distinguish_both_writeback_modes(value: str) -> None:
+def test_smartraid_switch_does_not_distinguish_both_writeback_modes(value):
     arcconf = provider()[0]
     assert arcconf.agrees(smart(), ON, "write", value)
     assert not arcconf.agrees(smart(), OFF, "write", value)
@@ -262,7 +262,7 @@ OBJECTIONS: list[tuple[Controller, Volume | Drive | None, dict[str, t.Any], dict
 ]
 
 
-def test_unsupported_settings_have_an_objection_with_reason() -> None:
+def test_unsupported_settings_have_an_objection_with_reason():
     wrong = []
     for controller, subject, wishes, own, reason in OBJECTIONS:
         found = objection(controller, subject or controller, wishes, own)
@@ -282,7 +282,7 @@ def test_unsupported_settings_have_an_objection_with_reason() -> None:
         (smart(protection=FAILED), OFF, "battery status is not Ok and No Battery Write Cache is disabled"),
     ],
 )
-def test_reason_for_unavailable_caching_is_that_of_the_controller(controller: Controller, volume: Volume, words: str) -> None:
+def test_reason_for_unavailable_caching_is_that_of_the_controller(controller, volume, words):
     assert words in objection(controller, volume, {"write": "writeback"})
     assert words in objection(controller, volume, {"read": "read_ahead"})
     assert objection(controller, volume, {"write": "writethrough", "read": "none"}) == ""
@@ -298,7 +298,7 @@ def test_reason_for_unavailable_caching_is_that_of_the_controller(controller: Co
         (None, {}, True),
     ],
 )
-def test_per_drive_setting_requires_the_per_drive_policy(policy: str | None, own: dict[str, str], possible: bool) -> None:
+def test_per_drive_setting_requires_the_per_drive_policy(policy, own, possible):
     card = aacraid(drive_cache={} if policy is None else {"all": policy})
     found = objection(card, DISK, {"write_cache": "disabled"}, own)
     assert (found == "") is possible
@@ -354,13 +354,13 @@ def judge(stdout: str, rc: int, stderr: str = "") -> tuple[bool, str]:
         (ABORTED, 0, ""),
     ],
 )
-def test_responses_to_settings(stdout: str, rc: int, said: str | None) -> None:
+def test_responses_to_settings(stdout, rc, said):
     ok, reason = judge(stdout, rc)
     assert ok is (said is None)
     assert reason == "" if ok else said in reason
 
 
-def test_tool_error_is_raised_with_its_reason() -> None:
+def test_tool_error_is_raised_with_its_reason():
     arcconf = provider({(TOOL, "SETCACHE"): Reply(f"Controller #1 does not have Hard Drive Cache support.\n{ABORTED}", rc=2)})[0]
     with pytest.raises(CommandFailed, match="does not have Hard Drive Cache support"):
         arcconf.send(["SETCACHE", "1", "DEVICEALL", "disable"], "controller 1")
@@ -383,14 +383,14 @@ def test_tool_error_is_raised_with_its_reason() -> None:
         ("drive_cache", "enabled", "disabled", None, {}),
     ],
 )
-def test_combined_switch_sets_reading_and_writing(attribute: str, value: str, present: str, requested: str | None, also: dict[str, str]) -> None:
+def test_combined_switch_sets_reading_and_writing(attribute, value, present, requested, also):
     arcconf, own = provider()[0], {} if requested is None else {"no_battery_write_cache": requested}
     assert arcconf.side_effects(smart(no_battery_write_cache=present), OFF, attribute, value, own) == also
     assert arcconf.side_effects(aacraid(), AAC_VOLUME, attribute, value, own) == {}
     assert arcconf.side_effects(smart(), smart(), "cache_ratio", 10, own) == {}
 
 
-def test_planned_policy_for_all_drives_overrides_a_single_drive() -> None:
+def test_planned_policy_for_all_drives_overrides_a_single_drive():
     card, disk = aacraid(drive_cache={"all": "per_drive"}), Drive("0,31", write_cache="disabled", usage="configured")
     found = objection(card, disk, {"write_cache": "disabled"}, {"drive_cache.all": "enabled"})
     assert "the policy for all drives is enabled" in found
@@ -400,7 +400,7 @@ def test_planned_policy_for_all_drives_overrides_a_single_drive() -> None:
     assert objection(aacraid(drive_cache={"all": "enabled"}), disk, {"write_cache": "disabled"}) == ""
 
 
-def test_ratio_becomes_available_with_the_first_cached_volume() -> None:
+def test_ratio_becomes_available_with_the_first_cached_volume():
     card = smart(cache_ratio=None, cache=CacheModule("not_configured"))
     assert "it has one when a volume is cached" in objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10})
     assert "it has one when a volume is cached" in objection(card, card, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": False})
@@ -409,7 +409,7 @@ def test_ratio_becomes_available_with_the_first_cached_volume() -> None:
     assert objection(gone, gone, {"cache_ratio": 10}, {"cache_ratio": 10, "caching": True})
 
 
-def test_controllers_missing_in_list_are_queried_before_being_lost() -> None:
+def test_controllers_missing_in_list_are_queried_before_being_lost():
     listed = LISTED.replace("   Controller 2:             : Optimal, Slot 3, Mixed, Adaptec SmartRAID 3154-8i, SIM2, 50000D12\n", "")
     reading = provider({(TOOL, "LIST"): Reply(listed), (TOOL, "GETCONFIG"): Reply(CONFIG)})[0].read()
     assert [one.id for one in reading.controllers] == ["1", "2"]

@@ -87,7 +87,7 @@ def only(text: str) -> Controller:
         ([], Policy()),
     ],
 )
-def test_write_policy_in_three_formats(pairs: list[str], requested: Policy) -> None:
+def test_write_policy_in_three_formats(pairs, requested):
     (one,) = only(config(volume("RAID level=1", "Read-cache mode=Enabled", *pairs))).volumes
     assert one.write == requested
 
@@ -102,7 +102,7 @@ def test_write_policy_in_three_formats(pairs: list[str], requested: Policy) -> N
         ([], Policy()),
     ],
 )
-def test_read_policy(pairs: list[str], requested: Policy) -> None:
+def test_read_policy(pairs, requested):
     (one,) = only(config(volume("RAID level=1", "Write-cache mode=Not supported", *pairs))).volumes
     assert one.read == requested
 
@@ -133,19 +133,19 @@ def smart(*cache: str, volume_lines: tuple[str, ...] = SMART_VOLUME) -> str:
         (["No-Battery Write Cache=Disabled"], UNKNOWN, UNKNOWN),
     ],
 )
-def test_configured_caching_and_effective_cache_state(cache: list[str], read: str, write: str) -> None:
+def test_configured_caching_and_effective_cache_state(cache, read, write):
     (one,) = only(smart(*cache)).volumes
     assert one.read == Policy("read_ahead", read)
     assert one.write == Policy("writeback", write)
 
 
-def test_smartraid_writeback_without_battery_is_writeback_always() -> None:
+def test_smartraid_writeback_without_battery_is_writeback_always():
     found = only(smart("Cache Status=Ok", "No-Battery Write Cache=Enabled"))
     assert found.volumes[0].write == Policy("writeback_always", "writeback_always")
     assert found.no_battery_write_cache == "enabled"
 
 
-def test_disabled_caching_and_other_acceleration_methods() -> None:
+def test_disabled_caching_and_other_acceleration_methods():
     off = ("RAID level=1", "Caching=Disabled", "LD Acceleration Method=None")
     (one,) = only(smart("Cache Status=Ok", volume_lines=off)).volumes
     assert (one.read, one.write, one.acceleration) == (Policy("none", "none"), Policy("writethrough", "writethrough"), "none")
@@ -155,13 +155,13 @@ def test_disabled_caching_and_other_acceleration_methods() -> None:
     assert only(smart("Cache Status=Ok", volume_lines=cached)).volumes[0].acceleration == "maxcache"
 
 
-def test_reason_of_a_disabled_cache_is_kept() -> None:
+def test_reason_of_a_disabled_cache_is_kept():
     found = only(smart("Cache Status=Temporarily Disabled", "Cache State Details=Temporarily Disabled(Reason: Charge level of capacitor is low)"))
     assert found.cache.status == "temporarily_disabled"
     assert found.cache.reason == "Charge level of capacitor is low"
 
 
-def test_labels_apply_only_in_their_section() -> None:
+def test_labels_apply_only_in_their_section():
     body = (
         lines("Controller Status=Optimal") + part("Controller Battery Information", "Status=Failed") + part("Controller Version Information", "Status=Nonsense")
     )
@@ -170,7 +170,7 @@ def test_labels_apply_only_in_their_section() -> None:
     assert found.status == "optimal"
 
 
-def test_no_battery_write_cache_is_not_a_drive_cache() -> None:
+def test_no_battery_write_cache_is_not_a_drive_cache():
     text = config(drives(drive("State=Online", "Reported Channel,Device(T:L)=0,1(1:0)", "No-Battery Write Cache=Disabled")))
     assert only(text).drives[0].write_cache == UNKNOWN
 
@@ -200,21 +200,21 @@ def test_no_battery_write_cache_is_not_a_drive_cache() -> None:
         ("Green Backup Information", ["Backup Power Status=Hot removed since the last boot"], "capacitor", "missing", None),
     ],
 )
-def test_protection(title: str, pairs: list[str], kind: str, health: str, charge: int | None) -> None:
+def test_protection(title, pairs, kind, health, charge):
     found = only(config(controller(lines("Controller Status=Optimal") + part(title, *pairs)))).protection
     assert (found.kind, found.health, found.charge) == (kind, health, charge)
 
 
-def test_controller_without_reported_unit_has_unknown_protection() -> None:
+def test_controller_without_reported_unit_has_unknown_protection():
     assert only(config(controller(lines("Controller Status=Optimal")))).protection.health == UNKNOWN
 
 
-def test_present_unit_takes_precedence_over_an_empty_slot() -> None:
+def test_present_unit_takes_precedence_over_an_empty_slot():
     body = part("Controller Battery Information", "Status=Not Installed") + part("Controller ZMM Information", "Status=ZMM Optimal")
     assert only(config(controller(body))).protection.raw == "ZMM Optimal"
 
 
-def test_drive_policies() -> None:
+def test_drive_policies():
     old = only(config(controller("   Global Physical Device Write Cache Policy: Drive Specific\n")))
     assert old.drive_cache == {"all": "per_drive"}
     classes = part("Physical Drive Write Cache Policy Information", "Configured Drives=Default", "Unconfigured Drives=Disabled", "HBA Drives=Not Applicable")
@@ -223,7 +223,7 @@ def test_drive_policies() -> None:
     assert only(config(controller(lines("Controller Mode=Mixed") + unchanged))).drive_cache == {"configured": UNKNOWN}
 
 
-def test_drives_use_their_reported_address_and_enclosures_are_ignored() -> None:
+def test_drives_use_their_reported_address_and_enclosures_are_ignored():
     disk = drive(
         "State=Ready", "Reported Channel,Device(T:L)=0,31(31:0)", "Transfer Speed=SATA 6.0 Gb/s", "Total Size=953869 MB", "SSD=No", "Write Cache=Unknown"
     )
@@ -234,7 +234,7 @@ def test_drives_use_their_reported_address_and_enclosures_are_ignored() -> None:
     assert one.size == 953869 * 2**20
 
 
-def test_drive_without_address_is_reported_as_not_understood() -> None:
+def test_drive_without_address_is_reported_as_not_understood():
     reading = parse(config(drives(drive("State=Online", "Model=X"))))
     assert reading.controllers[0].drives == ()
     assert "Device #0" in reading.not_understood[0]
@@ -254,11 +254,11 @@ def test_drive_without_address_is_reported_as_not_understood() -> None:
         (["State=Online", "maxCache Assigned=No"], "configured"),
     ],
 )
-def test_usage_of_drives(pairs: list[str], usage: str) -> None:
+def test_usage_of_drives(pairs, usage):
     assert only(config(drives(drive("Reported Channel,Device=0,3", *pairs)))).drives[0].usage == usage
 
 
-def test_members_by_serial_location_and_pair() -> None:
+def test_members_by_serial_location_and_pair():
     disks = drives(
         drive("Reported Channel,Device(T:L)=0,8(8:0)", "Reported Location=Enclosure 0, Slot 0", "Serial number=A1"),
         drive("Reported Channel,Device(T:L)=0,9(9:0)", "Reported Location=Enclosure 0, Slot 1", "Serial number=XX"),
@@ -277,7 +277,7 @@ def test_members_by_serial_location_and_pair() -> None:
     assert only(alone).volumes[0].members == ("0,8", "0,2")
 
 
-def test_os_device_and_scsi_address_of_a_volume() -> None:
+def test_os_device_and_scsi_address_of_a_volume():
     disk = "Disk Name=/dev/sdd (Disk0) (Bus: 1, Target: 0, Lun: 3)"
     (one,) = only(smart("Cache Status=Ok", volume_lines=(*SMART_VOLUME, disk))).volumes
     assert (one.os_device, one.scsi, one.wwn) == ("/dev/sdd", (1, 0, 3), "600508b1001c0000000000000000abcd")
@@ -287,7 +287,7 @@ def test_os_device_and_scsi_address_of_a_volume() -> None:
     assert (found.volumes[0].scsi, found.volumes[0].raid_level, found.volumes[0].wwn) == ((0, 4, 0), "6", "947389a6")
 
 
-def test_generation_is_derived_from_driver_and_labels_not_versions() -> None:
+def test_generation_is_derived_from_driver_and_labels_not_versions():
     assert (
         only(config(controller(lines("Driver Name=smartpqi") + part("Controller Version Information", "Firmware=7.5-0 (32033)")))).traits["generation"]
         == words.SMART
@@ -297,11 +297,11 @@ def test_generation_is_derived_from_driver_and_labels_not_versions() -> None:
     assert only(config(controller(lines("Controller Status=Optimal")))).traits["generation"] == UNKNOWN
 
 
-def test_pci_address_is_in_sysfs_format() -> None:
+def test_pci_address_is_in_sysfs_format():
     assert only(config(controller("   PCI Address (Domain:Bus:Device:Function)   : 0:3b:0:0\n"))).pci_address == "0000:3b:00.0"
 
 
-def test_max_cache_pool_in_all_spellings() -> None:
+def test_max_cache_pool_in_all_spellings():
     for name in ("MaxCache", "maxCache"):
         body = lines(
             f"SSDs assigned to {name} pool=1",
@@ -318,7 +318,7 @@ def test_max_cache_pool_in_all_spellings() -> None:
     assert (oldest.maxcache.generation, oldest.maxcache.flush_and_fetch_rate) == ("pool", 0)
 
 
-def test_max_cache_container() -> None:
+def test_max_cache_container():
     own = (
         "Maxcache device number 100\n"
         + lines(
@@ -352,13 +352,13 @@ def test_max_cache_container() -> None:
     assert (uses.read, uses.write, uses.write_policy, uses.dirty) == (Policy("enabled", "enabled"), Policy("enabled", "disabled"), "instant_writeback", "dirty")
 
 
-def test_preferred_setting_of_old_builds_is_the_configured_one() -> None:
+def test_preferred_setting_of_old_builds_is_the_configured_one():
     found = only(config(volume("Write-cache setting=Enabled", "MaxCache preferred read cache setting=Enabled", "MaxCache read cache setting=Disabled")))
     assert found.volumes[0].maxcache is not None
     assert found.volumes[0].maxcache.read == Policy("enabled", "disabled")
 
 
-def test_max_cache_4_volumes_belong_to_their_data_volume() -> None:
+def test_max_cache_4_volumes_belong_to_their_data_volume():
     own = "maxCache Logical Device number 1\n" + lines(
         "maxCache Logical Device name=mc", "Associated Logical Device ID=0", "RAID level=1", "maxCache state=Dirty", "maxCache write cache policy=Write Back"
     )
@@ -395,7 +395,7 @@ def finding(adapter: str, *settings: str, below: str = "") -> DiskFinding:
         ("maxCache", ("maxCache write cache setting=Enabled",)),
     ],
 )
-def test_empty_pool_caches_nothing_and_does_not_affect_the_verdict(name: str, settings: tuple[str, ...]) -> None:
+def test_empty_pool_caches_nothing_and_does_not_affect_the_verdict(name, settings):
     empty = lines(f"SSDs assigned to {name} pool=0", f"Maximum SSDs allowed in {name} pool=8")
     found = finding(empty, *settings)
     assert (found.volatile, found.loses, found.device_loss) == (False, False, "survives")
@@ -410,23 +410,23 @@ def test_empty_pool_caches_nothing_and_does_not_affect_the_verdict(name: str, se
         lines("Maximum SSDs allowed in maxCache pool=8"),
     ],
 )
-def test_pool_with_possible_ssd_is_not_treated_as_empty(adapter: str) -> None:
+def test_pool_with_possible_ssd_is_not_treated_as_empty(adapter):
     assert finding(adapter, "maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back").volatile is None
 
 
-def test_empty_pool_contradicted_by_dirty_blocks_is_unknown() -> None:
+def test_empty_pool_contradicted_by_dirty_blocks_is_unknown():
     empty = lines("SSDs assigned to maxCache pool=0", "Maximum SSDs allowed in maxCache pool=8")
     assert finding(empty, "maxCache write cache policy=Write Back", "maxCache Status=Dirty").volatile is None
 
 
-def test_missing_container_caches_nothing() -> None:
+def test_missing_container_caches_nothing():
     adapter, settings = lines("maxCache Dirty Page Threshold=75"), ("maxCache write cache setting=Enabled", "maxCache write cache policy=Write Back")
     for message in ("No maxCache 3.0 found", "No maxCache device created", "No maxCache Array found"):
         assert finding(adapter, *settings, below=section("maxCache 3.0 information", f"   {message}\n")).volatile is False
     assert finding(adapter, *settings).volatile is None
 
 
-def test_controller_without_max_cache_device() -> None:
+def test_controller_without_max_cache_device():
     found = only(config(controller(lines("MaxCache Dirty Page Threshold=75")), section("MaxCache 3.0 information", "   No maxCache 3.0 found\n")))
     assert found.maxcache is not None
     assert (found.maxcache.generation, found.maxcache.volumes) == ("container", ())
@@ -443,7 +443,7 @@ def test_controller_without_max_cache_device() -> None:
         (words.CLASS_POLICY, words.CLASS_POLICY_COMMANDS),
     ],
 )
-def test_settable_and_parsed_words_correspond(table: dict[str, object], commands: dict[object, str]) -> None:
+def test_settable_and_parsed_words_correspond(table, commands):
     assert {value for value in table.values() if value != UNKNOWN} == set(commands)
     assert all(word == word.lower() for word in table)
     assert len(set(commands.values())) == len(commands)
@@ -458,7 +458,7 @@ LIST = section(
 )
 
 
-def test_list_reports_each_controller() -> None:
+def test_list_reports_each_controller():
     reading = parse("Controllers found: 2\n" + LIST + END)
     assert reading.not_understood == ()
     first, second = reading.controllers
@@ -466,12 +466,12 @@ def test_list_reports_each_controller() -> None:
     assert (second.id, second.model, second.mode) == ("2", "Adaptec SmartRAID, 8 ports", "mixed")
 
 
-def test_list_with_fewer_controllers_than_counted_is_reported() -> None:
+def test_list_with_fewer_controllers_than_counted_is_reported():
     reading = parse("Controllers found: 3\n" + LIST + END)
     assert reading.not_understood == ("the tool found 3 controllers and reports 2",)
 
 
-def test_join_keeps_controller_number_and_list_only_values() -> None:
+def test_join_keeps_controller_number_and_list_only_values():
     listed = parse("Controllers found: 2\n" + LIST + END)
     configs = {"1": parse(config(controller(lines("Controller Model=Adaptec 6805X")))), "2": Reading(complete=False, not_understood=("line 1: 'x'",))}
     joined = join(listed, configs)
@@ -492,17 +492,17 @@ def test_join_keeps_controller_number_and_list_only_values() -> None:
         "Invalid controller number.\n",
     ],
 )
-def test_outputs_without_controller(text: str) -> None:
+def test_outputs_without_controller(text):
     assert parse(text) == Reading()
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", '{"Controllers": []}', "CLI Version = 007.2707\n", "Smart Array P440 in Slot 0\n   Bus Interface: PCI\n"])
-def test_foreign_output_is_rejected(text: str) -> None:
+def test_foreign_output_is_rejected(text):
     reading = parse(text)
     assert (reading.controllers, reading.complete, len(reading.not_understood)) == ((), False, 1)
 
 
-def test_truncated_output_is_incomplete() -> None:
+def test_truncated_output_is_incomplete():
     reading = parse(config(controller(lines("Controller Status=Optimal")), end=""))
     assert not reading.complete
     assert reading.controllers[0].status == "optimal"
@@ -520,11 +520,11 @@ def test_truncated_output_is_incomplete() -> None:
         (config(controller(lines("Controller Mode=Quantum"))), "Quantum"),
     ],
 )
-def test_invalid_lines_are_quoted(text: str, quoted: str) -> None:
+def test_invalid_lines_are_quoted(text, quoted):
     assert any(quoted in one for one in parse(text).not_understood)
 
 
-def test_unknown_labels_are_ignored() -> None:
+def test_unknown_labels_are_ignored():
     assert only(config(controller(lines("Flux Compensator=Armed") + part("Something New", "Status=Sideways")))).status == UNKNOWN
 
 
@@ -555,18 +555,18 @@ def volumes_and(segments: str, *locations: str) -> str:
         (("Segment 0=Present (0,0) S0", "Segment 1=Present (0,0) S0"), ("0,0",), 0),
     ],
 )
-def test_unidentified_members_are_counted(segments: tuple[str, ...], members: tuple[str, ...], untold: int) -> None:
+def test_unidentified_members_are_counted(segments, members, untold):
     (one,) = parse(volumes_and(part(SEGMENTS, *segments), "0,0(0:0)")).controllers[0].volumes
     assert (one.members, one.members_untold) == (members, untold)
 
 
-def test_unidentified_members_of_pair_lists_are_counted() -> None:
+def test_unidentified_members_of_pair_lists_are_counted():
     text = volume("RAID level=1", "Drive(s) (Channel,Device)=0,0 0,x")
     (one,) = parse(config(text)).controllers[0].volumes
     assert (one.members, one.members_untold) == (("0,0",), 1)
 
 
-def test_member_whose_drive_has_no_address_is_unidentified() -> None:
+def test_member_whose_drive_has_no_address_is_unidentified():
     reading = parse(volumes_and(part(SEGMENTS, "Segment 0=Present (Controller:1,Enclosure:0,Slot:0) S0"), "0,?(0:0)"))
     (one,) = reading.controllers[0].volumes
     assert (one.members, one.members_untold, reading.controllers[0].drives) == ((), 1, ())
@@ -592,7 +592,7 @@ TWO_VOLUMES = config(
 @pytest.mark.parametrize(
     "heading", ["Logical dev\x00ce number {}", "Logical device number {}x", "Logical device: number {}", "   logical device number {}x", None]
 )
-def test_volume_with_damaged_heading_is_lost(number: int, heading: str | None) -> None:
+def test_volume_with_damaged_heading_is_lost(number, heading):
     line = f"Logical device number {number}\n"
     reading = parse(TWO_VOLUMES.replace(line, "" if heading is None else f"{heading.format(number)}\n"))
     assert [one.id for one in reading.controllers[0].volumes] == [str(1 - number)]
@@ -603,40 +603,40 @@ def test_volume_with_damaged_heading_is_lost(number: int, heading: str | None) -
 
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("heading", ["Dev\x00ce #{}", "Device #{}x", "Device: #{}", "Device {}", None])
-def test_drive_with_damaged_heading_is_lost(number: int, heading: str | None) -> None:
+def test_drive_with_damaged_heading_is_lost(number, heading):
     line = f"      Device #{number}\n"
     reading = parse(TWO_VOLUMES.replace(line, "" if heading is None else f"      {heading.format(number)}\n"))
     assert [one.address for one in reading.controllers[0].drives] == [f"0,{1 - number}"]
     assert reading.lost
 
 
-def test_drive_below_channel_is_lost_with_its_heading() -> None:
+def test_drive_below_channel_is_lost_with_its_heading():
     text = TWO_VOLUMES.replace("      Device #0\n", "   Channel #0:\n      Devjce #0\n")
     reading = parse(text)
     assert [one.address for one in reading.controllers[0].drives] == ["0,1"]
     assert reading.lost
 
 
-def test_enclosure_with_damaged_heading_is_not_lost() -> None:
+def test_enclosure_with_damaged_heading_is_not_lost():
     enclosure = "      Device ?\n         Device is an Enclosure services device\n" + drive("Reported Channel,Device(T:L)=2,0(0:0)")
     reading = parse(TWO_VOLUMES.replace(END, enclosure + END))
     assert len(reading.controllers[0].drives) == 2
     assert (bool(reading.not_understood), reading.lost) == (True, ())
 
 
-def test_duplicate_volume_number_is_reported_as_lost() -> None:
+def test_duplicate_volume_number_is_reported_as_lost():
     reading = parse(TWO_VOLUMES.replace("Logical device number 1\n", "Logical device number 0\n"))
     assert any("twice in one output" in message for message in reading.lost)
 
 
-def test_volumes_missing_from_the_controller_count_are_lost() -> None:
+def test_volumes_missing_from_the_controller_count_are_lost():
     two = controller(lines("Controller Model=X", "Logical devices/Failed/Degraded=2/0/0")) + volume("RAID level=1")
     assert [message for message in parse(config(two)).lost if "volumes, and 1 are reported" in message]
     assert parse(config(two.replace("2/0/0", "1/0/0"))).lost == ()
     assert parse(config(controller(lines("Controller Model=X", "Logical devices/Failed/Degraded=2/0/0")))).lost == ()
 
 
-def test_controllers_missing_from_list_are_lost() -> None:
+def test_controllers_missing_from_list_are_lost():
     listed = parse(section("Controller information", "   Controller 1:   : Optimal, Slot 0, Mixed, X, S, W\n").join(("Controllers found: 3\n", END)))
     assert listed.lost == ("the tool found 3 controllers and reports 1",)
     assert listed.lost[0] in listed.not_understood
@@ -644,7 +644,7 @@ def test_controllers_missing_from_list_are_lost() -> None:
     assert joined.lost == (*listed.lost, "controller 2: GETCONFIG reports nothing about it")
 
 
-def test_unused_smartraid_cache_has_no_ratio() -> None:
+def test_unused_smartraid_cache_has_no_ratio():
     message = part("Cache Properties", "Cache Status=Not Configured", "Read Cache Percentage=Not Applicable", "Write Cache Percentage=Not Applicable")
     one = only(config(controller(lines("Controller Model=X", "Driver Name=smartpqi") + message)))
     assert (one.cache_ratio, one.cache.status) == (None, "not_configured")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pathlib
 import typing as t
 
 import pytest
@@ -425,7 +424,7 @@ def test_ambiguous_volume_name_is_rejected():
 # -- captured outputs
 
 
-def test_captured_container_is_converged_and_can_be_removed(shared_corpus: pathlib.Path):
+def test_captured_container_is_converged_and_can_be_removed(shared_corpus):
     text = (shared_corpus / "arcconf" / "getconfig-al_asr7805q_maxcache3-wbb.txt").read_text(encoding="utf-8", errors="replace")
     one = dataclasses.replace(arcconf_text.parse(text).controllers[0], id="1")
     assert planned(one, cache_volumes=[{"drives": ["0,17", "0,18"], "raid_level": "1"}], volumes=[{"id": "2", "read": True, "write": "writeback"}]) == ([], [])
@@ -437,7 +436,7 @@ def test_captured_container_is_converged_and_can_be_removed(shared_corpus: pathl
     assert steps[2].before == {"drives": ["0,17", "0,18"], "raid_level": "1"}
 
 
-def test_captured_pool_is_converged_and_does_not_report_dirtiness(shared_corpus: pathlib.Path):
+def test_captured_pool_is_converged_and_does_not_report_dirtiness(shared_corpus):
     text = (shared_corpus / "arcconf" / "getconfig-al_adaptec-6805q_maxcache2-drives-wb.txt").read_text(encoding="utf-8", errors="replace")
     one = dataclasses.replace(arcconf_text.parse(text).controllers[0], id="1")
     assert planned(one, pool_drives=["0,0"], volumes=[{"id": "all", "read": True}]) == ([], [])

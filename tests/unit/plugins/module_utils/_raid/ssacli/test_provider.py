@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import dataclasses
-import pathlib
 import typing as t
 
 import pytest
@@ -68,11 +67,11 @@ def objection(controller: Controller, subject: t.Any, controller_settings: t.Map
         (NEW, NEW, "cache_ratio", 25, "ctrl slot=0 modify cacheratio=25/75"),
     ],
 )
-def test_commands(controller: Controller, subject: t.Any, attribute: str, value: t.Any, words: str) -> None:
+def test_commands(controller, subject, attribute, value, words):
     assert provider().command(controller, subject, attribute, value) == words.split()
 
 
-def test_parsed_and_sent_words_correspond() -> None:
+def test_parsed_and_sent_words_correspond():
     assert {value: DRIVE_POLICIES[word] for value, word in DRIVE_POLICY_WORDS.items()} == {value: value for value in DRIVE_POLICY_WORDS}
     assert set(CACHING_WORDS.values()) == {"enable", "disable"}
 
@@ -137,16 +136,14 @@ def test_parsed_and_sent_words_correspond() -> None:
         (NEW, NEW, {"drive_cache.hba": "default", "no_battery_write_cache": "disabled", "cache_ratio": 0}, {}, None),
     ],
 )
-def test_unsupported_settings_have_an_objection_with_reason(
-    controller: Controller, subject: t.Any, settings: dict[str, t.Any], controller_settings: dict[str, t.Any], reason: str | None
-) -> None:
+def test_unsupported_settings_have_an_objection_with_reason(controller, subject, settings, controller_settings, reason):
     subject = controller if isinstance(subject, Controller) else subject
     said = provider().objection(controller, subject, settings, controller_settings)
     assert (said is None) is (reason is None)
     assert said is None or (said.startswith("cannot have ") and reason in said)
 
 
-def test_both_writeback_modes_are_one_setting_of_a_volume() -> None:
+def test_both_writeback_modes_are_one_setting_of_a_volume():
     ssacli = provider()
     always = dataclasses.replace(CACHED, write=Policy("writeback_always", "writeback_always"))
     for volume in (CACHED, always):
@@ -158,14 +155,14 @@ def test_both_writeback_modes_are_one_setting_of_a_volume() -> None:
     assert not ssacli.agrees(NEW, Volume("1"), "write", "writeback")
 
 
-def test_read_ratio_of_100_percent_means_writethrough() -> None:
+def test_read_ratio_of_100_percent_means_writethrough():
     ssacli = provider()
     reading = dataclasses.replace(NEW, cache_ratio=100)
     assert ssacli.agrees(reading, CACHED, "write", "writethrough")
     assert not ssacli.agrees(reading, Volume("1"), "write", "writethrough")
 
 
-def test_writethrough_by_ratio_alone_ends_if_the_ratio_changes() -> None:
+def test_writethrough_by_ratio_alone_ends_if_the_ratio_changes():
     reading = dataclasses.replace(NEW, cache_ratio=100)
     words = objection(reading, CACHED, {"cache_ratio": 10}, write="writethrough")
     assert words is not None
@@ -175,7 +172,7 @@ def test_writethrough_by_ratio_alone_ends_if_the_ratio_changes() -> None:
     assert objection(reading, PLAIN, {"cache_ratio": 10}, write="writethrough") is None
 
 
-def test_other_settings_agree_if_equal() -> None:
+def test_other_settings_agree_if_equal():
     ssacli = provider()
     assert ssacli.agrees(NEW, NEW, "drive_cache.hba", "default")
     assert not ssacli.agrees(NEW, NEW, "drive_cache.hba", "disabled")
@@ -199,19 +196,19 @@ def test_other_settings_agree_if_equal() -> None:
         ("something else\n", 1, False, "something else"),
     ],
 )
-def test_responses_to_settings(stdout: str, rc: int, ok: bool, reported: str) -> None:
+def test_responses_to_settings(stdout, rc, ok, reported):
     judgement = provider().judge(Completed(("ssacli", "ctrl", "slot=0", "modify", "x=y"), rc, stdout, ""))
     assert judgement.ok is ok
     assert reported in judgement.message
 
 
-def test_rejected_setting_raises_with_the_reason() -> None:
+def test_rejected_setting_raises_with_the_reason():
     ssacli = provider({("ssacli", "ctrl", "slot=0", "modify"): Reply('Error: Parameter "usage" must be specified.\n', rc=1)})
     with pytest.raises(CommandFailed, match=r'Parameter "usage" must be specified'):
         ssacli.send(["ctrl", "slot=0", "modify", "dwc=enable", "forced"], "controller 0")
 
 
-def test_no_controller_is_a_valid_response() -> None:
+def test_no_controller_is_a_valid_response():
     ssacli = provider({READ: Reply("\nError: No controllers detected. Possible causes: the driver is not loaded.\n", rc=1)})
     reading = ssacli.read()
     assert (reading.controllers, reading.complete) == ((), True)
@@ -220,18 +217,18 @@ def test_no_controller_is_a_valid_response() -> None:
 @pytest.mark.parametrize(
     "reply", [Reply("Error: Another instance of hpacucli is running! Stop it first.\n", rc=1), Reply("", rc=1, stderr="Error: Access denied.\n")]
 )
-def test_other_errors_raise(reply: Reply) -> None:
+def test_other_errors_raise(reply):
     with pytest.raises(CommandFailed, match=r"Another instance|Access denied"):
         provider({READ: reply}).read()
 
 
-def test_empty_output_does_not_mean_no_controllers() -> None:
+def test_empty_output_does_not_mean_no_controllers():
     reading = provider({READ: Reply("", rc=0)}).read()
     assert not reading.complete
     assert reading.not_understood
 
 
-def test_every_capture_is_read_by_the_provider(shared_corpus: pathlib.Path) -> None:
+def test_every_capture_is_read_by_the_provider(shared_corpus):
     for file in sorted((shared_corpus / "ssacli").glob("netdata*")):
         reading = provider({READ: Reply(file.read_text())}).read()
         assert reading.controllers
@@ -262,15 +259,13 @@ def test_every_capture_is_read_by_the_provider(shared_corpus: pathlib.Path) -> N
         ("drive_cache", "enabled", {}, {}, {}),
     ],
 )
-def test_combined_switch_sets_reading_and_writing(
-    attribute: str, value: str, present: dict[str, t.Any], requested: dict[str, t.Any], also: dict[str, str]
-) -> None:
+def test_combined_switch_sets_reading_and_writing(attribute, value, present, requested, also):
     card = dataclasses.replace(NEW, **present)
     assert provider().side_effects(card, PLAIN, attribute, value, requested) == also
     assert provider().side_effects(card, card, "cache_ratio", 10, requested) == {}
 
 
-def test_ratio_becomes_available_with_the_first_cached_volume() -> None:
+def test_ratio_becomes_available_with_the_first_cached_volume():
     card = dataclasses.replace(NEW, cache=CacheModule("not_configured"), cache_ratio=None)
     assert "no logical drive has caching enabled" in (objection(card, card, {"caching": False}, cache_ratio=10) or "")
     assert objection(card, card, {"caching": True}, cache_ratio=10) is None
@@ -279,7 +274,7 @@ def test_ratio_becomes_available_with_the_first_cached_volume() -> None:
 
 
 @pytest.mark.parametrize("rc", [0, 1])
-def test_ratio_requiring_a_battery_is_rejected_with_the_tool_message(rc: int) -> None:
+def test_ratio_requiring_a_battery_is_rejected_with_the_tool_message(rc):
     text = "\nError: This operation is not supported with the current configuration.\n       Reason: No battery\n\n"
     judged = provider().judge(Completed(("ssacli",), rc, text, ""))
     assert (judged.ok, judged.message) == (False, "This operation is not supported with the current configuration. Reason: No battery")

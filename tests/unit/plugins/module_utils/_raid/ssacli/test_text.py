@@ -138,7 +138,7 @@ def only(text: str) -> Controller:
     return controller
 
 
-def test_controller_fields() -> None:
+def test_controller_fields():
     controller = only(NEW)
     assert (controller.id, controller.model, controller.serial, controller.firmware) == ("3", "HPE Smart Array P000i-a SR Gen10", "SERIAL0", "9.99")
     assert (controller.driver, controller.pci_address, controller.mode, controller.status) == ("smartpqi", "0000:5c:00.0", "mixed", "optimal")
@@ -148,7 +148,7 @@ def test_controller_fields() -> None:
     assert (controller.cache_ratio, controller.no_battery_write_cache) == (10, "disabled")
 
 
-def test_volume_and_its_drives() -> None:
+def test_volume_and_its_drives():
     controller = only(NEW)
     (volume,) = controller.volumes
     assert (volume.id, volume.name, volume.wwn, volume.array) == ("7", "Data 01", "600508b1001c0000000000000000abcd", "A")
@@ -177,7 +177,7 @@ def test_volume_and_its_drives() -> None:
         ({"Caching": None}, Policy(), Policy()),
     ],
 )
-def test_effective_settings(lines: dict[str, str | None], read: Policy, write: Policy) -> None:
+def test_effective_settings(lines, read, write):
     (volume,) = parse(changed(**lines)).controllers[0].volumes
     assert (volume.read, volume.write) == (read, write)
 
@@ -192,7 +192,7 @@ def test_effective_settings(lines: dict[str, str | None], read: Policy, write: P
         ("Failed (Replace Batteries/Capacitors)", "failed", False),
     ],
 )
-def test_protection(status: str, health: str, protects: bool) -> None:
+def test_protection(status, health, protects):
     protection = only(changed(Battery__Capacitor_Status=status)).protection
     assert (protection.health, protection.protects) == (health, protects)
     assert status in protection.raw
@@ -201,17 +201,17 @@ def test_protection(status: str, health: str, protects: bool) -> None:
 @pytest.mark.parametrize(
     ("line", "note", "reason"), [("Cache Status: OK", "WORDS", ""), ("Cache Status: Temporarily Disabled", "", "WORDS"), ("", "WORDS", "")]
 )
-def test_details_are_a_reason_only_if_the_cache_is_disabled(line: str, note: str, reason: str) -> None:
+def test_details_are_a_reason_only_if_the_cache_is_disabled(line, note, reason):
     cache = only(NEW.replace("Cache Status: OK", f"{line}\n   Cache Status Details: WORDS".strip())).cache
     assert (cache.note, cache.reason) == (note, reason)
 
 
-def test_reservation_about_a_unit_is_not_ignored() -> None:
+def test_reservation_about_a_unit_is_not_ignored():
     reading = parse(changed(Battery__Capacitor_Status="OK (Zzyx)"))
     assert (reading.controllers[0].protection.health, len(reading.not_understood)) == ("unknown", 1)
 
 
-def test_broken_cable_is_unknown_health() -> None:
+def test_broken_cable_is_unknown_health():
     text = changed(Battery__Capacitor_Status=None, Cache_Status="Permanently Disabled\n   Cache Status Details: Cable Error")
     controller = only(text)
     assert (controller.protection.health, controller.protection.protects) == ("unknown", None)
@@ -221,7 +221,7 @@ def test_broken_cable_is_unknown_health() -> None:
     assert (missing.health, missing.protects) == ("missing", False)
 
 
-def test_details_of_a_cache_that_works_explain_nothing() -> None:
+def test_details_of_a_cache_that_works_explain_nothing():
     """Neither why writes pass through, nor why nothing is reported about the battery."""
     details = "The current array controller had valid data stored in its battery/capacitor backed write cache the last time it was reset."
     text = changed(Cache_Status=f"OK\n   Cache Status Details: {details}", Cache_Ratio="100% Read / 0% Write")
@@ -235,7 +235,7 @@ def test_details_of_a_cache_that_works_explain_nothing() -> None:
     assert (silent.protection.health, silent.protection.raw) == ("unknown", "")
 
 
-def test_legacy_labels() -> None:
+def test_legacy_labels():
     text = changed(
         Cache_Ratio="x",
         Configured_Drive_Write_Cache_Policy=None,
@@ -255,7 +255,7 @@ def test_legacy_labels() -> None:
     assert controller.traits["volume_switch"] == "arrayaccelerator"
 
 
-def test_two_labels_on_one_line() -> None:
+def test_two_labels_on_one_line():
     text = NEW.replace("Array Type: Data\n      Smart Path: disable", "Array Type: Data       HPE SSD Smart Path: enable").replace(
         "Disk Name: /dev/sdc\n         Mount Points: None", "Disk Name: /dev/sdc          Mount Points: None"
     )
@@ -264,13 +264,13 @@ def test_two_labels_on_one_line() -> None:
     assert controller.volumes[0].os_device == "/dev/sdc"
 
 
-def test_interspersed_warnings_do_not_end_a_section() -> None:
+def test_interspersed_warnings_do_not_end_a_section():
     warning = "\n\nWarning: Unrecoverable Media Errors Detected on Drives during previous Rebuild \nor Background Surface Analysis (ARM) scan.\n\n"
     text = NEW.replace("(Embedded)\n", f"(Embedded)\n{warning}").replace("      Logical Drive: 7\n", f"{warning}      Logical Drive: 7\n")
     assert only(text) == only(NEW)
 
 
-def test_hba_mode() -> None:
+def test_hba_mode():
     text = """
 Smart Array P840ar in Slot 0 (Embedded) (HBA Mode)
    Slot: 0
@@ -295,7 +295,7 @@ Smart Array P840ar in Slot 0 (Embedded) (HBA Mode)
     assert only("Smart HBA H240 in Slot 1 (RAID Mode)\n   Slot: 1\n").mode == "raid"
 
 
-def test_short_listings() -> None:
+def test_short_listings():
     text = """
 Smart Array P400 in Slot 1                (sn: SERIAL1)
 
@@ -333,18 +333,18 @@ Smart Array P400 in Slot 1                (sn: SERIAL1)
         "\n   SSACLI Version: 9.9.9.0\n   SOULAPI Version: 9.9.9.0\n\n",
     ],
 )
-def test_output_without_controllers(text: str) -> None:
+def test_output_without_controllers(text):
     assert parse(text) == Reading()
 
 
-def test_errors_include_their_reason() -> None:
+def test_errors_include_their_reason():
     assert ssacli_text.errors(UNSUPPORTED) == [
         'This operation is not supported with the current configuration. Use the "show" command on devices. Reason: Feature requires license key'
     ]
 
 
 @pytest.mark.parametrize("text", ["Controllers found: 1\nController information\n", '{"Controllers": []}', "\x00\xff\x1b[31m", "   indented: only\n"])
-def test_foreign_text_is_rejected(text: str) -> None:
+def test_foreign_text_is_rejected(text):
     reading = parse(text)
     assert not reading.complete
     assert reading.controllers == ()
@@ -367,19 +367,19 @@ def test_foreign_text_is_rejected(text: str) -> None:
         ("   Array: A\n", "", "belongs to no array"),
     ],
 )
-def test_known_labels_with_invalid_values_are_quoted_and_unknown(old: str, new: str, message: str) -> None:
+def test_known_labels_with_invalid_values_are_quoted_and_unknown(old, new, message):
     assert old in NEW
     reading = parse(NEW.replace(old, new))
     assert any(message in text for text in reading.not_understood)
 
 
-def test_invalid_values_do_not_become_settings() -> None:
+def test_invalid_values_do_not_become_settings():
     (controller,) = parse(NEW.replace("Caching:  Enabled", "Caching:  Sideways").replace("Capacitor Status: OK", "Capacitor Status: Odd")).controllers
     assert controller.volumes[0].write == Policy()
     assert controller.protection.protects is None
 
 
-def test_truncated_output_is_incomplete() -> None:
+def test_truncated_output_is_incomplete():
     assert not parse(NEW[: NEW.index("Caching")]).complete
     for label in ("      Logical Drive: 7", "      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:3\n"):
         assert not parse_configuration(NEW[: NEW.index(label) + len(label)].rstrip("\n") + "\n").complete, label
@@ -388,14 +388,14 @@ def test_truncated_output_is_incomplete() -> None:
     assert not parse_configuration(head).complete
 
 
-def test_duplicate_slot_is_counted_once() -> None:
+def test_duplicate_slot_is_counted_once():
     reading = parse(NEW + NEW)
     assert len(reading.controllers) == 1
     assert any("slot 3 again" in text for text in reading.not_understood)
 
 
 @pytest.mark.parametrize(("table", "ours"), [(SWITCHES, {"enabled", "disabled"}), (DRIVE_POLICIES, {"enabled", "disabled", "default"})])
-def test_every_value_has_a_word(table: dict[str, str], ours: set[str]) -> None:
+def test_every_value_has_a_word(table, ours):
     assert set(table.values()) == ours
 
 
@@ -406,7 +406,7 @@ def files(corpus: pathlib.Path) -> list[pathlib.Path]:
     return sorted((corpus / "ssacli").iterdir())
 
 
-def test_every_capture_is_parsed_completely(shared_corpus: pathlib.Path) -> None:
+def test_every_capture_is_parsed_completely(shared_corpus):
     found = files(shared_corpus)
     assert len(found) == 7
     for file in found:
@@ -418,7 +418,7 @@ def test_every_capture_is_parsed_completely(shared_corpus: pathlib.Path) -> None
             assert controller.volumes or controller.mode != "unknown", file.name
 
 
-def test_captured_values(shared_corpus: pathlib.Path) -> None:
+def test_captured_values(shared_corpus):
     read = {file.name: parse(file.read_text()).controllers for file in files(shared_corpus)}
     (failed,) = read["netdata_ssacli-P400i-unassigned.txt"]
     assert (failed.cache.status, failed.cache.reason) == ("temporarily_disabled", "Cache disabled; low batteries.")
@@ -440,7 +440,7 @@ def test_captured_values(shared_corpus: pathlib.Path) -> None:
     assert [volume.raid_level for volume in other.volumes] == ["1", "10"]
 
 
-def test_captures_of_other_tools_are_rejected(shared_corpus: pathlib.Path) -> None:
+def test_captures_of_other_tools_are_rejected(shared_corpus):
     for folder in ("arcconf", "storcli", "megacli", "mvcli"):
         for file in sorted((shared_corpus / folder).iterdir()):
             reading = parse(file.read_text(errors="replace"))
@@ -452,7 +452,7 @@ SETTINGS = settings(max_examples=120, deadline=None, suppress_health_check=[Heal
 
 @SETTINGS
 @given(data=st.data())
-def test_truncated_configuration_is_detected_or_harmless(shared_corpus: pathlib.Path, data: st.DataObject) -> None:
+def test_truncated_configuration_is_detected_or_harmless(shared_corpus, data):
     """A cut is either noticed, or what is left tells nothing else than the whole about what it still has."""
     text = data.draw(st.sampled_from([file for file in files(shared_corpus) if "config" in file.name or "netdata" in file.name])).read_text()
     whole = parse_configuration(text)
@@ -471,7 +471,7 @@ GROUPED = "            physicaldrive 1I:1:2 (port 1I:box 1:bay 2, SAS SSD, 800 G
 
 
 @pytest.mark.parametrize("heading", ["Logical Drive: ?", "Log?cal Drive: 7", "Logical Drive 7", "l\x00gicaldrive", None])
-def test_logical_drive_with_damaged_heading_is_lost(heading: str | None) -> None:
+def test_logical_drive_with_damaged_heading_is_lost(heading):
     reading = parse(NEW.replace("      Logical Drive: 7\n", "" if heading is None else f"      {heading}\n"))
     assert reading.controllers[0].volumes == ()
     assert [message for message in reading.lost if "logical drive" in message]
@@ -479,14 +479,14 @@ def test_logical_drive_with_damaged_heading_is_lost(heading: str | None) -> None
 
 
 @pytest.mark.parametrize("heading", ["physicaldrive ?", "physicaldrive 1I:1:?", "phys?caldrive 1I:1:1", None])
-def test_physical_drive_with_damaged_heading_is_lost(heading: str | None) -> None:
+def test_physical_drive_with_damaged_heading_is_lost(heading):
     reading = parse(NEW.replace(DETAILS, f"{'' if heading is None else f'      {heading}'}\n         Status: OK\n"))
     assert [message for message in reading.lost if "physical drive" in message]
     assert set(reading.lost) <= set(reading.not_understood)
 
 
 @pytest.mark.parametrize("model", ["HPE Smart Array P000i-a SR Gen10 in Sl?t 4", "HPE Smart Array in Slot ?", "?"])
-def test_controller_with_damaged_heading_is_lost(model: str) -> None:
+def test_controller_with_damaged_heading_is_lost(model):
     other = NEW.replace("HPE Smart Array P000i-a SR Gen10 in Slot 3 (Embedded)", model)
     reading = parse(NEW + other)
     assert [one.id for one in reading.controllers] == ["3"]
@@ -494,14 +494,14 @@ def test_controller_with_damaged_heading_is_lost(model: str) -> None:
     assert not reading.complete
 
 
-def test_duplicate_items_are_reported_as_lost() -> None:
+def test_duplicate_items_are_reported_as_lost():
     assert any("reports slot 3 again" in message for message in parse(NEW + NEW).lost)
     second = NEW[NEW.index("      Logical Drive: 7") : NEW.index("      physicaldrive 1I:1:1\n")]
     assert any("reports logical drive 7 again" in message for message in parse(NEW.replace(DETAILS, second + DETAILS)).lost)
     assert any("reports drive 1I:1:1 again" in message for message in parse(NEW.replace("      physicaldrive 1I:1:2\n", "      physicaldrive 1I:1:1\n")).lost)
 
 
-def test_unidentified_members_are_counted() -> None:
+def test_unidentified_members_are_counted():
     (one,) = parse(NEW.replace(GROUPED, "            physicaldrive 1I:?:2 (port 1I:box 1:bay 2)\n")).controllers[0].volumes
     assert (one.members, one.members_untold) == (("1I:1:1",), 1)
     start, end = NEW.index("         Mirror Group 1"), NEW.index("         Drive Type: Data\n")

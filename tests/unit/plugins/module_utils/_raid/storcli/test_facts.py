@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import typing as t
 
 import pytest
@@ -53,13 +52,13 @@ def volume(cache: str = "RWBD", initial: str | None = "WriteBack", properties: d
         ("AWTD", "adaptive", "writethrough", "direct"),
     ],
 )
-def test_cache_column_is_parsed_from_both_ends(column: str, read: str, write: str, io: str) -> None:
+def test_cache_column_is_parsed_from_both_ends(column, read, write, io):
     one = volume(column, initial=None)
     assert (one.read, one.write, one.io) == (Policy(read, read), Policy("unknown", write), Policy(io, io))
 
 
 @pytest.mark.parametrize("column", ["WBD", "RWB?", "RXD", "R", "AWBD", "rwbd", "RWBDD"])
-def test_invalid_cache_column_is_unknown_and_reported(column: str) -> None:
+def test_invalid_cache_column_is_unknown_and_reported(column):
     reading = parse(answer({"VD LIST": [{"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": column}]}))
     (one,) = reading.controllers[0].volumes
     assert (one.read.effective, one.write.effective, one.io.effective) == ("unknown", "unknown", "unknown")
@@ -82,11 +81,11 @@ def test_invalid_cache_column_is_unknown_and_reported(column: str) -> None:
         ("WriteThrough", "RWTC", "writethrough", "writeback"),
     ],
 )
-def test_initial_setting_is_configured_and_column_is_effective(initial: str | None, column: str, configured: str, effective: str) -> None:
+def test_initial_setting_is_configured_and_column_is_effective(initial, column, configured, effective):
     assert volume(column, initial).write == Policy(configured, effective)
 
 
-def test_volume_fields() -> None:
+def test_volume_fields():
     one = volume(
         Name="data",
         properties={"Disk Cache Policy": "Disk's Default", "OS Drive Name": "/dev/sdb", "SCSI NAA Id": "6A0042BB0FCCFEC02C14E04218AE3545"},
@@ -98,11 +97,11 @@ def test_volume_fields() -> None:
 @pytest.mark.parametrize(
     "printed, known", [("Disk's Default", "default"), ("Enabled", "enabled"), ("Disabled", "disabled"), ("N/A", "unknown"), ("", "unknown")]
 )
-def test_drive_cache_of_a_volume(printed: str, known: str) -> None:
+def test_drive_cache_of_a_volume(printed, known):
     assert volume(properties={"Disk Cache Policy": printed}).drive_cache == known
 
 
-def test_drive_cache_capability_is_not_a_policy() -> None:
+def test_drive_cache_capability_is_not_a_policy():
     row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
     controller = only(answer({"VD LIST": [row], "Supported VD Operations": {"Disk Cache Policy": "Yes", "IO Policy": "No"}}))
     assert controller.volumes[0].drive_cache == "unknown"
@@ -114,7 +113,7 @@ def topology(group: int, policy: str, *drives: str) -> list[dict[str, t.Any]]:
     return [head, {**head, "Arr": 0}] + [{"DG": group, "Arr": 0, "Row": n, "EID:Slot": drive, "Type": "DRIVE", "PDC": policy} for n, drive in enumerate(drives)]
 
 
-def test_topology_supplies_drive_cache_and_members_of_single_volume_groups() -> None:
+def test_topology_supplies_drive_cache_and_members_of_single_volume_groups():
     listed = [{"DG/VD": f"{group}/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"} for group, number in ((0, 0), (1, 1), (1, 2))]
     controller = only(answer({"TOPOLOGY": topology(0, "enbl", "8:0", " :1") + topology(1, "dsbl", "8:2"), "VD LIST": listed}))
     assert [(one.id, one.drive_cache, one.members) for one in controller.volumes] == [
@@ -144,7 +143,7 @@ def with_a_fourth_drive(state: str, group: t.Any, cache: str) -> Controller:
 
 
 @pytest.mark.parametrize(("state", "group"), [("DHS", 0), ("GHS", "-"), ("HspShld", 0)])
-def test_spare_is_not_a_member_and_its_cache_is_ignored(state: str, group: t.Any) -> None:
+def test_spare_is_not_a_member_and_its_cache_is_ignored(state, group):
     controller = with_a_fourth_drive(state, group, "Enabled")
     (one,) = controller.volumes
     assert (one.members, one.members_untold) == (("252:0", "252:1"), 0)
@@ -154,13 +153,13 @@ def test_spare_is_not_a_member_and_its_cache_is_ignored(state: str, group: t.Any
     assert finding.state["drive_cache"] == "disabled"
 
 
-def test_active_spare_is_a_member() -> None:
+def test_active_spare_is_a_member():
     controller = with_a_fourth_drive("Rbld", 0, "Enabled")
     assert controller.volumes[0].members == ("252:0", "252:1", "252:3")
     assert volume_finding(controller, controller.volumes[0]).loses
 
 
-def test_spare_in_plain_text_is_not_a_member() -> None:
+def test_spare_in_plain_text_is_not_a_member():
     line = "-" * 60
     text = f"""Controller = 0
 Status = Success
@@ -193,7 +192,7 @@ DG/VD TYPE  State Access Consist Cache Cac sCC      Size Name
 
 
 @pytest.mark.parametrize("number, address", [("0", (2, 0, 0)), ("127", (2, 127, 0)), ("128", (3, 0, 0)), ("239", (3, 111, 0))])
-def test_scsi_addresses_of_megaraid_sas(number: str, address: tuple[int, int, int]) -> None:
+def test_scsi_addresses_of_megaraid_sas(number, address):
     assert scsi_address(number) == address
     row = {"DG/VD": f"0/{number}", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD"}
     assert only(answer({"Driver Name": "megaraid_sas", "VD LIST": [row]})).volumes[0].scsi == address
@@ -208,7 +207,7 @@ def drive_row(**row: t.Any) -> dict[str, t.Any]:
     "state, usage",
     [("Onln", "configured"), ("Rbld", "configured"), ("UGood", "unconfigured"), ("UBad", "unconfigured"), ("GHS", "spare"), ("DHS", "spare"), ("JBOD", "jbod")],
 )
-def test_usage_of_drives(state: str, usage: str) -> None:
+def test_usage_of_drives(state, usage):
     (drive,) = only(answer({"PD LIST": [drive_row(State=state)]})).drives
     assert (drive.address, drive.usage, drive.state, drive.model, drive.size) == ("252:3", usage, state.lower(), "X", 10 * 1024**3)
     assert (drive.media, drive.interface, drive.write_cache) == ("hdd", "sata", "unknown")
@@ -216,7 +215,7 @@ def test_usage_of_drives(state: str, usage: str) -> None:
 
 @pytest.mark.parametrize("printed, known", [("Enabled", "enabled"), ("Disabled", "disabled"), ("N/A", "unknown")])
 @pytest.mark.parametrize("enclosure", ["/e252", ""])
-def test_attributes_of_a_drive(printed: str, known: str, enclosure: str) -> None:
+def test_attributes_of_a_drive(printed, known, enclosure):
     path = f"Drive /c0{enclosure}/s3"
     attributes = {"SN": "  S1 ", "WWN": "5000C500D99B25B0", "Firmware Revision": "E003 ", "Write Cache": printed}
     address = f"{enclosure[2:]}:3"
@@ -226,7 +225,7 @@ def test_attributes_of_a_drive(printed: str, known: str, enclosure: str) -> None
         assert (drive.address, drive.write_cache, drive.serial, drive.firmware, drive.wwn) == (address, known, "S1", "E003", "5000c500d99b25b0")
 
 
-def test_cachecade_is_a_cache_volume_with_its_own_drives() -> None:
+def test_cachecade_is_a_cache_volume_with_its_own_drives():
     listed = [
         {"DG/VD": "0/0", "TYPE": "RAID5", "State": "Optl", "Cache": "RWBD", "Cac": "R", "Size": "1.000 TB", "Name": "data"},
         {"DG/VD": "1/1", "TYPE": "Cac1", "State": "Optl", "Cache": "NRWBD", "Cac": "-", "Size": "100.000 GB", "Name": "cc"},
@@ -256,14 +255,14 @@ def test_cachecade_is_a_cache_volume_with_its_own_drives() -> None:
     ],
 )
 @pytest.mark.parametrize("table, kind", [("BBU_Info", "battery"), ("Cachevault_Info", "capacitor")])
-def test_battery_and_cachevault_states(state: str, health: str, table: str, kind: str) -> None:
+def test_battery_and_cachevault_states(state, health, table, kind):
     for value in ([{"Model": "CVPM05", "State": state, "Temp": "29C"}], [{"Property": "Type", "Value": "CVPM05"}, {"Property": "State", "Value": state}]):
         unit = only(answer({table: value, "Status": {"BBU Status": 0}, "HwCfg": {"BBU": "Present"}})).protection
         assert (unit.kind, unit.health, unit.raw) == (kind, health, f"CVPM05 {state}")
         assert unit.learn_cycle == ("active" if health == "learning" else "unknown")
 
 
-def test_battery_details_report_charge_and_learn_cycle() -> None:
+def test_battery_details_report_charge_and_learn_cycle():
     def listed(**properties: t.Any) -> list[dict[str, t.Any]]:
         return [{"Property": label.replace("_", " "), "Value": value} for label, value in properties.items()]
 
@@ -298,7 +297,7 @@ def test_battery_details_report_charge_and_learn_cycle() -> None:
         (4096 + 64, "learning", "active"),
     ],
 )
-def test_status_bits_are_used_if_the_unit_has_no_row(bits: int, health: str, learn: str) -> None:
+def test_status_bits_are_used_if_the_unit_has_no_row(bits, health, learn):
     unit = only(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}})).protection
     assert (unit.kind, unit.health, unit.learn_cycle) == ("unknown", health, learn)
 
@@ -306,12 +305,12 @@ def test_status_bits_are_used_if_the_unit_has_no_row(bits: int, health: str, lea
 @pytest.mark.parametrize(
     ("state", "health"), [("Optimal", "healthy"), ("Optimal (Charging)", "charging"), ("Optimal(Zzyx)", "unknown"), ("Failed (Replace)", "failed")]
 )
-def test_reservation_about_a_unit_is_not_ignored(state: str, health: str) -> None:
+def test_reservation_about_a_unit_is_not_ignored(state, health):
     assert parse(answer({"BBU_Info": [{"Model": "iBBU", "State": state}]})).controllers[0].protection.health == health
 
 
 @pytest.mark.parametrize("label", ["Replacement required", "Remaining Capacity Low", "Pack is about to fail & should be replaced"])
-def test_unit_that_will_not_last_is_not_healthy(label: str) -> None:
+def test_unit_that_will_not_last_is_not_healthy(label):
     def health(word: str) -> str:
         tables = {"BBU_Info": [{"Property": "Battery State", "Value": "Optimal"}], "BBU_Firmware_Status": [{"Property": label, "Value": word}]}
         return only(answer(tables)).protection.health
@@ -319,7 +318,7 @@ def test_unit_that_will_not_last_is_not_healthy(label: str) -> None:
     assert (health("No"), health("Yes")) == ("healthy", "degraded")
 
 
-def test_missing_status_is_not_healthy() -> None:
+def test_missing_status_is_not_healthy():
     assert only(answer({"Status": {"BBU Status": 0}})).protection.health == "unknown"
     assert only(answer({"Status": {"BBU Status": "NA"}, "HwCfg": {"BBU": "Present"}})).protection.health == "unknown"
     assert only(answer({"Status": {"Controller Status": "OK"}})).protection.kind == "unknown"
@@ -328,7 +327,7 @@ def test_missing_status_is_not_healthy() -> None:
 @pytest.mark.parametrize(
     "label, supported, kind, health", [("BBU", "Yes", "unknown", "missing"), ("BBU", "No", "none", "unknown"), ("Energy Pack", "NA", "none", "unknown")]
 )
-def test_absent_unit_is_missing_if_supported(label: str, supported: str, kind: str, health: str) -> None:
+def test_absent_unit_is_missing_if_supported(label, supported, kind, health):
     unit = only(answer({"HwCfg": {label: "Absent"}, "Supported Adapter Operations": {f"{label} ": supported}})).protection
     assert (unit.kind, unit.health) == (kind, health)
     assert unit.protects is False
@@ -343,13 +342,13 @@ def failure(message: str, **status: t.Any) -> str:
     "message, kind, health",
     [("Battery is absent!", "battery", "missing"), ("use /cx/cv", "capacitor", "unknown"), ("Cachevault is absent!", "capacitor", "missing")],
 )
-def test_error_message_of_unit_query_determines_its_health(message: str, kind: str, health: str) -> None:
+def test_error_message_of_unit_query_determines_its_health(message, kind, health):
     unit = only(failure(message)).protection
     assert (unit.kind, unit.health, unit.raw) == (kind, health, message)
 
 
 @pytest.mark.parametrize("message", ["Invalid VD number", "Un-supported Command", "No Controller found"])
-def test_other_failures_give_no_controller(message: str) -> None:
+def test_other_failures_give_no_controller(message):
     assert parse(failure(message)) == Reading()
 
 
@@ -367,7 +366,7 @@ def test_other_failures_give_no_controller(message: str) -> None:
         ({"VD LIST": [{"DG/VD": "0/0", "Cache": "RWBD"}]}, "unknown"),
     ],
 )
-def test_mode(data: dict[str, t.Any], mode: str) -> None:
+def test_mode(data, mode):
     assert only(answer(data)).mode == mode
 
 
@@ -375,19 +374,19 @@ def test_mode(data: dict[str, t.Any], mode: str) -> None:
     "status, known",
     [("Optimal", "optimal"), ("OK", "optimal"), ("Needs Attention", "needs_attention"), ("Degraded", "degraded"), ("Failed", "failed"), ("Odd", "odd")],
 )
-def test_status(status: str, known: str) -> None:
+def test_status(status, known):
     assert only(answer({"Status": {"Controller Status": status}})).status == known
 
 
 @pytest.mark.parametrize(
     "printed, memory, status", [("4096MB", 4 << 30, "unknown"), ("0 MB", 0, "absent"), ("0MB", 0, "absent"), ("N/A", None, "unknown"), (None, None, "unknown")]
 )
-def test_memory(printed: str | None, memory: int | None, status: str) -> None:
+def test_memory(printed, memory, status):
     cache = only(answer({"HwCfg": {} if printed is None else {"On Board Memory Size": printed}, "x": 1})).cache
     assert (cache.memory, cache.status) == (memory, status)
 
 
-def test_builds_printing_gib_use_decimal_gb() -> None:
+def test_builds_printing_gib_use_decimal_gb():
     row = {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "RWBD", "Size": "744.687 GiB"}
     controller = only(answer({"VD LIST": [row], "PD LIST": [drive_row(Size="800.00 GB")]}))
     assert controller.drives[0].size == 800 * 10**9
@@ -397,11 +396,11 @@ def test_builds_printing_gib_use_decimal_gb() -> None:
 @pytest.mark.parametrize(
     "printed, known", [("00:c1:00:00", "0000:c1:00.0"), ("00:16:00:0", "0000:16:00.0"), ("01:0a:1f:07", "0001:0a:1f.7"), ("N/A", None), ("", None)]
 )
-def test_pci_addresses(printed: str, known: str | None) -> None:
+def test_pci_addresses(printed, known):
     assert words.pci_address(printed) == known
 
 
-def test_jbod_write_cache_class_requires_controller_support() -> None:
+def test_jbod_write_cache_class_requires_controller_support():
     assert only(answer({"Supported Adapter Operations": {"Support JBOD Write cache": "No"}})).drive_cache == {}
     able = only(answer({"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}}))
     assert able.drive_cache == {"jbod": "unknown"}
@@ -410,7 +409,7 @@ def test_jbod_write_cache_class_requires_controller_support() -> None:
     assert joined.drive_cache == {"jbod": "disabled"}
 
 
-def test_mixed_success_and_failure_of_several_controllers() -> None:
+def test_mixed_success_and_failure_of_several_controllers():
     blocks = [
         {"Command Status": {"Controller": 0, "Status": "Success"}, "Response Data": {"Product Name": "A"}},
         {"Command Status": {"Controller": 1, "Status": "Failure", "Description": "Un-supported Command"}},
@@ -421,7 +420,7 @@ def test_mixed_success_and_failure_of_several_controllers() -> None:
     assert reading.complete
 
 
-def test_overview_lists_controllers() -> None:
+def test_overview_lists_controllers():
     row = {"Ctl": 1, "Model": "MegaRAID", "BBU": "Dgd", "Hlth": "NdAtn"}
     other = {"Ctl": 0, "Model": "HBA", "PCI Address": "00:01:00:00"}
     reading = parse(answer({"Number of Controllers": 2, "System Overview": [row], "IT System Overview": [other]}))
@@ -432,24 +431,24 @@ def test_overview_lists_controllers() -> None:
 
 
 @pytest.mark.parametrize("data", [{"Number of Controllers": 0, "Host Name": "a"}, {}])
-def test_no_controller_is_a_valid_response(data: dict[str, t.Any]) -> None:
+def test_no_controller_is_a_valid_response(data):
     assert parse(answer(data)) == Reading()
 
 
-def test_controller_number_falls_back_to_paths() -> None:
+def test_controller_number_falls_back_to_paths():
     text = answer({"/c4/v0": [{"DG/VD": "0/0", "Cache": "RWBD"}]}).replace('"Controller": 0,', "")
     assert only(text).id == "4"
     assert only(answer({"Product Name": "A"}).replace('"Controller": 0,', "")).id == "unknown"
 
 
-def test_output_of_storcli2_is_rejected() -> None:
+def test_output_of_storcli2_is_rejected():
     reading = parse(answer({"Basics": {}}).replace("007.1616", "008.0005"))
     assert reading.controllers == ()
     assert not reading.complete
     assert "storcli2" in reading.not_understood[0]
 
 
-def test_join_fills_unknown_values_and_overwrites_nothing() -> None:
+def test_join_fills_unknown_values_and_overwrites_nothing():
     row = {"DG/VD": "0/5", "TYPE": "RAID1", "State": "Optl", "Cache": "RWTD", "Name": "a"}
     properties = {"Write Cache(initial setting)": "WriteBack", "SCSI NAA Id": "6000000012345678"}
     summary = parse(answer({"Driver Name": "megaraid_sas", "Current Personality": "RAID-Mode", "VD LIST": [row], "PD LIST": [drive_row()]}))
@@ -464,14 +463,14 @@ def test_join_fills_unknown_values_and_overwrites_nothing() -> None:
     assert (drive.serial, drive.write_cache, drive.media) == ("S1", "enabled", "hdd")
 
 
-def test_join_keeps_controllers_separate() -> None:
+def test_join_keeps_controllers_separate():
     first, second = parse(answer({"Product Name": "A"})), parse(answer({"Product Name": "B"}, controller=1))
     assert [one.model for one in join([first, second]).controllers] == ["A", "B"]
     nameless = parse(answer({"Product Name": "C"}).replace('"Controller": 0,', ""))
     assert [one.model for one in join([nameless, nameless]).controllers] == ["C", "C"]
 
 
-def test_learn_cycle_reported_only_by_the_unit_is_kept() -> None:
+def test_learn_cycle_reported_only_by_the_unit_is_kept():
     summary = parse(answer({"BBU_Info": [{"Model": "iBBU08", "State": "Degraded"}]}))
     unit = parse(
         answer(
@@ -482,14 +481,14 @@ def test_learn_cycle_reported_only_by_the_unit_is_kept() -> None:
     assert (protection.health, protection.learn_cycle, protection.charge) == ("learning", "active", 40)
 
 
-def test_truncated_capture_is_parsed_as_far_as_possible(shared_corpus: pathlib.Path) -> None:
+def test_truncated_capture_is_parsed_as_far_as_possible(shared_corpus):
     text = (shared_corpus / "transcribed" / "storcli_call-vall-show-all_RWTD-with-WriteBack-initial_truncated.txt").read_text(encoding="utf-8")
     reading = parse(text)
     assert [one.write for one in reading.controllers[0].volumes] == [Policy("writeback", "writethrough")]
     assert "line" in reading.not_understood[0]
 
 
-def test_plain_text_and_json_agree(shared_corpus: pathlib.Path) -> None:
+def test_plain_text_and_json_agree(shared_corpus):
     """The HBA was captured both ways (on two hosts): the same facts are found in both."""
     found = [parse((shared_corpus / "storcli" / f"c0-show-all_hba-9400-16i.{ending}").read_text(encoding="utf-8")).controllers[0] for ending in ("json", "txt")]
     for controller in found:
@@ -510,7 +509,7 @@ def volumes_of(data: dict[str, t.Any]) -> list[tuple[str, tuple[str, ...], int]]
 
 
 @pytest.mark.parametrize("place", ["-", "", "252:?", " :x"])
-def test_members_without_valid_address_are_counted(place: str) -> None:
+def test_members_without_valid_address_are_counted(place):
     listed = {"VD LIST": [{**VD, "DG/VD": "0/0"}]}
     seen = {**DRIVE, "EID:Slot": "252:0"}
     assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": place, "State": "Msng"}]}) == [("0", ("252:0",), 1)]
@@ -519,7 +518,7 @@ def test_members_without_valid_address_are_counted(place: str) -> None:
     assert volumes_of({**listed, "TOPOLOGY": [seen, {**DRIVE, "EID:Slot": "252:1"}]}) == [("0", ("252:0", "252:1"), 0)]
 
 
-def test_member_missing_in_one_list_is_taken_from_the_other() -> None:
+def test_member_missing_in_one_list_is_taken_from_the_other():
     summary = parse(answer({"VD LIST": [{**VD, "DG/VD": "0/0"}], "TOPOLOGY": [{**DRIVE, "EID:Slot": "252:0"}, {**DRIVE, "EID:Slot": "-"}]}))
     for drives, members, untold in ((("252:0", "252:1"), ("252:0", "252:1"), 0), (("252:0",), ("252:0",), 1), ((), ("252:0",), 1)):
         rows = [{**PD, "EID:Slt": address} for address in drives]
@@ -544,7 +543,7 @@ def test_member_missing_in_one_list_is_taken_from_the_other() -> None:
         ({"Physical Drives": "2", "PD LIST": [{**PD, "EID:Slt": "252:1"}]}, "Physical Drives: 2, and 1 are listed"),
     ],
 )
-def test_unidentified_volumes_and_drives_are_lost(data: dict[str, t.Any], clause: str) -> None:
+def test_unidentified_volumes_and_drives_are_lost(data, clause):
     reading = parse(answer(data))
     assert [reported for reported in reading.lost if clause in reported]
     assert set(reading.lost) <= set(reading.not_understood)
@@ -555,7 +554,7 @@ IR = {"Driver Name": "mpt3sas", "Physical Drives": 2, "PD LIST": [{**PD, "EID:Sl
 IR_VOLUME = {"VD": "0", "TYPE": "RAID1", "State": "Optl", "Access": "RW", "Consist": "No", "Cache": "NRWTD", "Size": "930.390 GB", "Name": ""}
 
 
-def test_volume_of_an_adapter_has_no_group() -> None:
+def test_volume_of_an_adapter_has_no_group():
     one = only(answer({**IR, "Virtual Drives": 1, "VD LIST": [IR_VOLUME]}))
     (volume,) = one.volumes
     assert (volume.id, volume.raid_level, volume.status, volume.write.effective, volume.read.effective) == ("0", "1", "optimal", "writethrough", "none")
@@ -565,12 +564,12 @@ def test_volume_of_an_adapter_has_no_group() -> None:
 
 
 @pytest.mark.parametrize(("without", "mode"), [({"VD LIST"}, "raid"), ({"VD LIST", "Virtual Drives"}, "raid"), ({"VD LIST", "PD LIST"}, "raid")])
-def test_adapter_that_lost_its_volume_is_no_hba(without: set[str], mode: str) -> None:
+def test_adapter_that_lost_its_volume_is_no_hba(without, mode):
     data = {key: value for key, value in {**IR, "Virtual Drives": 1, "VD LIST": [IR_VOLUME]}.items() if key not in without}
     assert only(answer(data)).mode == mode
 
 
-def test_labels_are_compared_without_letter_case_and_blanks() -> None:
+def test_labels_are_compared_without_letter_case_and_blanks():
     row = {"dg/vd": "1/3", "Type": "RAID5", "STATE": "Optl", "cache": "RWBD"}
     drive = {"Eid:Slt": "8:1", "did": 1, "state": "Onln", "dg": 1, "intf": "SAS"}
     data = {"/C0/V3": [row], "VD3 properties": {"write cache(Initial Setting)": "WriteBack", "disk cache policy": "Disabled"}, "drive list": [drive]}
@@ -591,17 +590,17 @@ def test_labels_are_compared_without_letter_case_and_blanks() -> None:
         ({"State": "GHS", "DG": "-", "Type": "-"}, "PD LIST", "spare"),
     ],
 )
-def test_usage_follows_from_type_group_and_list(row: dict[str, t.Any], place: str, usage: str) -> None:
+def test_usage_follows_from_type_group_and_list(row, place, usage):
     assert [drive.usage for drive in only(answer({place: [{"EID:Slt": "252:1", "DID": 1, "Intf": "SATA", **row}]})).drives] == [usage]
 
 
-def test_unknown_label_about_a_cache_is_reported() -> None:
+def test_unknown_label_about_a_cache_is_reported():
     reading = parse(answer({"/c0/v1": [{**VD, "DG/VD": "0/1"}], "VD1 Properties": {"Disk Cache Policy": "Disk's Default", "Write Cache Status": "Enabled"}}))
     assert reading.controllers[0].volumes[0].drive_cache == "default"
     assert reading.not_understood[0].startswith("Write Cache Status: Enabled (line ")
 
 
-def test_state_of_the_unit_takes_precedence_over_soft_bits() -> None:
+def test_state_of_the_unit_takes_precedence_over_soft_bits():
     def unit(bits: int, state: str) -> Protection:
         summary = parse(answer({"Status": {"BBU Status": bits}, "HwCfg": {"BBU": "Present"}}))
         return join([summary, parse(answer({"Cachevault_Info": [{"Property": "State", "Value": state}]}))]).controllers[0].protection
@@ -612,7 +611,7 @@ def test_state_of_the_unit_takes_precedence_over_soft_bits() -> None:
     assert unit(64, "Optimal").health == "learning"
 
 
-def test_loss_belongs_to_its_controller() -> None:
+def test_loss_belongs_to_its_controller():
     blocks = [json.loads(answer({"VD LIST": [{**VD, "DG/VD": name}]}, number))["Controllers"][0] for number, name in ((0, "0/0"), (1, "0/?"))]
     reading = parse(json.dumps({"Controllers": blocks}))
     assert reading.lost_for("0") == ()
@@ -621,5 +620,5 @@ def test_loss_belongs_to_its_controller() -> None:
     assert join([reading, parse(answer({"PD LIST": []}))]).lost_for("0") == ()
 
 
-def test_missing_drive_is_not_lost() -> None:
+def test_missing_drive_is_not_lost():
     assert parse(answer({"PD LIST": [{**PD, "EID:Slt": "-"}]})).lost == ()

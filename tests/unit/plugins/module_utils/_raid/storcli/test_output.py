@@ -92,7 +92,7 @@ Ctrl Status Property ErrMsg                      ErrCd
     ],
     ids=["minified", "tabs", "crlf", "blank lines", "notice", "prompt"],
 )
-def test_json_formatting_does_not_matter(written: str) -> None:
+def test_json_formatting_does_not_matter(written):
     output = read_output(written)
     assert output.complete
     assert list(output.not_understood) == []
@@ -101,19 +101,19 @@ def test_json_formatting_does_not_matter(written: str) -> None:
     assert output.version == "007.1616.0000.0000"
 
 
-def test_control_characters_in_a_string_are_tolerated() -> None:
+def test_control_characters_in_a_string_are_tolerated():
     output = read_output(json.dumps(DOCUMENT).replace("RWTD", "RW\x00\x1bTD"))
     assert output.complete
     assert output.answers[0].data["VD LIST"][0]["Cache"] == "RW  TD"
 
 
-def test_damaged_label_is_reported() -> None:
+def test_damaged_label_is_reported():
     output = read_output(json.dumps(DOCUMENT, indent=1).replace("VD LIST", "VD \ufffd LIST"))
     assert not output.complete
     assert any("VD \ufffd LIST" in problem and problem.startswith("line ") for problem in output.not_understood)
 
 
-def test_data_before_truncation_is_kept() -> None:
+def test_data_before_truncation_is_kept():
     written = json.dumps(DOCUMENT, indent=1)
     output = read_output(written[: written.index('"Number"') + 12])
     assert not output.complete
@@ -123,7 +123,7 @@ def test_data_before_truncation_is_kept() -> None:
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_truncation_is_detected_without_inventing_data(data: st.DataObject) -> None:
+def test_truncation_is_detected_without_inventing_data(data):
     written = json.dumps(DOCUMENT, indent=data.draw(st.sampled_from((None, 1))))
     kept = data.draw(st.integers(1, len(written) - 1))
     assert not read_output(written[:kept]).complete
@@ -155,12 +155,12 @@ def contained(found: t.Any, whole: t.Any) -> bool:
         ("some words\n" + json.dumps(DOCUMENT), "line 1: 'some words'"),
     ],
 )
-def test_invalid_output_is_reported(text: str, message: str) -> None:
+def test_invalid_output_is_reported(text, message):
     output = read_output(text)
     assert any(message in problem for problem in output.not_understood)
 
 
-def test_help_output_has_no_controllers() -> None:
+def test_help_output_has_no_controllers():
     output = read_output("\n     Storage Command Line Tool  Ver 007.2707\n\n help - lists all the commands with their usage.\nstorcli /cx show\n")
     assert output.complete
     assert list(output.answers) == []
@@ -174,14 +174,14 @@ def test_help_output_has_no_controllers() -> None:
         "CLI Version = 008.0005\nOperating system = Linux\nStatus = Failure\nDescription = syntax error, unexpected TOKEN_UNKNOWN, expecting $end\n\n",
     ],
 )
-def test_syntax_error_is_a_refusal(text: str) -> None:
+def test_syntax_error_is_a_refusal(text):
     (answer,) = read_output(text).answers
     assert answer.refused
     assert list(answer.reasons) == ["syntax error, unexpected TOKEN_UNKNOWN, expecting $end"]
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_plain_text_is_parsed_into_the_json_structure(newline: str) -> None:
+def test_plain_text_is_parsed_into_the_json_structure(newline):
     output = read_output(PLAIN.replace("\n", newline))
     assert output.complete
     assert list(output.not_understood) == []
@@ -201,26 +201,26 @@ def test_plain_text_is_parsed_into_the_json_structure(newline: str) -> None:
     assert second.details[0]["ErrCd"] == "34"
 
 
-def test_truncated_table_is_reported() -> None:
+def test_truncated_table_is_reported():
     output = read_output(PLAIN[: PLAIN.index("512B CD")])
     assert not output.complete
     assert any("table at line 17 is cut" in problem for problem in output.not_understood)
 
 
-def test_empty_cell_does_not_shift_columns() -> None:
+def test_empty_cell_does_not_shift_columns():
     header = "DG/VD TYPE  State Cache       Size Name"
     assert table_rows(header, ["0/0   RAID1 Optl        557.861 GB"]) == [
         {"DG/VD": "0/0", "TYPE": "RAID1", "State": "Optl", "Cache": "", "Size": "557.861 GB", "Name": ""}
     ]
 
 
-def test_property_tables_are_sections() -> None:
+def test_property_tables_are_sections():
     assert section([{"Property": "State ", "Value": "Optimal"}, {"Property": "Type"}, 3, {"Value": 1}]) == {"State ".strip(): "Optimal"}
     assert section({" A ": 1}) == {"A": 1}
     assert section(None) == {}
 
 
-def test_refusal_does_not_require_a_failed_status() -> None:
+def test_refusal_does_not_require_a_failed_status():
     text = json.dumps(
         {
             "Controllers": [

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pathlib
 import typing as t
 
 import pytest
@@ -90,7 +89,7 @@ def calls(one: StorCli) -> list[str]:
         ({"Physical Drives": 3, "PD LIST": []}, None, "controller 0 has 3 drives, and 0 are listed"),
     ],
 )
-def test_what_is_counted_or_answered_in_an_unknown_layout_is_lost(summary: dict[str, t.Any], volumes: dict[str, t.Any] | None, lost: str) -> None:
+def test_what_is_counted_or_answered_in_an_unknown_layout_is_lost(summary, volumes, lost):
     replies = script(1, **summary)
     reading = provider(replies={**replies, **({VOLUMES: reported(block(volumes))} if volumes else {})}).read()
     assert [clause for clause in reading.lost_for("0") if lost in clause]
@@ -98,20 +97,20 @@ def test_what_is_counted_or_answered_in_an_unknown_layout_is_lost(summary: dict[
 
 
 @pytest.mark.parametrize("description", ["No Controller found", "Controller 0 not found"])
-def test_no_controller_runs_one_command(description: str) -> None:
+def test_no_controller_runs_one_command(description):
     one = provider(replies={SUMMARY: reported(block(status="Failure", description=description))})
     reading = one.read()
     assert (reading.controllers, reading.complete, reading.not_understood) == ((), True, ())
     assert calls(one) == ["/call show all nolog J"]
 
 
-def test_response_without_controller_is_verified_by_the_overview() -> None:
+def test_response_without_controller_is_verified_by_the_overview():
     one = provider(replies={SUMMARY: reported(block()), (TOOL, "show"): reported(block({"Number of Controllers": 0}))})
     assert one.read().controllers == ()
     assert calls(one)[1:] == ["show nolog J"]
 
 
-def test_jbod_write_cache_is_read_if_supported_by_controller() -> None:
+def test_jbod_write_cache_is_read_if_supported_by_controller():
     replies = script(**{"Supported Adapter Operations": {"Support JBOD Write cache": "Yes"}})
     replies[TOOL, "/call", "show", "jbodwritecache"] = reported(block({"Controller Properties": [{"Ctrl_Prop": "JBOD Write Cache", "Value": "Default"}]}))
     one = provider(replies=replies)
@@ -120,7 +119,7 @@ def test_jbod_write_cache_is_read_if_supported_by_controller() -> None:
 
 
 @pytest.mark.parametrize("table, place", [("BBU_Info", "/call/bbu"), ("Cachevault_Info", "/call/cv")])
-def test_unhealthy_unit_is_queried_for_the_reason(table: str, place: str) -> None:
+def test_unhealthy_unit_is_queried_for_the_reason(table, place):
     replies = script(**{table: [{"Model": "X", "State": "Degraded"}]})
     replies[TOOL, place, "show", "all"] = reported(block({table: [{"Property": "State", "Value": "Learning"}]}))
     one = provider(replies=replies)
@@ -128,13 +127,13 @@ def test_unhealthy_unit_is_queried_for_the_reason(table: str, place: str) -> Non
     assert calls(one)[3:] == [f"{place} show all nolog J"]
 
 
-def test_healthy_unit_is_not_queried() -> None:
+def test_healthy_unit_is_not_queried():
     one = provider(replies=script(BBU_Info=[{"Model": "X", "State": "Optimal"}]))
     one.read()
     assert len(calls(one)) == 3
 
 
-def test_drives_without_enclosure_are_read_separately() -> None:
+def test_drives_without_enclosure_are_read_separately():
     replies = script(**{"PD LIST": [{"EID:Slt": " :4", "State": "JBOD", "Med": "HDD", "Intf": "SAS"}]})
     attributes = {"Drive /c0/s4 Device attributes": {"SN": "S4", "Write Cache": "Disabled"}}
     replies[TOOL, "/call/sall", "show", "all"] = reported(block({"Drive /c0/s4 - Detailed Information": attributes}))
@@ -144,7 +143,7 @@ def test_drives_without_enclosure_are_read_separately() -> None:
     assert len(calls(one)) == 4
 
 
-def test_tool_refusal_makes_the_reading_incomplete() -> None:
+def test_tool_refusal_makes_the_reading_incomplete():
     refusal = Reply("syntax error, unexpected TOKEN_UNKNOWN, expecting $end\n", rc=255)
     reading = provider(replies={SUMMARY: refusal}).read()
     assert not reading.complete
@@ -154,13 +153,13 @@ def test_tool_refusal_makes_the_reading_incomplete() -> None:
     assert [volume.write for volume in reading.controllers[0].volumes] == [Policy("unknown", "writeback")]
 
 
-def test_failure_of_one_controller_is_reported_and_others_are_kept() -> None:
+def test_failure_of_one_controller_is_reported_and_others_are_kept():
     reading = provider(replies={**script(), VOLUMES: reported(block(status="Failure", description="Internal error"))}).read()
     assert reading.complete
     assert reading.not_understood == ("/call/vall show all: Internal error",)
 
 
-def test_truncated_response_makes_the_reading_incomplete() -> None:
+def test_truncated_response_makes_the_reading_incomplete():
     replies = script()
     replies[VOLUMES] = Reply(replies[VOLUMES].stdout[:90])
     reading = provider(replies=replies).read()
@@ -168,17 +167,17 @@ def test_truncated_response_makes_the_reading_incomplete() -> None:
     assert reading.not_understood[0].startswith("/call/vall show all: the JSON is cut or broken at line 1")
 
 
-def test_tool_that_cannot_run_raises() -> None:
+def test_tool_that_cannot_run_raises():
     with pytest.raises(CommandFailed, match="libstorelib"):
         provider(replies={SUMMARY: Reply(rc=127, stderr="error while loading shared libraries: libstorelib.so\n")}).read()
 
 
-def test_exit_status_is_ignored() -> None:
+def test_exit_status_is_ignored():
     replies = {requested: dataclasses.replace(reply, rc=6) for requested, reply in script().items()}
     assert provider(replies=replies).read().complete
 
 
-def test_captures_of_one_host_are_joined(shared_corpus: pathlib.Path) -> None:
+def test_captures_of_one_host_are_joined(shared_corpus):
     folder = shared_corpus / "perccli"
     names = {SUMMARY: "call-show-all", VOLUMES: "call-vall-show-all", DRIVES: "call-eall-sall-show-all"}
     replies = {requested: Reply((folder / f"{name}_perc-h755.json").read_text(encoding="utf-8")) for requested, name in names.items()}
@@ -251,7 +250,7 @@ OBJECTIONS: list[tuple[Controller, t.Any, dict[str, t.Any], str | None]] = [
 ]
 
 
-def test_unsupported_settings_have_an_objection_with_reason() -> None:
+def test_unsupported_settings_have_an_objection_with_reason():
     wrong = []
     for controller, subject, wishes, ending in OBJECTIONS:
         found = objection(subject, wishes, controller)
@@ -264,7 +263,7 @@ def test_unsupported_settings_have_an_objection_with_reason() -> None:
 
 
 @pytest.mark.parametrize("reported, said_so", [(True, None), (False, "(Support JBOD Write cache: No)"), (None, "(Support JBOD Write cache is not printed)")])
-def test_jbod_write_cache_requires_support(reported: bool | None, said_so: str | None) -> None:
+def test_jbod_write_cache_requires_support(reported, said_so):
     controller = dataclasses.replace(
         CONTROLLER, traits={} if reported is None else {"jbod_write_cache": reported}, drive_cache={"jbod": "default"} if reported else {}
     )
@@ -282,7 +281,7 @@ def test_jbod_write_cache_requires_support(reported: bool | None, said_so: str |
         ("cache_ratio", 10),
     ],
 )
-def test_settings_of_other_families_are_rejected(attribute: str, value: t.Any) -> None:
+def test_settings_of_other_families_are_rejected(attribute, value):
     reason = objection(CONTROLLER, {attribute: value})
     assert reason is not None
     assert reason.startswith(f"cannot have {attribute}: {value}, since storcli ")
@@ -309,23 +308,23 @@ def test_settings_of_other_families_are_rejected(attribute: str, value: t.Any) -
         ("drive_cache.jbod", "default", "jbodwritecache=default"),
     ],
 )
-def test_commands(attribute: str, value: str, word: str) -> None:
+def test_commands(attribute, value, word):
     subject, place = (CONTROLLER, "/c0") if "." in attribute else (VOLUME, "/c0/v3")
     assert provider().command(CONTROLLER, subject, attribute, value) == [place, "set", word, "nolog", "J"]
 
 
-def test_io_is_set_before_write() -> None:
+def test_io_is_set_before_write():
     assert StorCli.order.index("io") < StorCli.order.index("write")
 
 
 @pytest.mark.parametrize("known, value", [(Policy("writeback", "writethrough"), "writeback"), (Policy("writethrough", "writethrough"), "writethrough")])
-def test_configured_value_is_compared_regardless_of_the_effective_one(known: Policy, value: str) -> None:
+def test_configured_value_is_compared_regardless_of_the_effective_one(known, value):
     volume = dataclasses.replace(VOLUME, write=known)
     assert provider().agrees(CONTROLLER, volume, "write", value)
     assert not provider().agrees(CONTROLLER, volume, "write", "writeback_always")
 
 
-def test_missing_initial_setting_agrees_only_without_possible_fallback() -> None:
+def test_missing_initial_setting_agrees_only_without_possible_fallback():
     failed = dataclasses.replace(CONTROLLER, protection=Protection("battery", "failed"))
     through = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
     back = dataclasses.replace(VOLUME, write=Policy("unknown", "writeback"))
@@ -345,14 +344,14 @@ def detail(status: str, message: str, code: t.Any) -> dict[str, t.Any]:
     return {"VD": 3, "Property": "wrCache", "Value": "WB", "Status": status, "ErrCd": code, "ErrMsg": message}
 
 
-def test_refused_property_with_exit_status_0_is_a_failure() -> None:
+def test_refused_property_with_exit_status_0_is_a_failure():
     refusal = {"Detailed Status": [detail("Success", "-", 0), detail("Failed", "SSD Pd is present", 255)]}
     assert judged(reported(block(**refusal)).stdout) == (False, "SSD Pd is present")
     assert judged(reported(block(status="Failure", **refusal)).stdout) == (False, "SSD Pd is present")
 
 
 @pytest.mark.parametrize("rc", [0, 6, 255])
-def test_success_is_accepted_with_any_exit_status(rc: int) -> None:
+def test_success_is_accepted_with_any_exit_status(rc):
     assert judged(reported(block(**{"Detailed Status": [detail("Success", "-", 0)]})).stdout, rc) == (True, "")
 
 
@@ -365,13 +364,13 @@ def test_success_is_accepted_with_any_exit_status(rc: int) -> None:
         ('{"Controllers":[{"Command Status":{"Status":"Success","Detailed', "the JSON is cut or broken at line 1"),
     ],
 )
-def test_invalid_response_is_not_a_success(text: str, reason: str) -> None:
+def test_invalid_response_is_not_a_success(text, reason):
     ok, why = judged(text)
     assert not ok
     assert why.startswith(reason)
 
 
-def test_plain_text_responses_are_evaluated() -> None:
+def test_plain_text_responses_are_evaluated():
     head = "Controller = 0\nStatus = {}\nDescription = None\n\n"
     table = "Detailed Status :\n===============\n\n{line}\nVD Property Value Status ErrCd ErrMsg\n{line}\n 3 wrCache  WB    {}   {} {}\n{line}\n"
     line = "-" * 41
@@ -379,7 +378,7 @@ def test_plain_text_responses_are_evaluated() -> None:
     assert judged(head.format("Success") + table.format("Failed ", " 255", "not allowed now", line=line)) == (False, "not allowed now")
 
 
-def test_captured_responses_to_settings_are_evaluated(shared_corpus: pathlib.Path) -> None:
+def test_captured_responses_to_settings_are_evaluated(shared_corpus):
     refused = {
         "c0-add-vd_fail.json": "disk doesn't have enough capacity",
         "c0-e252-s7-set-good_failed-255.json": "Operation not allowed.; Set Drive Good Failed.",
@@ -392,7 +391,7 @@ def test_captured_responses_to_settings_are_evaluated(shared_corpus: pathlib.Pat
         assert judged((shared_corpus / "storcli" / name).read_text(encoding="utf-8")) == (True, "")
 
 
-def test_refusal_raises_with_the_controller_reason() -> None:
+def test_refusal_raises_with_the_controller_reason():
     command = provider().command(CONTROLLER, VOLUME, "drive_cache", "disabled")
     one = provider(replies={(TOOL, *command): reported(block(**{"Detailed Status": [detail("Failed", "SSD Pd is present", 255)]}))})
     with pytest.raises(CommandFailed, match="SSD Pd is present"):
@@ -409,11 +408,11 @@ def test_refusal_raises_with_the_controller_reason() -> None:
         (storcli.JBOD_WORDS, {"on": "enabled", "off": "disabled", "default": "default"}),
     ],
 )
-def test_words_round_trip(ours: dict[str, str], vendor: dict[str, str]) -> None:
+def test_words_round_trip(ours, vendor):
     assert {word: value for value, word in ours.items()} == vendor
 
 
-def test_written_words_match_parsed_words() -> None:
+def test_written_words_match_parsed_words():
     """The words of ``set`` are those of the outputs; the column abbreviates the I/O policy."""
     assert {words.WRITE_COLUMN[word]: word for word in storcli.WRITE_WORDS.values()} == storcli.WRITE_WORDS
     assert {words.IO_COLUMN[word[0]]: word for word in storcli.IO_WORDS.values()} == storcli.IO_WORDS
@@ -429,7 +428,7 @@ def second(description: str) -> dict[str, t.Any]:
 
 
 @pytest.mark.parametrize("place", [SUMMARY, VOLUMES, DRIVES])
-def test_controller_responding_with_failure_is_lost(place: tuple[str, ...]) -> None:
+def test_controller_responding_with_failure_is_lost(place):
     replies = script()
     answered = json.loads(replies[place].stdout)["Controllers"]
     replies[place] = reported(*answered, second("Firmware is in fault state"))
@@ -441,7 +440,7 @@ def test_controller_responding_with_failure_is_lost(place: tuple[str, ...]) -> N
 
 
 @pytest.mark.parametrize("description", ["No VD's have been configured.", "Un-supported command", "No drive found!", "No Enclosure found!"])
-def test_controller_without_items_of_the_kind_is_not_lost(description: str) -> None:
+def test_controller_without_items_of_the_kind_is_not_lost(description):
     replies = script()
     for place in (VOLUMES, DRIVES):
         replies[place] = reported(*json.loads(replies[place].stdout)["Controllers"], second(description))
@@ -474,9 +473,7 @@ def properties(**values: t.Any) -> list[dict[str, t.Any]]:
         (PRESENT, BATTERY, "use /c0/cv", VAULT, "Cachevault_Info", "capacitor"),
     ],
 )
-def test_location_suggested_by_the_card_is_queried_next(
-    summary: dict[str, t.Any], first: tuple[str, ...], hint: str, second: tuple[str, ...], table: str, kind: str
-) -> None:
+def test_location_suggested_by_the_card_is_queried_next(summary, first, hint, second, table, kind):
     replies = {**script(**summary), first: reported(refused(hint)), second: reported(block({table: properties(Type="CVPM05", State="Charging")}))}
     one = provider(replies=replies)
     reading = one.read()
@@ -486,7 +483,7 @@ def test_location_suggested_by_the_card_is_queried_next(
     assert (reading.not_understood, reading.complete, reading.lost) == ((), True, ())
 
 
-def test_healthy_unit_is_read_at_the_location_suggested_by_the_card() -> None:
+def test_healthy_unit_is_read_at_the_location_suggested_by_the_card():
     replies = {
         **script(**PRESENT),
         BATTERY: reported(refused("use /cx/cv")),
@@ -496,7 +493,7 @@ def test_healthy_unit_is_read_at_the_location_suggested_by_the_card() -> None:
     assert (protection.kind, protection.health, protection.protects, protection.raw) == ("capacitor", "healthy", True, "CVPM05 Optimal")
 
 
-def test_mutually_referring_locations_end_the_query() -> None:
+def test_mutually_referring_locations_end_the_query():
     replies = {**script(**PRESENT), BATTERY: reported(refused("use /cx/cv")), VAULT: reported(refused("use /cx/bbu"))}
     one = provider(replies=replies)
     reading = one.read()
@@ -505,7 +502,7 @@ def test_mutually_referring_locations_end_the_query() -> None:
     assert reading.lost == ()
 
 
-def test_unit_location_is_determined_per_controller() -> None:
+def test_unit_location_is_determined_per_controller():
     summaries = [block({**PRESENT, "Driver Name": "megaraid_sas"}, Controller=number) for number in (0, 1, 2)]
     battery = reported(refused("use /cx/cv"), block({"BBU_Info": properties(Type="BBU", State="Optimal")}, Controller=1), refused("Battery is absent!", 2))
     vault = reported(block({"Cachevault_Info": properties(Type="CVPM05", State="Failed")}), refused("use /cx/bbu", 1), refused("use /cx/bbu", 2))
@@ -532,7 +529,7 @@ def test_unit_location_is_determined_per_controller() -> None:
     ],
 )
 @pytest.mark.parametrize("hint", [True, False])
-def test_controller_refusing_to_show_its_unit_is_quoted(answer: Reply, hint: bool) -> None:
+def test_controller_refusing_to_show_its_unit_is_quoted(answer, hint):
     replies = {**script(**PRESENT), VAULT: answer, BATTERY: reported(refused("use /cx/cv")) if hint else answer}
     reading = provider(replies=replies).read()
     words = UNSUPPORTED if UNSUPPORTED in answer.stdout else "Un-supported Command"
@@ -544,7 +541,7 @@ def test_controller_refusing_to_show_its_unit_is_quoted(answer: Reply, hint: boo
 
 @pytest.mark.parametrize(("state", "health"), [("Optimal", "healthy"), ("Failed", "failed"), (None, "unknown")])
 @pytest.mark.parametrize("message", ["Un-supported command", "Un-supported Command"])
-def test_requested_learn_cycle_does_not_fail_the_unit_where_the_battery_command_is_unsupported(message: str, state: str | None, health: str) -> None:
+def test_requested_learn_cycle_does_not_fail_the_unit_where_the_battery_command_is_unsupported(message, state, health):
     vault = refused(message) if state is None else block({"Cachevault_Info": properties(Type="CVPM02", State=state)})
     summary = {"HwCfg": {"BBU": "Present"}, "Status": {"Controller Status": "Optimal", "BBU Status": 32}}
     replies = {**script(**summary), BATTERY: reported(block(status="Failure", description=message)), VAULT: reported(vault)}
@@ -555,7 +552,7 @@ def test_requested_learn_cycle_does_not_fail_the_unit_where_the_battery_command_
     assert reading.not_understood == (() if state else (f"/call/cv show all: controller 0: {message}",))
 
 
-def test_unsupported_setting_raises_with_the_controller_message() -> None:
+def test_unsupported_setting_raises_with_the_controller_message():
     for answer in (
         block(**{"Detailed Status": [detail("Failed", UNSUPPORTED, 61)]}),
         block(**{"Detailed Status": [detail("Success", UNSUPPORTED, 61)]}),
@@ -568,7 +565,7 @@ def test_unsupported_setting_raises_with_the_controller_message() -> None:
 
 
 @pytest.mark.parametrize("health", ["failed", "missing", "charging", "unknown"])
-def test_effective_writethrough_proves_nothing_without_healthy_protection(health: str) -> None:
+def test_effective_writethrough_proves_nothing_without_healthy_protection(health):
     fallen = dataclasses.replace(VOLUME, write=Policy("unknown", "writethrough"))
     assert not provider().agrees(dataclasses.replace(CONTROLLER, protection=Protection("battery", health)), fallen, "write", "writethrough")
     assert provider().agrees(CONTROLLER, fallen, "write", "writethrough")

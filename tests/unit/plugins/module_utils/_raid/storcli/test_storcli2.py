@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import pathlib
 import typing as t
 
 import pytest
@@ -60,19 +59,19 @@ VOLUME = {"VD Info": row(), "PDs": [DRIVE], "VD Properties": {"Drive Write Cache
         ("NR, WT", "-", Policy("unknown", "none"), Policy("unknown", "writethrough")),
     ],
 )
-def test_columns_report_configured_and_effective_policies(current: str, default: str, read: Policy, write: Policy) -> None:
+def test_columns_report_configured_and_effective_policies(current, default, read, write):
     (volume,) = only(answer({"VD LIST": [row(current=current, default=default)]})).volumes
     assert (volume.read, volume.write, volume.io) == (read, write, Policy())
 
 
 @pytest.mark.parametrize("column", ["NRWBD", "NR,XX", "WB", "NR;WB"])
-def test_unknown_column_is_reported(column: str) -> None:
+def test_unknown_column_is_reported(column):
     reading = parse(answer({"VD LIST": [row(current=column)]}))
     assert reading.controllers[0].volumes[0].write.effective == "unknown"
     assert [problem.split(" (")[0] for problem in reading.not_understood] == [f"CurrentCache: {column}"]
 
 
-def test_volumes_are_parsed_from_a_list() -> None:
+def test_volumes_are_parsed_from_a_list():
     controller = only(answer({"Virtual Drives": [VOLUME, {**VOLUME, "VD Info": row(2)}]}))
     assert [volume.id for volume in controller.volumes] == ["1", "2"]
     volume = controller.volumes[0]
@@ -86,13 +85,13 @@ def test_volumes_are_parsed_from_a_list() -> None:
     "state, status, usage",
     [("Conf", "Online", "configured"), ("UConf", "Good", "unconfigured"), ("JBOD", "Online", "jbod"), ("UConf", "GHS", "spare"), ("Conf", "DHS", "spare")],
 )
-def test_usage_depends_on_state_and_status(state: str, status: str, usage: str) -> None:
+def test_usage_depends_on_state_and_status(state, status, usage):
     (drive,) = only(answer({"PD LIST": [{**DRIVE, "State": state, "Status": status}]})).drives
     assert drive.usage == usage
 
 
 @pytest.mark.parametrize(("status", "members"), [("DHS", ("306:0",)), ("GHS", ("306:0",)), ("Rebuild", ("306:0", "306:9"))])
-def test_active_spare_is_a_member(status: str, members: tuple[str, ...]) -> None:
+def test_active_spare_is_a_member(status, members):
     other = {**DRIVE, "EID:Slt": "306:9", "Status": status}
     line = {"DG": 0, "Span": 0, "Row": 0, "EID:Slot": "306:0", "Type": "DRIVE", "State": "Conf", "Status": "Online"}
     group = [{**line, "Span": "-", "Row": "-", "EID:Slot": "-", "Type": "RAID1"}, line, {**line, "EID:Slot": "306:9", "Status": status}]
@@ -105,7 +104,7 @@ def test_active_spare_is_a_member(status: str, members: tuple[str, ...]) -> None
 
 
 @pytest.mark.parametrize("printed, known", [("On", "enabled"), ("Off", "disabled"), ("N/A", "unknown")])
-def test_drive_details(printed: str, known: str) -> None:
+def test_drive_details(printed, known):
     details = {
         "Serial Number": "S1",
         "WWN": "5000C500EF7DE7D4",
@@ -126,12 +125,12 @@ def test_drive_details(printed: str, known: str) -> None:
         ("Odd", "Failed", ("unknown", "failed")),
     ],
 )
-def test_energy_packs(kind: str, status: str, found: tuple[str, str]) -> None:
+def test_energy_packs(kind, status, found):
     pack = only(answer({"Energy Pack Info": [{"Type": kind, "SubType": "FBU345", "Status": status}]})).protection
     assert (pack.kind, pack.health, pack.raw) == (*found, f"FBU345 {status}")
 
 
-def test_missing_energy_pack() -> None:
+def test_missing_energy_pack():
     def pack(supported: str) -> tuple[str, str]:
         data = {"HwCfg": {"Energy Pack": "Absent"}, "Supported Controller operations": {"Support Energy Pack": supported}}
         found = only(answer(data)).protection
@@ -142,7 +141,7 @@ def test_missing_energy_pack() -> None:
     assert only(answer({"HwCfg": {"Energy Pack": "Present"}})).protection.health == "unknown"
 
 
-def test_controller_fields() -> None:
+def test_controller_fields():
     data = {
         "Basics": {"Product Name": "MegaRAID", "Serial Number": " S "},
         "Version": {"Package Version": "8.12", "Driver Name": "mpi3mr"},
@@ -158,7 +157,7 @@ def test_controller_fields() -> None:
     assert found.traits == {"can_set_read": True, "can_set_drive_cache": False, "ssd_drive_cache_blocked": True}
 
 
-def test_overview() -> None:
+def test_overview():
     data = {
         "Number of Controllers": 1,
         "System Overview": [{"Ctrl": 2, "Product Name": "A", "Personality": "RAID", "Status": "Optimal", "EPack": "Optimal", "SerialNumber": "S  "}],
@@ -205,7 +204,7 @@ SCSI NAA Id = 600605b00e440b30000000000000aaaa
 """
 
 
-def test_plain_text_of_volumes_is_read() -> None:
+def test_plain_text_of_volumes_is_read():
     (volume,) = only(PLAIN).volumes
     assert (volume.id, volume.raid_level, volume.write, volume.drive_cache) == ("1", "1", Policy("writeback", "writethrough"), "disabled")
     assert (volume.members, volume.wwn) == (("268:0", "268:1"), "600605b00e440b30000000000000aaaa")
@@ -213,11 +212,11 @@ def test_plain_text_of_volumes_is_read() -> None:
 
 
 @pytest.mark.parametrize("data", [{"Number of Controllers": 0}, {"Virtual Drives": []}, {}])
-def test_empty_responses(data: dict[str, t.Any]) -> None:
+def test_empty_responses(data):
     assert parse(answer(data)) == Reading()
 
 
-def test_output_of_storcli_is_rejected() -> None:
+def test_output_of_storcli_is_rejected():
     reading = parse(answer({"VD LIST": [row()]}).replace("008.0005", "007.2707"))
     assert (reading.controllers, reading.complete) == ((), False)
 
@@ -239,19 +238,19 @@ CONTROLLER = Controller("storcli2", id="0", mode="raid", volumes=(ONE,), drives=
         ("drive_cache", "disabled", "pdcache=Off"),
     ],
 )
-def test_one_property_per_command(attribute: str, value: str, word: str) -> None:
+def test_one_property_per_command(attribute, value, word):
     assert provider().objection(CONTROLLER, ONE, {attribute: value}, {}) is None
     assert provider().command(CONTROLLER, ONE, attribute, value) == ["/c0/v25", "set", word, "nolog", "J"]
 
 
 @pytest.mark.parametrize("kind, name", [(StorCli2, "storcli2"), (PercCli2, "perccli2")])
 @pytest.mark.parametrize("value", ["direct", "cached"])
-def test_io_policy_is_not_supported(kind: type[StorCli2], name: str, value: str) -> None:
+def test_io_policy_is_not_supported(kind, name, value):
     reason = f"cannot have io: {value}, since {name} and its controllers have no I/O policy"
     assert provider(kind).objection(CONTROLLER, ONE, {"io": value}, {}) == reason
 
 
-def test_jbods_and_single_drives_have_no_setting() -> None:
+def test_jbods_and_single_drives_have_no_setting():
     assert "storcli2 has no setting for the cache of a JBOD drive" in (
         provider().objection(CONTROLLER, Drive("306:1", usage="jbod"), {"write_cache": "disabled"}, {}) or ""
     )
@@ -259,14 +258,14 @@ def test_jbods_and_single_drives_have_no_setting() -> None:
     assert "storcli2 sets drive caches per volume" in (provider().objection(CONTROLLER, CONTROLLER, {"drive_cache.jbod": "disabled"}, {}) or "")
 
 
-def test_drive_cache_change_on_ssd_volumes_can_be_unsupported() -> None:
+def test_drive_cache_change_on_ssd_volumes_can_be_unsupported():
     blocked = dataclasses.replace(CONTROLLER, traits={"ssd_drive_cache_blocked": True})
     reason = provider().objection(blocked, ONE, {"drive_cache": "enabled"}, {})
     assert reason is not None
     assert reason.endswith("(Support SSD Ld Disk Cache Change: No)")
 
 
-def test_read_runs_three_commands_with_any_exit_status() -> None:
+def test_read_runs_three_commands_with_any_exit_status():
     replies = {
         (TOOL, "/call", "show", "all", "nolog", "J"): Reply(answer({"VD LIST": [row()], "Energy Pack Info": [{"Type": "Supercap", "Status": "Failed"}]}), rc=6),
         (TOOL, "/call/vall", "show", "all", "nolog", "J"): Reply(answer({"Virtual Drives": [VOLUME]}), rc=6),
@@ -279,7 +278,7 @@ def test_read_runs_three_commands_with_any_exit_status() -> None:
     assert len(t.cast("ScriptedRunner", one.runner).calls) == 3
 
 
-def test_captured_responses_are_evaluated(shared_corpus: pathlib.Path) -> None:
+def test_captured_responses_are_evaluated(shared_corpus):
     refused = {
         "c0-add-vd_fail.json": "No freespace available to create VD.",
         "c0-v-delete_vd-not-exist.json": "Invalid VD number; Delete VD failed",
@@ -291,19 +290,19 @@ def test_captured_responses_are_evaluated(shared_corpus: pathlib.Path) -> None:
         assert (judgement.ok, judgement.message) == (name not in refused, refused.get(name, "")), name
 
 
-def test_captures_of_storcli_are_rejected(shared_corpus: pathlib.Path) -> None:
+def test_captures_of_storcli_are_rejected(shared_corpus):
     for name in ("c0-show-all_9270cv.json", "c0-show_cisco_plain.txt"):
         reading = parse((shared_corpus / "storcli" / name).read_text(encoding="utf-8"))
         assert (reading.controllers, reading.complete) == ((), False), name
 
 
-def test_words_round_trip() -> None:
+def test_words_round_trip():
     assert {storcli2.WRITE_COLUMN[word.lower()]: word for word in StorCli2.settings["write"][1].values()} == StorCli2.settings["write"][1]
     assert {storcli2.READ_COLUMN[word.lower()]: word for word in StorCli2.settings["read"][1].values()} == StorCli2.settings["read"][1]
 
 
 @pytest.mark.parametrize("place", ["-", "306:?", ""])
-def test_members_without_valid_address_are_counted(place: str) -> None:
+def test_members_without_valid_address_are_counted(place):
     data = {"Virtual Drives": [{**VOLUME, "PDs": [DRIVE, {**DRIVE, "EID:Slt": place}]}]}
     (one,) = parse(answer(data)).controllers[0].volumes
     assert (one.members, one.members_untold) == (("306:0",), 1)
@@ -323,7 +322,7 @@ def test_members_without_valid_address_are_counted(place: str) -> None:
         ({"Virtual Drives": 2, "VD LIST": [row()]}, "Virtual Drives: 2, and 1 are listed"),
     ],
 )
-def test_unidentified_volumes_and_drives_are_lost(data: dict[str, t.Any], clause: str) -> None:
+def test_unidentified_volumes_and_drives_are_lost(data, clause):
     reading = parse(answer(data))
     assert [reported for reported in reading.lost if clause in reported]
     assert set(reading.lost) <= set(reading.not_understood)

@@ -3,7 +3,7 @@
 
 """systemd units that bring a cache up at boot, before anything is mounted, and take it down after everything is unmounted.
 
-A boot waits 90 s for a device (DefaultDeviceTimeoutSec); one that comes later starts the unit, which its device unit wants too.
+A boot waits 90 s for a device (DefaultDeviceTimeoutSec). One that comes later starts the unit if its device unit wants it too.
 
 Sources: systemd.unit(5), systemd.service(5) "COMMAND LINES", systemd.device(5), systemd.special(7) (local-fs-pre.target), systemd-escape(1).
 """
@@ -78,7 +78,7 @@ def render(
     after: t.Sequence[str] = (),
     absent: str = "",
     note: str = "",
-    late: bool = True,
+    late: bool = False,
     item: str,
 ) -> str:
     """The text of a unit.
@@ -90,7 +90,8 @@ def render(
     :param after: further units to wait for.
     :param absent: a path; where it is there already, the unit has nothing to do and does nothing.
     :param note: one line that systemd passes over, found again by :func:`note_of`.
-    :param late: whether a device that comes after the boot has given up waiting for it brings the cache up, whatever is mounted by then.
+    :param late: whether a device that comes after the boot has given up waiting for it brings the cache up. Not if the origin may be used without the cache
+        by then, and what an earlier time left in it would be read.
     :raises BadInput: if something of it could not stand in a unit.
     """
     needed = [device_unit(written.word_of_unit(path, item)) for path in devices]

@@ -11,6 +11,7 @@ import struct
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
@@ -221,10 +222,16 @@ class FakeDm:
             self._node(f"/dev/{name}").rename(self._node(f"/dev/.pulled-{name}"))
 
     def put_back(self) -> None:
-        for name in self.gone:
+        """Put drives in again; systemd starts what their device units want."""
+        names = sorted(self.gone)
+        self.gone.clear()
+        for name in names:
             self._node(f"/dev/.pulled-{name}").rename(self._node(f"/dev/{name}"))
             self._link(_DISKS[name].by_id[0], _DISKS[name].path)
-        self.gone.clear()
+        for name in names:
+            for link in (self.root / boot_unit.FOLDER / f"{boot_unit.device_unit(_DISKS[name].by_id[0])}.wants").glob("*.service"):
+                if link.name not in self.active:
+                    self.start_unit(link.name)
 
     def cut_power(self) -> None:
         """Everything in memory is gone; dm-cache takes every block for dirty then."""

@@ -18,7 +18,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import cache_device, dm, starters
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import start_again, unit_name
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.boot_unit import mark_started, start_again, unit_name
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import facts as dm_cache_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import plan as dm_cache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache_record
@@ -284,6 +284,10 @@ class DmCacheLayer(MirrorOperations, Layer[DmCacheState, t.Sequence[DmCacheSpec]
     @carry_out.register
     def _start(self, _operation: StartUnit, step: Step) -> None:
         unit = unit_name(LAYER, step.item)
+        if step.item in self._mappings():
+            # Its device has come since the plan was made, as of a mirror that was just assembled, and has started it.
+            mark_started(self.runner, unit)
+            return
         self._remove_helpers(step)
         self.runner.run(["systemctl", "daemon-reload"], item=step.item)
         self.runner.run(["systemctl", "reset-failed", unit], ok=None, item=step.item)

@@ -133,6 +133,8 @@ def render_unit(record: Record, tools: Tools) -> str:
         check=before,
         absent=top,
         note=record.as_text(),
+        # What writes through has nothing that the origin lacks, and may be outdated by then: a run makes it anew.
+        late=record.table is None or record.may_be_dirty,
         item=record.name,
     )
 

@@ -122,7 +122,6 @@ def needed_files(
         [fast] if hides else [origin, fast],
         start,
         check=[[tools["udevadm"], "settle", f"--exit-if-exists={origin}"], [tools["test"], "-b", origin]] if hides else [],
-        # What an earlier time has left in a cache would be read between enable and disable by who has mounted a visible origin.
         late=hides,
         item=name,
     )

@@ -53,6 +53,8 @@ def render(name: str, ssd: str, disk: str, make: t.Sequence[str], numbers: t.Map
         [[places["dmsetup"], "remove", "--retry", name]],
         # What an earlier read has left in the page cache would be taken for the superblock.
         check=[[places["blockdev"], "--flushbufs", ssd]],
+        # What writes through begins empty.
+        late=True,
         item=name,
     )
 

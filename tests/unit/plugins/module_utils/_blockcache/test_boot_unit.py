@@ -63,6 +63,7 @@ def test_rendered_unit_text():
         check=[["/usr/sbin/cache_check", "/dev/mapper/meta"]],
         absent="/dev/mapper/images",
         note='{"a": 1}',
+        late=True,
         item="images",
     )
     assert (
@@ -126,8 +127,8 @@ def test_unit_is_started_by_each_of_its_devices_that_comes_late(tmp_path, system
     def links():
         return sorted(link.parent.name for link in (tmp_path / boot_unit.FOLDER).glob(f"*.wants/{NAME}"))
 
-    def write(*devices, **how):
-        text = boot_unit.render("x", devices, [["/bin/true"]], item="images", **how)
+    def write(*devices, late=True):
+        text = boot_unit.render("x", devices, [["/bin/true"]], late=late, item="images")
         boot_unit.write_unit(systemd, NAME, text, tmp_path)
         assert boot_unit.read_unit(NAME, tmp_path) == text
 

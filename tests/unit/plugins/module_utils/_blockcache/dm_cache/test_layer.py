@@ -19,10 +19,11 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
     LoadTable,
     PrepareDevice,
     ProveClean,
+    StartUnit,
     WriteUnit,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step, converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, DeviceMissing, NotEffective, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_dm import HDD, SSD, SSD1, FakeDm, Killed, Mapped
@@ -665,11 +666,20 @@ def test_cache_not_running_after_reboot_is_refused(tmp_path):
     host.boot()
     assert host.mapped == {}
     refused(host, "is not there, and the newest data may be only on that device", **ABSENT)
-    host.put_back()
-    assert facts(host)["caches"][0]["state"] == "inactive"
-    run(host, **WRITEBACK)
+    for seen in ("cache_missing", "ok"):
+        assert facts(host)["caches"][0]["state"] == seen
+        host.put_back()
     host.check("images")
     assert not run(host, **WRITEBACK).changed
+
+
+def test_cache_that_its_device_started_since_the_plan_was_made_is_left_running(tmp_path):
+    host = made(tmp_path, **WRITEBACK)
+    host.changes.clear()
+    layer = layer_of(host, [{**ITEM, **WRITEBACK}])
+    layer.carry_out(StartUnit("cache"), Step("dm_cache", "images", "cache", None, None, "start it", StartUnit("cache")))
+    assert host.changes == ["systemctl start cachefleet-dm_cache-images.service"]
+    host.check("images")
 
 
 def test_writethrough_cache_not_running_after_reboot_is_recreated(tmp_path):

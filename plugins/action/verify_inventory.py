@@ -8,7 +8,9 @@ from __future__ import annotations
 import difflib
 import re
 import typing as t
+from pathlib import Path
 
+from ansible import context
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import split_host_pattern
 
@@ -19,6 +21,10 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names
 
 _LOCALHOST, _SELECTION = "localhost", "storage_hosts"
 _SEPARATORS = re.compile(r"[:,\s]")
+_ANY_TAG = frozenset({"all", "always", "never", "tagged", "untagged"})
+_PLAYBOOKS = Path(__file__).resolve().parent.parent.parent / "playbooks"
+#: How alike a name that a user gave and one of a layer are; the names of a host are few.
+_ALIKE = 0.7
 
 
 class ActionModule(StorageAction):
@@ -40,6 +46,7 @@ class ActionModule(StorageAction):
             or _without_hosts(options["hosts"], hosts, known.get("groups", {}))
             or _mistyped_tags(options["tags"], [*known.get("ansible_run_tags", ()), *known.get("ansible_skip_tags", ())])
             or _wrong_variables(hosts, known.get("hostvars", {}), types=options["types"])
+            or _nothing_described(_selected(options["layers"], known), hosts, known.get("hostvars", {}))
         )
         return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
 
@@ -85,12 +92,49 @@ def _without_hosts(patterns: t.Sequence[str] | None, hosts: t.Sequence[str], gro
 
 
 def _mistyped_tags(known: t.Sequence[str], selected: t.Sequence[str]) -> str:
-    """Other tags may be those of other plays of the user."""
-    for tag in selected:
-        near = [] if tag in known else difflib.get_close_matches(tag, known, 1, 0.8)
+    """Other tags may be those of other plays of the user, unless only playbooks of this collection are run."""
+    for tag in selected if known else ():
+        if tag in known or tag in _ANY_TAG:
+            continue
+        near = difflib.get_close_matches(tag, known, 1, 0.8)
         if near:
             return f"No task has the tag {tag}: did you mean {near[0]}?"
+        if _is_run_alone():
+            layers = [one for one in known if not one.endswith("_configure")]
+            return f"No task has the tag {tag}, and nothing was done: the tags of this playbook are {', '.join(layers)}."
     return ""
+
+
+def _is_run_alone() -> bool:
+    """Whether all playbooks of the command line are those of this collection."""
+    names = context.CLIARGS.get("args") or ()
+    return bool(names) and all(str(name).startswith("cachefleet.storage.") or Path(name).resolve().parent == _PLAYBOOKS for name in names)
+
+
+def _selected(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> list[str]:
+    """Those of some layers that the tags select, as the role cache_layers does it."""
+    run, skip = ({str(tag).removesuffix("_configure") for tag in known.get(f"ansible_{word}_tags", ())} for word in ("run", "skip"))
+    return [one for one in layers if (not run or run & {one, "all", "tagged"}) and one not in skip]
+
+
+def _nothing_described(layers: t.Sequence[str], hosts: t.Sequence[str], hostvars: t.Any) -> str:
+    """That no host has a variable of any of these layers, as with a misnamed file of the inventory. A variable that is empty is one."""
+    prefixes = tuple(f"{layer}_" for layer in layers)
+    raw = getattr(hostvars, "raw_get", hostvars.__getitem__)
+    own: dict[str, str] = {}
+    for host in hosts if layers else ():
+        for name in map(str, raw(host)):
+            if name.startswith(prefixes):
+                return ""
+            if not name.startswith("ansible_"):
+                own.setdefault(name, host)
+    if not layers or not hosts:
+        return ""
+    lists = [name for name in RoleVariables().lists if name.startswith(prefixes)]
+    first = list({next(prefix for prefix in prefixes if name.startswith(prefix)): name for name in reversed(lists)}.values())
+    near = next(((name, host, found[0]) for name, host in own.items() for found in [difflib.get_close_matches(name, lists, 1, _ALIKE)] if found), None)
+    advice = f"did you mean {near[2]}, in place of {near[0]} of {near[1]}?" if near else "is its file named like the host (host_vars) or a group (group_vars)?"
+    return f"Nothing was done: no host of this play ({few(hosts)}) has {'one of the variables ' if first[1:] else ''}{', '.join(reversed(first))}: {advice}"
 
 
 def _wrong_variables(hosts: t.Sequence[str], hostvars: t.Any, *, types: bool) -> str:

@@ -27,7 +27,7 @@ options:
     description:
       - A folder on the controller in which C(plan.md) and C(plan.json) are written. It is created if it does not exist.
       - If empty, nothing is written.
-    type: str
+    type: path
     default: ""
 seealso:
   - module: cachefleet.storage.cache_layers
@@ -96,7 +96,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 def argument_spec() -> dict[str, t.Any]:
     """The options, used by the action plugin too."""
-    return {"results": {"type": "dict", "required": True}, "path": {"type": "str", "default": ""}}
+    return {"results": {"type": "dict", "required": True}, "path": {"type": "path", "default": ""}}
 
 
 def main() -> None:

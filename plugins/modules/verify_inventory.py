@@ -36,8 +36,15 @@ options:
         wrong value.
     type: bool
     default: true
+  layers:
+    description: Fails if no host of the play has a variable of one of these roles, of those that the tags select. Nothing would be configured.
+    type: list
+    elements: str
+    default: []
   tags:
-    description: Fails if a tag that is selected with C(--tags) or skipped with C(--skip-tags) is none of these, but similar to one.
+    description:
+      - Fails if a tag that is selected with C(--tags) or skipped with C(--skip-tags) is none of these, but similar to one.
+      - If only playbooks of this collection are run, every other tag is an error, because it selects nothing.
     type: list
     elements: str
     default: []
@@ -74,6 +81,7 @@ def argument_spec() -> dict[str, t.Any]:
     return {
         "hosts": {"type": "list", "elements": "str"},
         "types": {"type": "bool", "default": True},
+        "layers": {"type": "list", "elements": "str", "default": []},
         "tags": {"type": "list", "elements": "str", "default": []},
     }
 

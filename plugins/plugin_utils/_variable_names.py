@@ -93,6 +93,11 @@ class RoleVariables:
                     self._known.add(name)
                     self._options[name] = option
 
+    @property
+    def lists(self) -> list[str]:
+        """What the roles configure: their lists of dictionaries."""
+        return [name for name, option in self._options.items() if option.get("type") == "list" and option.get("elements") == "dict"]
+
     def unknown(self, names: t.Iterable[str]) -> list[str]:
         """Those that start with the name of a role, and are no variable of it, and those that differ from a variable by a slip of the keyboard."""
         prefixes = tuple(f"{role}_" for role in self.roles)
@@ -161,6 +166,9 @@ def _type_errors(name: str, option: t.Mapping[str, t.Any], value: t.Any) -> t.It
         return
     if kind == "list" and name in _OF_SEVERAL_ROLES and not isinstance(value, list):
         yield f"{name} must be a list"
+        return
+    if value == "" and kind not in ("str", "path", "raw"):
+        yield f"{name} is empty: set {_KINDS.get(kind, kind)}, or leave it out (in a survey, give the question a default)"
         return
     for error in ArgumentSpecValidator({name: dict(option)}).validate({name: value}).errors:
         wrong = _CONVERSION.search(str(error))

@@ -92,6 +92,11 @@ MISTAKES = {
     "undefined variable": ("site", _LOCALHOST, {"drive_write_cache_drives": "{{ my_drives }}"}, "'my_drives' is undefined"),
     "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
     "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),
+    "tag of no layer": ("site", [*_LOCALHOST, "--tags", "raid"], {}, "No task has the tag raid, and nothing was done: the tags of"),
+    "nothing described": ("site", _LOCALHOST, {"write_cache_drives": []}, "did you mean drive_write_cache_drives, in place of write_cache_drives of"),
+    "nothing selected": ("plan", [*_LOCALHOST, "--tags", "raid_cache"], {"block_queue_devices": []}, "no host of this play (localhost) has raid_cache_contr"),
+    "launcher as Python": ("describe", _LOCALHOST, {"ansible_python_interpreter": "/opt/shims/python3"}, "set ansible_python_interpreter to a"),
+    "empty answer of a survey": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": ""}, "fio_benchmark_repeats is empty: set a whole number, or leave it"),
     "no variants": ("sweep", _LOCALHOST, {}, "There is no variant: set sweep_variants or sweep_axes."),
     "unknown severity": ("health", _LOCALHOST, {"cache_health_fail_on": "always"}, "must be one of: critical, warning, never, got: always"),
 }

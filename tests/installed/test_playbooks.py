@@ -106,7 +106,7 @@ def test_limit_needs_no_localhost(controller):
     played = controller.play("benchmark", "here", "there", "gone", limit="there")
     assert played.returncode == 0, played.stdout
     assert sorted(path.name for path in (controller.results / "tested").glob("*here")) == ["there"]
-    planned = controller.play("plan", "here", "there", "gone", limit="here")
+    planned = controller.play("plan", "here", "there", "gone", limit="here", block_queue_devices=[])
     assert planned.returncode == 0 and "1 host: 1 has no cache layer in its variables." in planned.stdout, planned.stdout
 
 

@@ -122,3 +122,50 @@ def test_skipped_tag_that_is_similar_to_a_known_one_fails():
     result = run(["node1"], skipped=["raid_cahce"], tags=["block_cache", "raid_cache"])
     assert result["msg"] == "No task has the tag raid_cahce: did you mean raid_cache?"
     assert run(["node1"], skipped=["raid_cache"], tags=["block_cache", "raid_cache"]) == {"changed": False}
+
+
+LAYERS = ["drive_write_cache", "raid_cache", "block_queue"]
+TAGS = [f"{layer}{suffix}" for layer in LAYERS for suffix in ("", "_configure")]
+
+
+@pytest.mark.parametrize(
+    ("selected", "skipped", "tag"), [(("raid",), (), "raid"), (("raid_cache", "drive_cache"), (), "drive_cache"), (("all",), ("raid",), "raid")]
+)
+def test_tag_that_selects_nothing_fails_if_no_other_playbook_is_run(monkeypatch, selected, skipped, tag):
+    message = f"No task has the tag {tag}, and nothing was done: the tags of this playbook are drive_write_cache, raid_cache, block_queue."
+    for alone in ("cachefleet.storage.site", str(TOP / "playbooks/site.yml")):
+        monkeypatch.setattr(verify_inventory.context, "CLIARGS", {"args": (alone,)})
+        assert run(["node1"], tags=TAGS, selected=selected, skipped=skipped)["msg"] == message
+    # The tag may be one of the user's own plays.
+    monkeypatch.setattr(verify_inventory.context, "CLIARGS", {"args": ("cachefleet.storage.site", "everything.yml")})
+    assert run(["node1"], tags=TAGS, selected=selected, skipped=skipped) == {"changed": False}
+
+
+@pytest.mark.parametrize("selected", [("all",), ("tagged",), ("raid_cache_configure", "always")])
+def test_tag_that_selects_a_layer_is_accepted(monkeypatch, selected):
+    monkeypatch.setattr(verify_inventory.context, "CLIARGS", {"args": ("cachefleet.storage.site",)})
+    assert run(["node1"], tags=TAGS, selected=selected) == {"changed": False}
+
+
+@pytest.mark.parametrize(
+    ("variables", "selected", "message"),
+    [
+        ({}, ("all",), "one of the variables block_queue_devices, drive_write_cache_drives, raid_cache_controllers: is its file named like"),
+        ({"write_cache_drives": []}, ("all",), ": did you mean drive_write_cache_drives, in place of write_cache_drives of node1?"),
+        ({"block_queue_devices": [{}]}, ("raid_cache",), "no host of this play (node1, node2) has raid_cache_controllers: is its file"),
+        ({"block_queue_devices": [{}]}, ("raid_cache_configure",), "has raid_cache_controllers: is its file"),
+    ],
+)  # fmt: skip
+def test_nothing_to_configure_for_any_host_fails(variables, selected, message):
+    found = run(["node1", "node2"], variables=variables, selected=selected, layers=LAYERS)
+    assert found["failed"] and message in found["msg"] and found["msg"].startswith("Nothing was done: ")
+
+
+@pytest.mark.parametrize(("variables", "selected"), [({"block_queue_devices": []}, ("all",)), ({"raid_cache_controllers": []}, ("raid_cache",))])
+def test_empty_list_is_something_that_was_described(variables, selected):
+    assert run(["node1"], variables=variables, selected=selected, layers=LAYERS, types=False) == {"changed": False}
+
+
+def test_empty_answer_of_a_survey_is_named():
+    message = "node1: fio_benchmark_repeats is empty: set a whole number, or leave it out (in a survey, give the question a default)."
+    assert run(["node1"], variables={"fio_benchmark_repeats": ""})["msg"] == message

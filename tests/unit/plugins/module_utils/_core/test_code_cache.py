@@ -13,8 +13,7 @@ import zipimport
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.code_cache import CodeCache, code_cache
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import CodeCache, code_cache, compile_once
 
 SOURCE = b"def value():\n    return 7\n"
 

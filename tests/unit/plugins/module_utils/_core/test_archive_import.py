@@ -14,6 +14,10 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.archive_import import compile_once
 
 
+def no_cache():
+    return None
+
+
 @pytest.fixture
 def archive(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "payload.zip", "w") as file:
@@ -32,16 +36,16 @@ def archive(tmp_path, monkeypatch):
 
 
 def test_each_file_is_compiled_once(archive):
-    compile_once()
+    compile_once(no_cache)
     module = importlib.import_module("in_archive.outer")
     assert (module.VALUE, module.NAME.endswith("payload.zip/in_archive/outer.py")) == (7, True)
     assert sorted(archive) == ["__init__.py", "inner.py", "outer.py"]
 
 
 def test_errors_in_a_file_are_raised_and_a_second_call_changes_nothing(archive):
-    compile_once()
+    compile_once(no_cache)
     before = zipimport._get_module_code
-    compile_once()
+    compile_once(no_cache)
     assert zipimport._get_module_code is before
     with pytest.raises(SyntaxError):
         importlib.import_module("in_archive.wrong")
@@ -49,5 +53,5 @@ def test_errors_in_a_file_are_raised_and_a_second_call_changes_nothing(archive):
 
 def test_a_python_without_the_function_is_left_as_it_is(archive, monkeypatch):
     monkeypatch.delattr(zipimport, "_get_module_code")
-    compile_once()
+    compile_once(no_cache)
     assert not hasattr(zipimport, "_get_module_code")

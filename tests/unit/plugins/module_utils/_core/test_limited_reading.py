@@ -48,7 +48,7 @@ READERS = {
     "spool/.left_devices.json": lambda root: LeftDevices(root / "spool", "c1")._read(),
     "spool/.made_files.json": lambda root: MadeFiles(Spool(root / "spool", "c1"), root)._made,
     "readings.json": lambda root: readings.from_file("/readings.json", root),
-    interfaces._CHANGES: interfaces.untold_changes,
+    interfaces._CHANGES: lambda root: sorted(interfaces.untold_changes(root)),
     "rollback.json": lambda root: rollback_program.read_json(str(root / "rollback.json")),
     "node1.ndjson": lambda root: power_loss.load(root, "node1"),
 }

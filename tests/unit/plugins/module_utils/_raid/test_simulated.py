@@ -169,6 +169,14 @@ def test_no_controller(name):
     assert card.provider.read() == Reading()
 
 
+@pytest.mark.parametrize(("name", "model"), [("storcli", "MegaRAID 9560-8i"), ("storcli2", "MegaRAID 9660-16i")])
+@pytest.mark.parametrize("fault", ["truncated", "garbage", "empty"])
+def test_damaged_response_is_detected(name, model, fault):
+    reading = Card(name, model, faults={fault: True}).provider.read()
+    assert not reading.complete
+    assert reading.not_understood != ()
+
+
 # arcconf
 
 

@@ -47,10 +47,10 @@ OF_TOOLS = {
 
 
 def _own(path):
-    """The names that a file may have for it is in the folder of a type, or its module."""
+    """The names that a file may have, being in the folder of a type or its module. Both types that use dm-cache choose its chunks alike."""
     in_folder = re.match(rf"{UTILS}_blockcache/(\w+)/|plugins/modules/(\w+)\.py", path)
     name = (in_folder[1] or in_folder[2]) if in_folder else ""
-    return {name, "lvm_cache"} if name == "lvm" else {name}
+    return {"lvm", "lvm_cache"} if name in ("lvm", "lvm_cache") else {name, "lvm"} if name == "dm_cache" else {name}
 
 
 def _names(path):

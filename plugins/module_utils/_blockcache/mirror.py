@@ -10,6 +10,7 @@ was made after it, and the path of the array is known before it is made.
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import os
 import typing as t
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy, still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
@@ -27,8 +28,12 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+
+    AnyCacheLayer = Layer[t.Any, t.Any]
+
+State = t.TypeVar("State")
+Spec = t.TypeVar("Spec")
 
 _NAMESPACE = uuid.UUID("6f6c3e0e-7f3c-4f0b-9d0a-2b7a1c5d9e43")
 #: How long udev may take to name a new array, in seconds.
@@ -38,8 +43,18 @@ _BIRTH = 8.0
 _LOOK = 0.5
 
 
+class CacheOperation(Operation):
+    """An operation of a layer of caches: it does what it describes, with the runner and the commands of its layer."""
+
+    @abc.abstractmethod
+    def carry_out(self, layer: t.Any, step: Step) -> None:
+        """
+        :raises StorageError: if it does not succeed.
+        """
+
+
 @frozen
-class CreateMirror(Operation):
+class CreateMirror(CacheOperation):
     """Make the mirror of a cache.
 
     :param members: the paths of its two devices.
@@ -53,9 +68,21 @@ class CreateMirror(Operation):
     uuid: str
     label: str
 
+    def carry_out(self, layer: AnyCacheLayer, step: Step) -> None:
+        if os.path.exists(layer.root / array_path(self.uuid).lstrip("/")):
+            return
+        # Every block of a cache is written before it is read, so the two need not be made equal first (mdadm(8), --assume-clean).
+        command = ["mdadm", "--create", _node(self.uuid), "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
+        command += ["--bitmap=internal", "--homehost=any", f"--name={self.label}", f"--uuid={self.uuid}", *self.members]
+        with contextlib.ExitStack() as held:
+            for path in self.members:
+                held.enter_context(still_empty(layer.runner, path, step.item, layer.root, layer.sleep))
+            layer.runner.run(command, item=step.item)
+        _await_path(layer, step, array_path(self.uuid))
+
 
 @frozen
-class StartMirror(Operation):
+class StartMirror(CacheOperation):
     """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
 
     needs_commands = ("mdadm", "udevadm")
@@ -64,9 +91,13 @@ class StartMirror(Operation):
     uuid: str
     label: str
 
+    def carry_out(self, layer: AnyCacheLayer, step: Step) -> None:
+        layer.runner.run(["mdadm", "--assemble", _node(self.uuid), f"--uuid={self.uuid}", *self.members], item=step.item)
+        _await_path(layer, step, array_path(self.uuid))
+
 
 @frozen
-class ReleaseMirror(Operation):
+class ReleaseMirror(CacheOperation):
     """Stop a mirror that nothing uses and make its members empty.
 
     :param array: its kernel name; empty if it does not run.
@@ -76,6 +107,21 @@ class ReleaseMirror(Operation):
     needs_commands = ("mdadm", "udevadm")
     array: str
     members: tuple[str, ...]
+
+    def carry_out(self, layer: AnyCacheLayer, step: Step) -> None:
+        if self.array:
+            _require_nothing_on(layer, step, f"/dev/{self.array}")
+            completed = layer.runner.run(["mdadm", "--stop", f"/dev/{self.array}"], ok=None, item=step.item)
+            if completed.rc and (layer.root / "sys/class/block" / self.array / "md").exists():
+                raise CommandFailed(
+                    f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
+                )
+        there = [path for path in self.members if (layer.root / path.lstrip("/")).exists()]
+        with releasing(there, layer.root):
+            for path in there:
+                # 2 of mdadm: no superblock is there, which is what is wanted.
+                layer.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
+        udev.refresh(layer.runner, there, step.item)
 
 
 @frozen
@@ -154,17 +200,16 @@ def smallest_size(members: t.Iterable[BlockDevice]) -> int:
     return max(smallest - min(129 * MIB, smallest // 16 + 2 * MIB), 0)
 
 
-class MirrorOperations:
-    """The operations on mirrors, for a layer that inherits them: its ``carry_out`` has to register them, each with its class.
+class CacheLayer(Layer[State, Spec]):
+    """A layer of caches, whose operations carry themselves out."""
 
-    A layer has ``runner``, ``root`` and ``sleep``.
-    """
+    def carry_out(self, operation: CacheOperation, step: Step) -> None:
+        """
+        :raises StorageError: if it does not succeed.
+        """
+        operation.carry_out(self, step)
 
-    runner: Runner
-    root: Path
-    sleep: t.Callable[[float], None]
-
-    def _settled_devices(self) -> Devices:
+    def settled_devices(self) -> Devices:
         """Every block device, once no array is in the making: a run that was killed may have left mdadm at work, and udev a moment behind it.
 
         An array that stays without a size or a name, as one that lacks members, is waited for in vain, for a few seconds.
@@ -178,51 +223,22 @@ class MirrorOperations:
             self.sleep(_LOOK)
             waited += _LOOK
 
-    def _create_mirror(self, operation: CreateMirror, step: Step) -> None:
-        if os.path.exists(self.root / array_path(operation.uuid).lstrip("/")):
-            return
-        # Every block of a cache is written before it is read, so the two need not be made equal first (mdadm(8), --assume-clean).
-        command = ["mdadm", "--create", _node(operation.uuid), "--run", "--level=1", "--raid-devices=2", "--metadata=1.2", "--assume-clean"]
-        command += ["--bitmap=internal", "--homehost=any", f"--name={operation.label}", f"--uuid={operation.uuid}", *operation.members]
-        with contextlib.ExitStack() as held:
-            for path in operation.members:
-                held.enter_context(still_empty(self.runner, path, step.item, self.root, self.sleep))
-            self.runner.run(command, item=step.item)
-        self._await_path(step, array_path(operation.uuid))
 
-    def _start_mirror(self, operation: StartMirror, step: Step) -> None:
-        self.runner.run(["mdadm", "--assemble", _node(operation.uuid), f"--uuid={operation.uuid}", *operation.members], item=step.item)
-        self._await_path(step, array_path(operation.uuid))
+def _require_nothing_on(layer: AnyCacheLayer, step: Step, path: str) -> None:
+    """The cache of this item has gone by now: what is there belongs to another user, and may not even run."""
+    reasons = examine(layer.runner, path, layer.root, layer.sleep).reasons
+    if reasons and (layer.root / path.lstrip("/")).exists():
+        raise Refused(f"{step.item}: the mirror {path} {' and '.join(reasons)}, so it is not stopped: find out who uses it.", item=step.item)
 
-    def _release_mirror(self, operation: ReleaseMirror, step: Step) -> None:
-        if operation.array:
-            self._require_nothing_on(step, f"/dev/{operation.array}")
-            completed = self.runner.run(["mdadm", "--stop", f"/dev/{operation.array}"], ok=None, item=step.item)
-            if completed.rc and (self.root / "sys/class/block" / operation.array / "md").exists():
-                raise CommandFailed(
-                    f"{step.item}: {completed.command_line} failed with exit status {completed.rc}: {completed.last_words}", item=step.item, completed=completed
-                )
-        there = [path for path in operation.members if (self.root / path.lstrip("/")).exists()]
-        with releasing(there, self.root):
-            for path in there:
-                # 2 of mdadm: no superblock is there, which is what is wanted.
-                self.runner.run(["mdadm", "--zero-superblock", path], ok=(0, 2), item=step.item)
-        udev.refresh(self.runner, there, step.item)
 
-    def _require_nothing_on(self, step: Step, path: str) -> None:
-        """The cache of this item has gone by now: what is there belongs to another user, and may not even run."""
-        reasons = examine(self.runner, path, self.root, self.sleep).reasons
-        if reasons and (self.root / path.lstrip("/")).exists():
-            raise Refused(f"{step.item}: the mirror {path} {' and '.join(reasons)}, so it is not stopped: find out who uses it.", item=step.item)
-
-    def _await_path(self, step: Step, path: str) -> None:
-        self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
-        waited = 0.0
-        while not (self.root / path.lstrip("/")).exists():
-            if waited >= _PATIENCE:
-                raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: check udevadm and /proc/mdstat.", item=step.item)
-            self.sleep(0.5)
-            waited += 0.5
+def _await_path(layer: AnyCacheLayer, step: Step, path: str) -> None:
+    layer.runner.run(["udevadm", "settle"], ok=None, item=step.item)
+    waited = 0.0
+    while not (layer.root / path.lstrip("/")).exists():
+        if waited >= _PATIENCE:
+            raise NotEffective(f"{step.item}: the array was made and udev does not show it as {path}: check udevadm and /proc/mdstat.", item=step.item)
+        layer.sleep(0.5)
+        waited += 0.5
 
 
 def machine_id(root: Path = Path("/")) -> str:

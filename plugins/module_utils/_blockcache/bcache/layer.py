@@ -11,7 +11,7 @@ is harmless.
 
 from __future__ import annotations
 
-import functools
+import contextlib
 import os
 import secrets
 import time
@@ -22,35 +22,19 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal as bcache_journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import plan as bcache_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import udev_rules as bcache_rules
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import BLOCK, FOLDER, NO_CACHE
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.flush import PAUSE, FlushOperations
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Between
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, CACHE, SET, chosen, has_value
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.facts import BLOCK, CLEAN, FOLDER, NO_CACHE
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import chosen, parse_printed
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.spec import BcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.steps import (
-    Attach,
-    Detach,
-    EndFlush,
     Flush,
-    MakeBacking,
-    MakeSet,
-    RegisterBacking,
-    RegisterSet,
-    SetLabel,
-    SetMode,
-    SetSetting,
-    UnregisterSet,
-    Wipe,
-    WriteRules,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, with_backing_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch, write_out
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, kernel_name, node_of
@@ -59,11 +43,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatu
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
+#: What makes the kernel write back as fast as it can.
+_HASTE = {"writeback_delay": "0", "writeback_percent": "0", "writeback_running": "1"}
+#: Seconds between two readings while the kernel detaches.
+PAUSE = 0.5
+#: Readings in a row, :data:`INTERVAL` apart, of the state clean with dirty blocks, until it is no coincidence.
+_READINGS = 5
 #: Seconds for what the kernel does in its own time: registering reads the whole index of a cache.
 PATIENCE = 600.0
 
 
-class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequence[BcacheSpec]]):
+class BcacheLayer(CacheLayer[BcacheState, t.Sequence[BcacheSpec]]):
     """The bcaches of a host.
 
     :param sysfs: reads and writes /sys.
@@ -91,7 +81,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
         """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
         if not self.spec:
             return BcacheState(HostDevices(Devices(())))
-        devices = self._settled_devices()
+        devices = self.settled_devices()
         registered = bcache_facts.read_registered(self.sysfs)
         self.spec = with_backing_devices(self.spec, registered, devices)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
@@ -137,72 +127,28 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
 
     # -- apply
 
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """Carry one operation out.
-
-        :raises CommandFailed: if a command failed and its effect is not there.
-        :raises NotEffective: if the kernel does not do what was written, or what must be proven before a step is not.
-        :raises Refused: if a device is no longer what it was when the step was planned.
-        """
-        raise TypeError(operation)
-
-    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
-    carry_out.register(StartMirror, MirrorOperations._start_mirror)
-    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
-    carry_out.register(Flush, FlushOperations._flush)
-    carry_out.register(EndFlush, FlushOperations._end_flush)
-
-    @carry_out.register
-    def _make_backing(self, operation: MakeBacking, step: Step) -> None:
-        path = operation.origin
-        with still_empty(self.runner, path, step.item, self.root, self.sleep, "overwrite it"):
-            self._make(step, ["make-bcache", "--bdev", "--block", str(operation.block_size), path])
-        self._start_backing(path, step)
-
-    @carry_out.register
-    def _register_backing(self, operation: RegisterBacking, step: Step) -> None:
-        self._start_backing(operation.origin, step)
-
-    def _start_backing(self, origin: str, step: Step) -> None:
-        folder = self._backing(origin)
-        self._register(step, self._kernel_name(origin), lambda: self.sysfs.exists(f"{folder}/cache_mode"))
+    def start_backing(self, origin: str, step: Step) -> None:
+        folder = self.backing(origin)
+        self._register(step, self.kernel_name(origin), lambda: self.sysfs.exists(f"{folder}/cache_mode"))
         uuid = self.sysfs.read(f"{folder}/backing_dev_uuid") or ""
         if self.sysfs.read(f"{folder}/running") == "1":
             self._await_link(origin, uuid, step)
 
     def _await_link(self, origin: str, uuid: str, step: Step) -> None:
         link = self.root / "dev/bcache/by-uuid" / uuid
-        self._await(step, lambda: os.path.lexists(link), f"udev did not show {origin} as /dev/bcache/by-uuid/{uuid}", 30.0)
+        self.wait_until(step, lambda: os.path.lexists(link), f"udev did not show {origin} as /dev/bcache/by-uuid/{uuid}", 30.0)
 
-    @carry_out.register
-    def _make_set(self, operation: MakeSet, step: Step) -> None:
-        path, cset = operation.path, operation.set
-        sizes = ["--bucket", str(operation.bucket_size), "--block", str(operation.block_size)]
-        with still_empty(self.runner, path, step.item, self.root, self.sleep, "overwrite it"):
-            bcache_journal.note_between(self._uuid(operation.origin, step), Between(cset), self.root)
-            self._make(step, ["make-bcache", "--cache", *sizes, "--cset-uuid", cset, path])
-        self._start_set(step, self._kernel_name(path), cset)
-
-    @carry_out.register
-    def _register_set(self, operation: RegisterSet, step: Step) -> None:
-        self._start_set(step, operation.device, operation.set)
-
-    def _start_set(self, step: Step, device: str, cset: str) -> None:
+    def start_set(self, step: Step, device: str, cset: str) -> None:
         self._register(step, device, lambda: self.sysfs.exists(f"{FOLDER}/{cset}") and self.sysfs.exists(f"{BLOCK}/{device}/bcache/set"))
 
-    @carry_out.register
-    def _attach(self, operation: Attach, step: Step) -> None:
-        self._attach_to(operation.origin, operation.set, step)
-
-    def _attach_to(self, origin: str, cset: str, step: Step) -> None:
-        folder = self._backing(origin)
+    def attach_to(self, origin: str, cset: str, step: Step) -> None:
+        folder = self.backing(origin)
         was_running = self.sysfs.read(f"{folder}/running") == "1"
-        if self._set_of(folder) != cset:
+        if self.set_of(folder) != cset:
             # The kernel attaches by itself what waited for a set, and returns an error for a later request.
-            self._write(step, f"{folder}/attach", cset, lambda: self._set_of(folder) == cset)
-            self._await(step, lambda: self._set_of(folder) == cset, f"the kernel did not attach {origin} to the cache set {cset}")
-        uuid = self._uuid(origin, step)
+            self.write(step, f"{folder}/attach", cset, lambda: self.set_of(folder) == cset)
+            self.wait_until(step, lambda: self.set_of(folder) == cset, f"the kernel did not attach {origin} to the cache set {cset}")
+        uuid = self.uuid_of(origin, step)
         bcache_journal.note_between(uuid, None, self.root)
         try:
             self._await_link(origin, uuid, step)
@@ -212,65 +158,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             # bcache-tools 1.0.8 knows the name only from the event with which a device starts to run, and loses it at the next one.
             self.warn(f"{step.item}: udev does not show {origin} as /dev/bcache/by-uuid/{uuid}: until it does, as after a reboot, use the name of the kernel.")
 
-    @carry_out.register
-    def _detach(self, operation: Detach, step: Step) -> None:
-        origin, cset = operation.origin, operation.set
-        folder = self._backing(origin)
-        if self._set_of(folder) == cset:
-            self._require_clean(origin, step, folder)
-            bcache_journal.note_between(self._uuid(origin, step), Between(cset, detaching=True), self.root)
-            self._write(step, f"{folder}/detach", "1", lambda: self._set_of(folder) is None)
-            self._await(step, lambda: self._set_of(folder) is None, f"the kernel did not detach the cache of {origin}")
-        state = self.sysfs.read(f"{folder}/state")
-        if state != NO_CACHE:
-            raise NotEffective(f"{step.item}: {origin} was detached from its cache and is in the state '{state}': check dmesg.", item=step.item)
-        bcache_journal.note_between(self._uuid(origin, step), Between(cset), self.root)
-
-    @carry_out.register
-    def _set_mode(self, operation: SetMode, step: Step) -> None:
-        folder, mode = self._backing(operation.origin), operation.mode
-        self._write(step, f"{folder}/cache_mode", mode, lambda: chosen(self.sysfs.read(f"{folder}/cache_mode")) == mode)
-
-    @carry_out.register
-    def _set_label(self, operation: SetLabel, step: Step) -> None:
-        folder, label = self._backing(operation.origin), operation.label
-        self._write(step, f"{folder}/label", label, lambda: self.sysfs.read(f"{folder}/label") == label)
-
-    @carry_out.register
-    def _set_setting(self, operation: SetSetting, step: Step) -> None:
-        key, value, cset = operation.key, operation.value, operation.set
-        folders = {BACKING: [self._backing(operation.origin)], SET: [f"{FOLDER}/{cset}"], CACHE: [f"{BLOCK}/{name}/bcache" for name in self._caches(cset)]}
-        for folder in folders[operation.place]:
-            if not self.sysfs.exists(f"{folder}/{key}"):
-                raise Refused(f"{step.item}: the kernel of this host has no bcache setting {key}: remove it for this host.", item=step.item)
-            self._write(step, f"{folder}/{key}", str(value), lambda folder=folder: has_value(key, self.sysfs.read(f"{folder}/{key}"), value))
-
-    @carry_out.register
-    def _write_rules(self, operation: WriteRules, step: Step) -> None:
-        rules = {uuid: dict(kept) for uuid, kept in bcache_rules.read_rules(self.root).items()}
-        uuid, settings = self._uuid(operation.origin, step), operation.settings
-        rules[uuid] = bcache_rules.kept(settings, BACKING, rules.get(uuid, {})) if settings is not None else {}
-        for name in self._caches(operation.set) if settings is not None and operation.set is not None else ():
-            found = bcache_facts.read_superblock(self.runner, node_of(name))
-            if found is not None:
-                rules[found.uuid] = bcache_rules.kept(settings, SET, rules.get(found.uuid, {}))
-        bcache_rules.write_rules(rules, self.root)
-
-    @carry_out.register
-    def _unregister_set(self, operation: UnregisterSet, step: Step) -> None:
-        cset, device = operation.set, operation.device
-        folder = f"{FOLDER}/{cset}"
-        if not self.sysfs.exists(folder):
-            return
-        users = [name for name in self.sysfs.names(folder) if name.startswith("bdev")]
-        if users:
-            raise NotEffective(f"{step.item}: the cache set {cset} is in use again ({', '.join(users)}), so that it stays.", item=step.item)
-        self._require_nothing_dirty(step, cset)
-        self._write(step, f"{folder}/unregister", "1", lambda: not self.sysfs.exists(folder))
-        gone = f"the kernel did not stop the cache set {cset}"
-        self._await(step, lambda: not self.sysfs.exists(folder) and not self.sysfs.exists(f"{BLOCK}/{device}/bcache"), gone)
-
-    def _require_nothing_dirty(self, step: Step, cset: str) -> None:
+    def require_nothing_dirty(self, step: Step, cset: str) -> None:
         """No block of any backing device may be only there, also none of a backing device that is not on this host now.
 
         The kernel's list of what is cached shows it; the percentage in ``priority_stats`` is cut off and says 0 for some.
@@ -291,23 +179,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
                 item=step.item,
             )
 
-    @carry_out.register
-    def _wipe(self, operation: Wipe, step: Step) -> None:
-        path, cset = operation.path, operation.set
-        # Of the path that is made empty: kernel names and links can mean another device by now.
-        found = bcache_facts.read_superblock(self.runner, path)
-        if found is not None:
-            if not found.cache or found.set != cset:
-                raise Refused(f"{step.item}: {path} does not carry the cache set {cset} any more, so it is not wiped.", item=step.item)
-            # While its UUID can still be read.
-            rules = bcache_rules.read_rules(self.root)
-            bcache_rules.write_rules({uuid: kept for uuid, kept in rules.items() if uuid != found.uuid}, self.root)
-            with releasing([path], self.root):
-                self._wiped(step, path)
-        bcache_journal.forget_set(cset, self.root)
-        self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
-
-    def _wiped(self, step: Step, path: str) -> None:
+    def wipe_device(self, step: Step, path: str) -> None:
         for attempt in range(10):
             if attempt:
                 self.sleep(PAUSE)
@@ -322,9 +194,85 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             completed=completed,
         )
 
+    def drain(self, operation: Flush, step: Step, folder: str) -> None:
+        uuid = self.uuid_of(operation.origin, step)
+        if uuid not in bcache_journal.read_journal(self.root).flushing:
+            found = {key: self.sysfs.read(f"{folder}/{key}") for key in _HASTE}
+            bcache_journal.note_flushing(uuid, {key: text for key, text in found.items() if text is not None}, self.root)
+
+        def dirty() -> int | None:
+            if self._is_clean(folder):
+                return 0
+            # A udev rule that sets the settings of a device again may come in between.
+            self._hurry(step, folder)
+            return max(parse_printed(self.sysfs.read(f"{folder}/dirty_data")) or 0, 1)
+
+        watch = FlushWatch(str(step.item), operation.origin, dirty, unit="bytes", limit=operation.flush_timeout, clock=self.clock)
+        try:
+            idle = 0
+            while watch() != 0:
+                idle = idle + 1 if self._is_clean_with_dirty_blocks(folder) else 0
+                if idle == _READINGS:
+                    self._drain_by_detaching(operation, step, folder, watch)
+                    return
+                self.sleep(INTERVAL)
+        except BaseException:
+            with contextlib.suppress(StorageError):
+                self.put_back(operation.origin, step)
+            raise
+
+    def _is_clean_with_dirty_blocks(self, folder: str) -> bool:
+        """Whether the kernel has nothing to do although blocks are dirty, and none can become so."""
+        mode = chosen(self.sysfs.read(f"{folder}/cache_mode"))
+        return mode != "writeback" and self.sysfs.read(f"{folder}/state") == CLEAN and bool(parse_printed(self.sysfs.read(f"{folder}/dirty_data")))
+
+    def _drain_by_detaching(self, operation: Flush, step: Step, folder: str, watch: FlushWatch) -> None:
+        """Detach the cache, which writes back what is dirty, and attach it again, empty, unless the next step is to detach it."""
+        cset = self.set_of(folder)
+        self.write(step, f"{folder}/detach", "1", lambda: self.set_of(folder) is None)
+        while self.set_of(folder) is not None:
+            watch()
+            self.sleep(PAUSE)
+        # The sooner the less is only in the memory of a disk: what was written back is no longer read from the cache.
+        write_out(self.runner, str(step.item), operation.origin)
+        if cset is not None and not operation.leaving:
+            self.attach_to(operation.origin, cset, step)
+
+    def _hurry(self, step: Step, folder: str) -> None:
+        for key, value in _HASTE.items():
+            if self.sysfs.read(f"{folder}/{key}") not in (None, value):
+                self.sysfs.write(f"{folder}/{key}", value, str(step.item))
+
+    def put_back(self, origin: str, step: Step) -> None:
+        """Restore the settings that a flush changed."""
+        folder, uuid = self.backing(origin), self.uuid_of(origin, step)
+        noted = bcache_journal.read_journal(self.root).flushing.get(uuid)
+        if noted is None:
+            return
+        for key, value in noted.items():
+            if key in _HASTE and value.isdigit() and self.sysfs.read(f"{folder}/{key}") not in (None, value):
+                self.sysfs.write(f"{folder}/{key}", value, str(step.item))
+        bcache_journal.note_flushing(uuid, None, self.root)
+
+    def _is_clean(self, folder: str) -> bool:
+        """The kernel's two figures: nothing was dirty at its last scan, and nothing became so since."""
+        return self.sysfs.read(f"{folder}/state") in (CLEAN, NO_CACHE) and parse_printed(self.sysfs.read(f"{folder}/dirty_data")) == 0
+
+    def require_clean(self, origin: str, step: Step, folder: str) -> None:
+        """No block may be dirty and none may become so; required before anything is removed."""
+        mode = chosen(self.sysfs.read(f"{folder}/cache_mode"))
+        if mode in ("writethrough", "writearound", "none") and self._is_clean(folder):
+            return
+        state, dirty = self.sysfs.read(f"{folder}/state"), self.sysfs.read(f"{folder}/dirty_data")
+        raise NotEffective(
+            f"{step.item}: it could not be verified that the cache of {origin} holds nothing that the origin does not have (found mode {mode},"
+            f" state {state}, {dirty} dirty); the cache stays attached and nothing is lost: check dmesg and run again.",
+            item=step.item,
+        )
+
     # -- what the operations share
 
-    def _make(self, step: Step, command: t.Sequence[str]) -> None:
+    def run_make(self, step: Step, command: t.Sequence[str]) -> None:
         completed = self.runner.run(command, ok=None, item=step.item)
         # It can end with 0 and without a word when it wrote nothing, and with 1 after another process was faster.
         if bcache_facts.read_superblock(self.runner, command[-1]) is None:
@@ -354,7 +302,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
                 self.sleep(PAUSE)
                 waited += PAUSE
 
-    def _write(self, step: Step, path: str, value: str, took_effect: t.Callable[[], bool]) -> None:
+    def write(self, step: Step, path: str, value: str, took_effect: t.Callable[[], bool]) -> None:
         """Write an attribute; who is refused is forgiven if the effect is there, and who is not must see it."""
         try:
             self.sysfs.write(path, value, str(step.item))
@@ -369,7 +317,7 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
                 item=step.item,
             )
 
-    def _await(self, step: Step, reached: t.Callable[[], bool], failure: str, patience: float = PATIENCE) -> None:
+    def wait_until(self, step: Step, reached: t.Callable[[], bool], failure: str, patience: float = PATIENCE) -> None:
         waited = 0.0
         while not reached():
             if waited >= patience:
@@ -377,24 +325,24 @@ class BcacheLayer(MirrorOperations, FlushOperations, Layer[BcacheState, t.Sequen
             self.sleep(PAUSE)
             waited += PAUSE
 
-    def _kernel_name(self, path: str) -> str:
+    def kernel_name(self, path: str) -> str:
         return kernel_name(path, self.root)
 
-    def _backing(self, origin: str) -> str:
+    def backing(self, origin: str) -> str:
         """The directory of a backing device in sysfs."""
-        return f"{BLOCK}/{self._kernel_name(origin)}/bcache"
+        return f"{BLOCK}/{self.kernel_name(origin)}/bcache"
 
-    def _uuid(self, origin: str, step: Step) -> str:
-        uuid = self.sysfs.read(f"{self._backing(origin)}/backing_dev_uuid")
+    def uuid_of(self, origin: str, step: Step) -> str:
+        uuid = self.sysfs.read(f"{self.backing(origin)}/backing_dev_uuid")
         if not uuid:
             raise NotEffective(f"{step.item}: {origin} is not registered as a backing device any more: check dmesg.", item=step.item)
         return uuid
 
-    def _set_of(self, folder: str) -> str | None:
+    def set_of(self, folder: str) -> str | None:
         target = self.sysfs.target(f"{folder}/cache")
         return target.name if target is not None else None
 
-    def _caches(self, cset: str) -> list[str]:
+    def caches_in(self, cset: str) -> list[str]:
         links = [
             self.sysfs.target(f"{FOLDER}/{cset}/{name}") for name in self.sysfs.names(f"{FOLDER}/{cset}") if name.startswith("cache") and name[5:].isdigit()
         ]

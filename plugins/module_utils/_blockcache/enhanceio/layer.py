@@ -15,53 +15,36 @@ Sources: CLI/eio_cli, eio_ttc.c (``eio_cache_edit``), eio_conf.c (``eio_cache_cr
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 import typing as t
-from dataclasses import replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, fast_device, starters
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, output
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import plan as enhanceio_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.boot import LAYER, AtBoot
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.operations import (
-    CreateCache,
-    DeleteCache,
-    EnableCache,
-    FlushCache,
-    ProveClean,
-    ResumeCache,
-    SetMode,
-    SetSetting,
-    StopCleaning,
-    WipeSuperblock,
-    WriteBootFiles,
+    PATIENCE,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState, half_flushed, problems
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
-#: Making a cache writes all of its metadata; changing one that is clean takes a moment.
-PATIENCE = 3600.0
 #: Seconds in which another command should have done with a cache.
 _CHANGING = 60
 
 
-class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
+class EnhanceIOLayer(CacheLayer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
     """EnhanceIO caches.
 
     :param kernel_module: the name of the kernel module.
@@ -97,7 +80,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
             return EnhanceIOState({}, Devices(()), fast_device.HostDevices(Devices(())))
         leaving = expected_leaving(self.runner)
         caches = leaving.rest(LAYER, self._settled())
-        devices = self._settled_devices()
+        devices = self.settled_devices()
         at_boot = {item.name: self._read_boot(item.name) for item in self.spec}
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
         in_use = {device.name for device in fast if device is not None}
@@ -190,174 +173,31 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
 
     # -- apply
 
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        raise TypeError(operation)
-
-    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
-    carry_out.register(StartMirror, MirrorOperations._start_mirror)
-    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
-
-    @carry_out.register
-    def _create(self, operation: CreateCache, step: Step) -> None:
-        path = operation.path
-        words = [*_options(operation), "-b", str(operation.block_size)]
-        with still_empty(self.runner, path, step.item, self.root, self.sleep):
-            self._load_module(step)
-            self._run(step, ["eio_cli", "create", *words, "-c", step.item], lambda: self._cache(step) is not None)
-        self._forget_foreign_rule(step)
-        cache = self._require_cache(step, operation.origin)
-        if cache.config.block_size != operation.block_size:
-            raise NotEffective(
-                f"{step.item}: the driver of EnhanceIO made blocks of {cache.config.block_size} bytes where {operation.block_size} were requested, because it"
-                " and eio_cli do not belong together: install both from the same source, or leave chunk_size out. The cache runs and nothing is lost.",
-                item=step.item,
-            )
-
-    @carry_out.register
-    def _enable(self, operation: EnableCache, step: Step) -> None:
-        """Start a cache with what its superblock holds. The tool ends with 0 whatever happened."""
-        self._load_module(step)
-        completed = self.runner.run(["eio_cli", "enable", *_options(operation), "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
-        if self._cache(step) is None:
-            raise NotEffective(
-                f"{step.item}: the cache on {operation.path} could not be started, and may hold blocks that {operation.origin} does not have: check dmesg,"
-                " and do not use the origin until it runs.",
-                item=step.item,
-                completed=completed,
-            )
-
-    def _load_module(self, step: Step) -> None:
+    def load_module(self, step: Step) -> None:
         if not (self.root / proc.PROC).is_dir():
             self.runner.run(["modprobe", self.kernel_module], item=step.item)
 
-    @carry_out.register
-    def _flush(self, operation: FlushCache, step: Step) -> None:
-        """Have everything written back, with nothing becoming dirty meanwhile; the mode that follows keeps it so."""
-        origin = operation.origin
-        watch = FlushWatch(step.item, origin, lambda: self._require_cache(step, origin).stats["nr_dirty"], limit=operation.flush_timeout, clock=self.clock)
-        while True:
-            self._keep_cleaning(step, origin)
-            if watch() == 0:
-                return
-            self.sleep(INTERVAL)
-
-    def _keep_cleaning(self, step: Step, origin: str) -> None:
+    def keep_cleaning(self, step: Step, origin: str) -> None:
         """Begin the cleaning, and begin it again if it went through and left something."""
-        cache = self._require_cache(step, origin)
+        cache = self.require_cache(step, origin)
         if cache.config.state != "normal":
             raise NotEffective(f"{step.item}: the cache became {cache.config.state} while it was flushed: check dmesg; nothing was removed.", item=step.item)
         cleaning = cache.stats["do_clean"]
         if cache.config.mode == "writeback" and (not cleaning & output.CLEAN_KEEP or (cache.stats["nr_dirty"] and not cleaning & output.CLEAN_START)):
-            self._set(step, "do_clean", output.CLEAN_START | output.CLEAN_KEEP)
+            self.set_sysctl(step, "do_clean", output.CLEAN_START | output.CLEAN_KEEP)
 
-    @carry_out.register
-    def _stop_cleaning(self, _operation: StopCleaning, step: Step) -> None:
-        self._set(step, "do_clean", 0)
-
-    @carry_out.register
-    def _set_mode(self, operation: SetMode, step: Step) -> None:
-        mode, origin = operation.mode, operation.origin
-        if mode != "writeback":
-            # The driver flushes in here too, and can then neither be watched nor stopped.
-            self._require_clean(step, origin)
-        elif self._require_cache(step, origin).config.flags & output.FAST_REMOVE:
-            raise Refused(output.fast_removal_sentence(step.item), item=step.item)
-        command = ["eio_cli", "edit", "-c", step.item, "-m", output.MODE_WORDS[mode]]
-        self._run(step, command, lambda: getattr(self._config(step), "mode", None) == mode)
-        self._forget_foreign_rule(step)
-        if mode != "writeback":
-            self._require_clean(step, origin, left_writeback=True)
-
-    @carry_out.register
-    def _set_setting(self, operation: SetSetting, step: Step) -> None:
-        self._set(step, operation.key, operation.value)
-
-    @carry_out.register
-    def _resume(self, operation: ResumeCache, step: Step) -> None:
-        """Give a degraded cache its device back; the driver makes it anew, whatever is on it."""
-        path = operation.path
-        before = identified(self.runner, path, self.root)
-        finding = examine(self.runner, path, self.root, self.sleep)
-        superblock = proc.read_superblock(self.root / path.lstrip("/"))
-        if superblock is not None and superblock.name == step.item and not superblock.may_be_dirty:
-            finding = replace(finding, cache_metadata=())
-        if finding.reasons:
-            raise Refused(f"{step.item}: {path} {' and '.join(finding.reasons)}, so that it is not given to the cache: {finding.advice(path)}.", item=step.item)
-        with still_same(self.runner, path, step.item, self.root, before):
-            self.runner.run(["eio_cli", "notify", "-a", "add", "-s", path, "-c", step.item], ok=None, timeout=PATIENCE, item=step.item)
-        if getattr(self._config(step), "state", None) != "normal":
-            raise NotEffective(
-                f"{step.item}: the driver did not accept {path}, which must be as large as the device that was lost: check dmesg, or remove the cache"
-                " with state: absent and create it again.",
-                item=step.item,
-            )
-
-    @carry_out.register
-    def _prove_clean(self, operation: ProveClean, step: Step) -> None:
-        self._require_clean(step, operation.origin, left_writeback=True)
-
-    @carry_out.register
-    def _delete(self, operation: DeleteCache, step: Step) -> None:
-        self._require_clean(step, operation.origin, left_writeback=True)
-        self._run(step, ["eio_cli", "delete", "-c", step.item], lambda: self._cache(step) is None)
-        self._forget_foreign_rule(step)
-        if self._cache(step) is not None:
-            raise NotEffective(f"{step.item}: eio_cli ended well and the cache is still there: check dmesg.", item=step.item)
-
-    @carry_out.register
-    def _wipe(self, operation: WipeSuperblock, step: Step) -> None:
-        """Overwrite the superblock of a cache that does not run and in which nothing is dirty, and nothing else."""
-        path = self.root / operation.path.lstrip("/")
-        self._require_unused(step, operation.path)
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_EXCL | os.O_CLOEXEC)
-        except OSError as error:
-            raise CommandFailed(f"{step.item}: {operation.path} cannot be opened to wipe it: {error.strerror}.", item=step.item) from None
-        try:
-            # The driver wrote past the page cache.
-            os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
-            superblock = output.parse_superblock(os.pread(handle, output.SUPERBLOCK_SIZE, output.SUPERBLOCK_OFFSET))
-            if superblock is None:
-                return
-            if superblock.name != step.item or superblock.may_be_dirty:
-                raise Refused(
-                    f"{step.item}: {operation.path} holds the cache {superblock.name} in mode {superblock.mode} ({superblock.state}), which may have"
-                    " blocks that its origin does not have: it is not wiped.",
-                    item=step.item,
-                )
-            with releasing([operation.path], self.root):
-                os.pwrite(handle, bytes(output.SUPERBLOCK_SIZE), output.SUPERBLOCK_OFFSET)
-                os.fsync(handle)
-        except OSError as error:
-            raise CommandFailed(f"{step.item}: {operation.path} cannot be wiped: {error.strerror}.", item=step.item) from None
-        finally:
-            os.close(handle)
-
-    def _require_unused(self, step: Step, path: str) -> None:
+    def require_unused(self, step: Step, path: str) -> None:
         real = os.path.realpath(self.root / path.lstrip("/"))
         for cache in proc.read_running(self.root):
             if os.path.realpath(self.root / cache.config.fast.lstrip("/")) == real:
                 raise Refused(f"{step.item}: the cache {cache.name} runs on {path}, which is not wiped.", item=step.item)
 
-    @carry_out.register
-    def _write_boot_files(self, operation: WriteBootFiles, step: Step) -> None:
-        """In an order in which a boot between two of them never shows an origin without its write-back cache."""
-        unit, rule = operation.unit, operation.rule
-        place, name = self.root / boot.RULE.format(name=step.item), boot.unit_name(step.item)
-        if rule and not (self.root / boot_unit.FOLDER / name).exists():
-            # Not enabled yet, but the rule will call it: a rule without it would hide the origin permanently.
-            replace_file(self.root / boot_unit.FOLDER / name, unit)
-        replace_file(place, rule)
-        boot_unit.write_unit(self.runner, name, unit, self.root)
-        self._forget_foreign_rule(step)
-
-    def _forget_foreign_rule(self, step: Step) -> None:
+    def forget_foreign_rule(self, step: Step) -> None:
         replace_file(self.root / boot.FOREIGN_RULE.format(name=step.item), "")
 
     # -- commands and what they left behind
 
-    def _run(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool]) -> None:
+    def run_tool(self, step: Step, command: t.Sequence[str], took_effect: t.Callable[[], bool]) -> None:
         """Run eio_cli; a command that failed is forgiven only if what it was to do is read back as done."""
         completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item)
         if not took_effect():
@@ -367,7 +207,7 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
                 completed=completed,
             )
 
-    def _set(self, step: Step, key: str, value: int) -> None:
+    def set_sysctl(self, step: Step, key: str, value: int) -> None:
         completed = self.runner.run(["sysctl", "-w", boot.sysctl(step.item, key, value)], ok=None, item=step.item)
         # Of procps 3.3.17 only the message says that the kernel has refused it.
         if completed.rc or completed.stderr.strip():
@@ -377,22 +217,22 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
                 completed=completed,
             )
 
-    def _cache(self, step: Step) -> proc.Cache | None:
+    def cache_of(self, step: Step) -> proc.Cache | None:
         return proc.read_one(step.item, self.root)
 
-    def _config(self, step: Step) -> output.Config | None:
-        cache = self._cache(step)
+    def config_of(self, step: Step) -> output.Config | None:
+        cache = self.cache_of(step)
         return cache.config if cache is not None else None
 
-    def _require_cache(self, step: Step, origin: str) -> proc.Cache:
-        cache = self._cache(step)
+    def require_cache(self, step: Step, origin: str) -> proc.Cache:
+        cache = self.cache_of(step)
         if cache is None:
             raise NotEffective(f"{step.item}: the cache of {origin} does not run any more: check dmesg.", item=step.item)
         return cache
 
-    def _require_clean(self, step: Step, origin: str, *, left_writeback: bool = False) -> None:
+    def require_clean(self, step: Step, origin: str, *, left_writeback: bool = False) -> None:
         """Nothing may be dirty and nothing may become so: the driver reports 0, and is configured to keep it so, or is in another mode."""
-        cache = self._require_cache(step, origin)
+        cache = self.require_cache(step, origin)
         kept = cache.config.mode != "writeback" or (not left_writeback and bool(cache.stats["do_clean"] & output.CLEAN_KEEP))
         if cache.stats["nr_dirty"] or not kept or cache.config.state == "failed":
             found = f"mode {cache.config.mode}, state {cache.config.state}, {cache.stats['nr_dirty']} dirty blocks"
@@ -401,8 +241,3 @@ class EnhanceIOLayer(MirrorOperations, Layer[EnhanceIOState, t.Sequence[EnhanceI
                 " the cache stays and nothing is lost: check dmesg and run again.",
                 item=step.item,
             )
-
-
-def _options(operation: CreateCache | EnableCache) -> list[str]:
-    """The options of eio_cli that ``create`` and ``enable`` share."""
-    return ["-d", operation.origin, "-s", operation.path, "-p", operation.policy, "-m", output.MODE_WORDS[operation.mode]]

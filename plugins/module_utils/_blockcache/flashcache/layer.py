@@ -11,14 +11,12 @@ shows, and what is clean is what the superblock contains after the device has go
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 import time
 import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, starters
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import examine, identified, still_empty, still_same
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
@@ -27,45 +25,35 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import FlashcacheState, Running
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.operations import (
-    ClearDevice,
-    CreateCache,
-    FlushCache,
-    ForgetRemains,
-    LoadCache,
-    RemoveCache,
-    SetSysctl,
-    StartUnit,
-    WriteUnit,
+    PATIENCE,
+    failed_command,
+    unit_of,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of, parse_tables
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import parse_tables
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.plan import LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.remains import Remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places, ssd_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL, FlushWatch
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CreateMirror, MirrorOperations, ReleaseMirror, StartMirror
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, STANDSTILL
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
-from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import FlashcacheSuperblock
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 
-#: ``dmsetup remove`` writes back whatever is dirty and must not be ended in the middle.
-PATIENCE = 7 * 24 * 3600.0
 TOOLS = ("flashcache_create", "flashcache_load", "flashcache_destroy", "flashcache_setioctl", "dmsetup", "modprobe", "blockdev")
 
 Volatile = t.Callable[[str], t.Sequence[str]]
 
 
-class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
+class FlashcacheLayer(CacheLayer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
     """Caches of flashcache.
 
     :param volatile_below: what below a path keeps writes in volatile memory, each as a clause.
@@ -101,7 +89,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         if not self.spec:
             return FlashcacheState(HostDevices(Devices(())), {}, {}, {}, Places({}, self.kernel_module))
         # One that was written and not enabled is none where one should be, and one where none should be.
-        units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(_unit(item.name), self.root) for item in self.spec}
+        units = {item.name: (boot_unit.read_unit if item.present else boot_unit.stored_unit)(unit_of(item.name), self.root) for item in self.spec}
         remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.spec}
         emptied = {item: left.device for item, left in remains.items()}
         paths = [path for item in self.spec for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
@@ -175,7 +163,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
         """The devices, once no removal is under way: ``dmsetup remove`` of a run that was killed goes on in the kernel, out of sight."""
         waited = 0.0
         while True:
-            devices = self._settled_devices()
+            devices = self.settled_devices()
             running = expected_leaving(self.runner).rest(LAYER, flashcache_host.read_running(devices, self.runner, self.root))
             names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
             removing = {name for name in names if _is_unused(devices, name)}
@@ -187,152 +175,46 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
     def _started(self, items: t.Sequence[str]) -> frozenset[str]:
         if not items:
             return frozenset()
-        shown = self.runner.run(["systemctl", "show", "--property=Id,ActiveState", *map(_unit, items)], ok=None).stdout
+        shown = self.runner.run(["systemctl", "show", "--property=Id,ActiveState", *map(unit_of, items)], ok=None).stdout
         blocks = [dict(line.partition("=")[::2] for line in block.splitlines()) for block in shown.split("\n\n")]
         active = {block.get("Id") for block in blocks if block.get("ActiveState") == "active"}
-        return frozenset(item for item in items if _unit(item) in active)
+        return frozenset(item for item in items if unit_of(item) in active)
 
     # -- apply
 
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _write_unit(self, operation: WriteUnit, step: Step) -> None:
-        boot_unit.write_unit(self.runner, _unit(step.item), operation.text, self.root)
-
-    @carry_out.register
-    def _start_unit(self, _operation: StartUnit, step: Step) -> None:
-        boot_unit.mark_started(self.runner, _unit(step.item))
-
-    @carry_out.register
-    def _create(self, operation: CreateCache, step: Step) -> None:
-        ssd = operation.ssd
-        self._load_module(step)
-        self._forget_pages(step, ssd)
-        with still_empty(self.runner, ssd, step.item, self.root, self.sleep):
-            self._run_until_there(step, operation.command)
-
-    @carry_out.register
-    def _load(self, operation: LoadCache, step: Step) -> None:
-        self._load_module(step)
-        self._forget_pages(step, operation.ssd)
-        self._run_until_there(step, ["flashcache_load", operation.ssd, step.item])
-
-    @carry_out.register
-    def _set_sysctl(self, operation: SetSysctl, step: Step) -> None:
-        self._write(step, self._folder(step), operation.key, operation.value)
-
-    @carry_out.register
-    def _flush(self, operation: FlushCache, step: Step) -> None:
-        """Let nothing more become dirty, then write back until nothing is."""
-        folder = self._folder(step)
-        self._write(step, folder, "cache_all", 0)
-        self._empty_whitelist(step, folder)
-        readings: list[int] = []
-
-        def count_dirty() -> int | None:
-            dirty = flashcache_host.read_dirty(self.runner, step.item)
-            # One pass leaves out the blocks that were busy when it came by: another for those.
-            if dirty and (not readings or dirty >= readings[-1]):
-                self._write(step, folder, "do_sync", 1)
-            readings[:] = [] if dirty is None else [dirty]
-            return dirty
-
-        FlushWatch(step.item, f"/dev/mapper/{step.item}", count_dirty, limit=operation.flush_timeout, clock=self.clock).until_clean(self.sleep)
-        self._write(step, folder, "do_sync", 0)
-        self._require_flushed(step, folder)
-
-    @carry_out.register
-    def _remove(self, operation: RemoveCache, step: Step) -> None:
-        folder, writes_back = folder_of(operation.ssd, operation.disk), operation.mode == "writeback"
-        if writes_back:
-            self._require_flushed(step, folder)
-            # With this the kernel would leave on the SSD what became dirty in the meantime.
-            self._write(step, folder, "fast_remove", 0)
-        self._note_errors(step, folder)
-        # Only a cache in write-back writes while it goes, and then its superblock identifies it.
-        self._note_remains(step, operation.lasting, "" if writes_back else flashcache_remains.digest_of(operation.ssd, self.root))
-        completed = self.runner.run(["dmsetup", "remove", "--retry", step.item], ok=None, timeout=PATIENCE, item=step.item)
-        if completed.rc and self._table_there(step.item):
-            raise _failed(step, completed)
-        self._note_remains(step, operation.lasting, flashcache_remains.digest_of(operation.ssd, self.root))
-
-    @carry_out.register
-    def _clear(self, operation: ClearDevice, step: Step) -> None:
-        """Only an SSD of which is known that the cache on it was ours, and is clean."""
-        ssd = operation.ssd
-        if self._table_there(step.item):
-            # flashcache_destroy does not check whether a cache runs.
-            raise Refused(f"{step.item}: the flashcache device {step.item} still runs, so {ssd} was not wiped: run again.", item=step.item)
-        self._forget_pages(step, ssd)
-        stored = flashcache_host.read_superblock(self.root, ssd)
-        if stored is not None and not stored.clean:
-            raise NotEffective(
-                f"{step.item}: the cache was removed, and its superblock on {ssd} reports '{stored.state_name}': {stored.disk} may lack blocks that are only"
-                f" on {ssd}, so nothing was wiped: check dmesg, and load it again with flashcache_load {ssd} before {stored.disk} is used.",
-                item=step.item,
-            )
-        before = identified(self.runner, ssd, self.root)
-        finding = examine(self.runner, ssd, self.root, self.sleep)
-        if finding.users:
-            raise Refused(f"{step.item}: {ssd} {' and '.join(finding.users)}, so it was not wiped: find out who uses it, and run again.", item=step.item)
-        self._require_as_left(step, ssd, stored, finding)
-        with still_same(self.runner, ssd, step.item, self.root, before), releasing([ssd], self.root):
-            if stored is not None:
-                self._note_remains(step, operation.lasting, flashcache_remains.digest_of(ssd, self.root))
-                self.runner.run(["flashcache_destroy", ssd], item=step.item)
-            # In the other modes copies of the first blocks of the origin lie there: file systems with the same UUID.
-            self.runner.run(["wipefs", "--all", ssd], item=step.item)
-        udev.refresh(self.runner, [ssd], step.item)
-        # What the cache has left there carries no signature.
-        finding = examine(self.runner, ssd, self.root, self.sleep, empty=False)
-        if finding.reasons:
-            raise NotEffective(f"{step.item}: {ssd} was wiped and still {' and '.join(finding.reasons)}: check dmesg.", item=step.item)
-        flashcache_remains.note_remains(step.item, None, self.root)
-
-    @carry_out.register
-    def _forget_remains(self, _operation: ForgetRemains, step: Step) -> None:
-        flashcache_remains.note_remains(step.item, None, self.root)
-
-    carry_out.register(CreateMirror, MirrorOperations._create_mirror)
-    carry_out.register(StartMirror, MirrorOperations._start_mirror)
-    carry_out.register(ReleaseMirror, MirrorOperations._release_mirror)
-
     # -- parts of operations
 
-    def _load_module(self, step: Step) -> None:
+    def load_module(self, step: Step) -> None:
         if not kernel_modules.is_loaded(self.kernel_module, self.root):
             self.runner.run(["modprobe", self.kernel_module], item=step.item)
 
-    def _forget_pages(self, step: Step, ssd: str) -> None:
+    def forget_pages(self, step: Step, ssd: str) -> None:
         """The tools read the superblock from the page cache, where it may still be as it was before the cache ran."""
         self.runner.run(["blockdev", "--flushbufs", ssd], item=step.item)
 
-    def _run_until_there(self, step: Step, command: t.Sequence[str]) -> None:
+    def run_until_there(self, step: Step, command: t.Sequence[str]) -> None:
         """No input is given: a question that was not foreseen gets no answer, and the tool gives up."""
         completed = self.runner.run(command, ok=None, timeout=PATIENCE, item=step.item)
-        if not self._table_there(step.item):
-            raise _failed(step, completed)
+        if not self.table_there(step.item):
+            raise failed_command(step, completed)
         self.runner.run(["udevadm", "settle"], ok=None, item=step.item)
 
-    def _table_there(self, name: str) -> bool:
+    def table_there(self, name: str) -> bool:
         return self.runner.run(["dmsetup", "table", name], ok=None).rc == 0
 
-    def _folder(self, step: Step) -> str:
+    def folder(self, step: Step) -> str:
         running = parse_tables(self.runner.run(["dmsetup", "table", step.item], item=step.item).stdout).get("")
         if running is None:
             raise NotEffective(f"{step.item}: /dev/mapper/{step.item} is no longer a flashcache device: run again.", item=step.item)
         return running.folder
 
-    def _write(self, step: Step, folder: str, key: str, value: int) -> None:
+    def write(self, step: Step, folder: str, key: str, value: int) -> None:
         try:
             flashcache_host.write_sysctl(self.root, folder, key, value)
         except OSError as error:
             raise CommandFailed(f"{step.item}: {key} of {folder} cannot be set to {value}: {error.strerror}.", item=step.item) from None
 
-    def _empty_whitelist(self, step: Step, folder: str) -> None:
+    def empty_whitelist(self, step: Step, folder: str) -> None:
         if not flashcache_host.read_whitelist(self.root, folder):
             return
         self.runner.run(["flashcache_setioctl", "-c", "-w", "0", f"/dev/mapper/{step.item}"], ok=None, item=step.item)
@@ -343,7 +225,7 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
                 item=step.item,
             )
 
-    def _require_flushed(self, step: Step, folder: str) -> None:
+    def require_flushed(self, step: Step, folder: str) -> None:
         """The kernel's own figure, in a state in which nothing can become dirty."""
         dirty = flashcache_host.read_dirty(self.runner, step.item)
         cache_all = flashcache_host.read_sysctls(self.root, folder).get("cache_all")
@@ -354,21 +236,21 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
                 item=step.item,
             )
 
-    def _note_errors(self, step: Step, folder: str) -> None:
+    def note_errors(self, step: Step, folder: str) -> None:
         """Nothing shows them once the cache has gone."""
         errors = {key: count for key, count in flashcache_host.read_errors(self.root, folder).items() if count}
         if errors:
             counted = ", ".join(f"{key} {count}" for key, count in sorted(errors.items()))
             self.warn(f"{step.item}: the cache had counted errors before it was removed ({counted}): check dmesg and the health of its devices.")
 
-    def _note_remains(self, step: Step, lasting: str, digest: str) -> None:
+    def note_remains(self, step: Step, lasting: str, digest: str) -> None:
         self.left[step.item] = digest
         flashcache_remains.note_remains(step.item, Remains(lasting, digest), self.root)
 
     def _is_as_left(self, remains: Remains) -> bool:
         return bool(remains.digest) and flashcache_remains.digest_of(remains.device, self.root) == remains.digest
 
-    def _require_as_left(self, step: Step, ssd: str, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
+    def require_as_left(self, step: Step, ssd: str, stored: FlashcacheSuperblock | None, finding: DeviceUse) -> None:
         """A run that was killed may have been followed by another use of the SSD."""
         digest = self.left.get(step.item) or flashcache_remains.read_remains(step.item, self.root).digest
         if self._is_as_left(Remains(ssd, digest)):
@@ -379,20 +261,8 @@ class FlashcacheLayer(MirrorOperations, Layer[FlashcacheState, t.Sequence[Flashc
             raise Refused(flashcache_remains.altered_sentence(step.item, ssd, reasons, self.root), item=step.item)
 
 
-def _unit(item: str) -> str:
-    return boot_unit.unit_name(LAYER, item)
-
-
 def _is_unused(devices: Devices, name: str) -> bool:
     """Whether a device is held by a mapping that has no name any more, as during its removal."""
     device = devices.get(name)
     holders = [devices.get(holder) for holder in device.holders] if device is not None else []
     return any(holder is None or (holder.name.startswith("dm-") and not holder.dm_name) for holder in holders)
-
-
-def _failed(step: Step, completed: Completed) -> CommandFailed:
-    return CommandFailed(
-        f"{step.item}: {completed.command_line} ended with exit status {completed.rc} and without an effect: {completed.last_words}",
-        item=step.item,
-        completed=completed,
-    )

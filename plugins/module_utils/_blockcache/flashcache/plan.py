@@ -18,6 +18,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.host import name_behind
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.operations import (
+    LAYER,
     ClearDevice,
     CreateCache,
     FlushCache,
@@ -41,7 +42,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import FlashcacheSuperblock
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
 
-LAYER = "flashcache"
 #: What the tool calls the modes.
 _TOOL_MODES = {"writeback": "back", "writethrough": "thru", "writearound": "around"}
 

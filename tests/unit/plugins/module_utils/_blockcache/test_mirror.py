@@ -23,13 +23,6 @@ UUID = mirror.array_uuid("images", [A, B], "host")
 MIRROR = (("/dev/sdb", "/dev/sdc"), UUID, "cachefleet-images")
 
 
-class Operations(mirror.MirrorOperations):
-    def __init__(self, runner, root):
-        self.runner, self.root = runner, root
-        self.waited = []
-        self.sleep = self.waited.append
-
-
 @pytest.fixture
 def host(tmp_path):
     (tmp_path / "dev/disk/by-id").mkdir(parents=True)
@@ -41,11 +34,12 @@ def host(tmp_path):
         return Reply()
 
     runner = ScriptedRunner({("wipefs",): Reply(), ("udevadm",): Reply(), ("mdadm", "--create"): appear, ("mdadm", "--assemble"): appear, ("mdadm",): Reply()})
-    return SimpleNamespace(runner=runner, root=tmp_path, operations=Operations(runner, tmp_path))
+    return SimpleNamespace(runner=runner, root=tmp_path, waited=[])
 
 
-def carry_out(method, operation):
-    method(operation, Step("dm_cache", "images", "mirror", None, None, "", operation))
+def carry_out(host, operation):
+    layer = SimpleNamespace(runner=host.runner, root=host.root, sleep=host.waited.append)
+    operation.carry_out(layer, Step("dm_cache", "images", "mirror", None, None, "", operation))
 
 
 def mdadm(host):
@@ -85,42 +79,42 @@ def test_minimum_mirror_size(size, least):
 
 
 def test_mirror_is_created(host):
-    carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
+    carry_out(host, mirror.CreateMirror(*MIRROR))
     (command,) = mdadm(host)
     assert command[:6] == ("mdadm", "--create", f"/dev/md/cachefleet-{UUID[:8]}", "--run", "--level=1", "--raid-devices=2")
     assert f"--uuid={UUID}" in command
     assert command[-2:] == ("/dev/sdb", "/dev/sdc")
-    carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
+    carry_out(host, mirror.CreateMirror(*MIRROR))
     assert len(mdadm(host)) == 1
 
 
 def test_member_that_is_no_longer_empty_is_refused(host):
     host.runner.replies[("wipefs",)] = Reply('{"signatures": [{"type": "ext4", "label": "data"}]}')
     with pytest.raises(Refused, match="/dev/sdb was empty when it was examined and now carries a signature"):
-        carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
+        carry_out(host, mirror.CreateMirror(*MIRROR))
     assert mdadm(host) == []
 
 
 def test_existing_mirror_is_assembled(host):
-    carry_out(host.operations._start_mirror, mirror.StartMirror(*MIRROR))
+    carry_out(host, mirror.StartMirror(*MIRROR))
     assert mdadm(host) == [("mdadm", "--assemble", f"/dev/md/cachefleet-{UUID[:8]}", f"--uuid={UUID}", "/dev/sdb", "/dev/sdc")]
 
 
 def test_array_missing_in_udev_is_a_failure(host):
     host.runner.replies[("mdadm", "--create")] = Reply()
     with pytest.raises(NotEffective, match="udev does not show it"):
-        carry_out(host.operations._create_mirror, mirror.CreateMirror(*MIRROR))
-    assert sum(host.operations.waited) >= 30
+        carry_out(host, mirror.CreateMirror(*MIRROR))
+    assert sum(host.waited) >= 30
 
 
 def test_mirror_is_released(host):
     (host.root / "sys/class/block/md127/md").mkdir(parents=True)
-    carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc", "/dev/gone")))
+    carry_out(host, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc", "/dev/gone")))
     assert [words[1:] for words in mdadm(host)] == [("--stop", "/dev/md127"), ("--zero-superblock", "/dev/sdb"), ("--zero-superblock", "/dev/sdc")]
 
 
 def test_member_left_by_killed_run_is_wiped_without_array(host):
-    carry_out(host.operations._release_mirror, mirror.ReleaseMirror("", ("/dev/sdb",)))
+    carry_out(host, mirror.ReleaseMirror("", ("/dev/sdb",)))
     assert [words[1:] for words in mdadm(host)] == [("--zero-superblock", "/dev/sdb")]
 
 
@@ -128,7 +122,7 @@ def test_mirror_in_use_is_not_stopped(host):
     (host.root / "sys/class/block/md127/md").mkdir(parents=True)
     host.runner.replies[("mdadm", "--stop")] = Reply(rc=1, stderr="mdadm: Cannot get exclusive access to /dev/md127")
     with pytest.raises(CommandFailed, match=r"images: .*Cannot get exclusive access"):
-        carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb",)))
+        carry_out(host, mirror.ReleaseMirror("md127", ("/dev/sdb",)))
     assert len(mdadm(host)) == 1
 
 
@@ -153,7 +147,7 @@ def test_mirror_with_foreign_content_is_not_stopped(host, head, signatures, reas
     (host.root / "dev/md127").write_bytes(head.ljust(8192, b"\0"))
     host.runner.replies[("wipefs",)] = Reply(signatures)
     with pytest.raises(Refused, match=f"the mirror /dev/md127 {reason}.*so it is not stopped"):
-        carry_out(host.operations._release_mirror, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc")))
+        carry_out(host, mirror.ReleaseMirror("md127", ("/dev/sdb", "/dev/sdc")))
     assert mdadm(host) == []
 
 
@@ -170,11 +164,10 @@ def test_array_being_created_is_awaited(monkeypatch):
         return Devices([seen[-1]])
 
     monkeypatch.setattr(mirror, "read_devices", read)
-    maker = mirror.MirrorOperations()
-    maker.runner, maker.root, maker.sleep = None, None, waits.append
-    assert maker._settled_devices().get("md127") is birth[2]
+    layer = SimpleNamespace(runner=None, root=None, sleep=waits.append)
+    assert mirror.CacheLayer.settled_devices(layer).get("md127") is birth[2]
     assert len(waits) == 2
     # One that never gets a name, because it lacks members, holds nothing up for ever.
     del birth[2:], seen[:], waits[:]
-    assert maker._settled_devices().get("md127") is birth[1]
+    assert mirror.CacheLayer.settled_devices(layer).get("md127") is birth[1]
     assert 0 < sum(waits) < 60

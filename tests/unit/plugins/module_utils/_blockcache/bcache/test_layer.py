@@ -663,7 +663,7 @@ def test_network_disk_is_registered_by_device_node(tmp_path):
     layer._register(Step("bcache", "images", "x", None, None, "x", Operation()), "etherd!e7.1", lambda: bool(written))
     assert written == [("sys/fs/bcache/register", "/dev/etherd/e7.1")]
     (tmp_path / "dev/etherd").mkdir(parents=True)
-    assert layer._kernel_name("/dev/etherd/e7.1") == "etherd!e7.1"
+    assert layer.kernel_name("/dev/etherd/e7.1") == "etherd!e7.1"
 
 
 # -- a bcache within a bcache

@@ -252,8 +252,8 @@ def test_cleaner_proves_cache_clean_after_crash(tmp_path, fields, state):
 
 def test_passthrough_rejected_by_kernel_is_reported_and_recovered(tmp_path, monkeypatch):
     host = crashed(tmp_path)
-    dirty = DmCacheLayer._dirty
-    monkeypatch.setattr(DmCacheLayer, "_dirty", lambda self, name: dirty(self, name) if "cleaner" in host.mapped[name].live else 0)
+    dirty = DmCacheLayer.dirty
+    monkeypatch.setattr(DmCacheLayer, "dirty", lambda self, name: dirty(self, name) if "cleaner" in host.mapped[name].live else 0)
     host.mounted.clear()
     with pytest.raises(Refused, match="to mode passthrough while it is in use"):
         run(host, mode="passthrough")

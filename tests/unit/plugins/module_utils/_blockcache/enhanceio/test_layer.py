@@ -14,6 +14,7 @@ import pytest
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, flush
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as enhanceio_facts
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import layer as layer_module
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import operations
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.layer import EnhanceIOLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.operations import (
     CreateCache,
@@ -409,7 +410,7 @@ def test_kill_at_every_change_converges_without_data_loss(tmp_path, monkeypatch,
             run(eio, **fields)
         fill(eio)
         with monkeypatch.context() as patch:
-            for place, name in ((layer_module, "replace_file"), (boot_unit, "replace_file"), (layer_module.os, "pwrite")):
+            for place, name in ((layer_module, "replace_file"), (operations, "replace_file"), (boot_unit, "replace_file"), (layer_module.os, "pwrite")):
                 patch.setattr(place, name, eio.strikable(getattr(place, name)))
             eio.strike = (eio.changes + number, works)
             try:

@@ -81,7 +81,7 @@ MISTAKES = {
         "site",
         _LOCALHOST,
         {"storage_network_aoe_interfaces": ["eth9"], "storage_network_aoe_options": "max_sectors"},
-        "argument 'aoe_initiator' is of type",
+        "storage_network_aoe_options must be a dictionary, not 'max_sectors'",
     ),
     "undefined variable in an option": (
         "site",
@@ -90,6 +90,8 @@ MISTAKES = {
         "'my_protected_drives' is undefined",
     ),
     "undefined variable": ("site", _LOCALHOST, {"drive_write_cache_drives": "{{ my_drives }}"}, "'my_drives' is undefined"),
+    "text as number of a link": ("site", _LOCALHOST, {"storage_network_links": [{"interface": "eth1", "mtu": "9k"}]}, "mtu must be a whole number, not '9k'"),
+    "text as match": ("site", _LOCALHOST, {"block_queue_devices": [{"match": "text"}]}, "devices, entry 1: match must be a dictionary, not 'text': for"),
     "missing key": ("site", _LOCALHOST, {"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "missing required arguments: device"),
     "mistyped tag": ("site", [*_LOCALHOST, "--tags", "block_cahce"], {}, "No task has the tag block_cahce: did you mean block_cache?"),
     "tag of no layer": ("site", [*_LOCALHOST, "--tags", "raid"], {}, "No task has the tag raid, and nothing was done: the tags of"),

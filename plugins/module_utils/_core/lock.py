@@ -32,7 +32,10 @@ def exclusive(name: str, root: Path = Path("/")) -> t.Iterator[None]:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        advice = " Does the task run as root (become: true)?" if error.errno in (errno.EACCES, errno.EPERM) else ""
+        advice = ""
+        if error.errno in (errno.EACCES, errno.EPERM):
+            root_too = f" Root may not either: {path.parent} has an attribute (lsattr), is on a network file system, or a security module forbids it."
+            advice = root_too if os.geteuid() == 0 else " Does the task run as root (become: true)?"
         raise CommandFailed(f"{path} cannot be made: {error.strerror}.{advice}", item=name) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)

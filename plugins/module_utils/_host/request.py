@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.div
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES, WITH_TOOLS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key, wrong_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import code_of
 
@@ -139,7 +139,13 @@ def checked(option: str, argument_spec: Params, values: Params) -> dict[str, t.A
     result = ArgumentSpecValidator(dict(argument_spec)).validate(dict(values))
     if result.error_messages:
         inside = re.compile(rf" found in {re.escape(option.partition('.')[0].partition(' ')[0])}\b")
-        reasons = "; ".join(dict.fromkeys(unknown_key(text) or inside.sub("", text) for text in result.error_messages))
+        # SSD caches of a controller are taken out of its entry before.
+        more = ("maxcache",) if option == "controllers" else ()
+        # The variables of the network are its parameters with the name of the role, but for the options of the initiator.
+        wrong = [
+            f"storage_network_{one.replace('aoe_initiator', 'aoe_options', 1)}" if option == "network" else one for one in wrong_types(argument_spec, values)
+        ]
+        reasons = "; ".join(dict.fromkeys(wrong) or dict.fromkeys(unknown_key(text, more) or inside.sub("", text) for text in result.error_messages))
         raise BadInput(f"{_named(option)}: {reasons}{'' if reasons.endswith(('.', '?')) else '.'}", item=option)
     return dict(result.validated_parameters)
 

@@ -270,7 +270,7 @@ def warnings(state: QueuesState, spec: QueuesSpec) -> list[str]:
     """Warnings although everything is set."""
     settled = settle_all(state, spec)
     met = {number for one in settled for number in one.selected.entries}
-    found = [f"{queue_spec.name} matches no device of this host." for queue_spec in spec.queues if queue_spec.number not in met]
+    found = [f"block_queue_devices: {queue_spec.name} matches no device of this host." for queue_spec in spec.queues if queue_spec.number not in met]
     renamed: dict[tuple[str, str], list[str]] = {}
     for one in settled:
         for names in one.renamed:

@@ -137,7 +137,8 @@ def test_earlier_version_results_are_reported_before_remeasurement(folder, tmp_p
     arguments = {"results": str(folder.parent), "name": CAMPAIGN, "variant": "before", "cells": [{"name": "randwrite-4k", "repeat": 1}], "steps": [STEP]}
     result = host.run(**arguments)
     if sha256 == "0" * 64:
-        assert host.printed == []
+        (printed,) = host.printed
+        assert printed.startswith("node1: the cell of variant before was measured at ")
         assert result["steps"][0]["cells"][0]["done_as"] == sha256
         return
     assert result["steps"][0]["cells"][0]["done_as"] is None
@@ -382,6 +383,26 @@ def test_steps_are_returned_with_existing_results(tmp_path, monkeypatch):
     assert again["steps"][1]["done"] == {"most.iodepth-8": "b" * 64}
     replaced = opened(host, tmp_path, replace=True)
     assert replaced["steps"] == [STEP, SEARCH]
+
+
+def test_variant_that_was_measured_is_named_before_the_play_waits(tmp_path, monkeypatch):
+    host = Host(campaign_action, monkeypatch)
+    opened(host, tmp_path)
+    kept = tmp_path / "kept.tar"
+    pack(kept, cell(measurement_sha256="a" * 64))
+    campaign = tmp_path / "results" / CAMPAIGN
+    receive(kept, campaign, "node1", store.expected_cells(campaign, "node1"))
+    opened(host, tmp_path)
+    assert host.printed == [], "a cell is left"
+    kept.unlink()
+    pack(kept, cell("most", measurement_sha256="b" * 64))
+    receive(kept, campaign, "node1", store.expected_cells(campaign, "node1"))
+    opened(host, tmp_path, replace=True)
+    assert host.printed == []
+    opened(host, tmp_path)
+    (printed,) = host.printed
+    assert printed.startswith("node1: all 2 cells of variant before were measured at 20")
+    assert printed.endswith("set another variant (fio_benchmark_variant), or fio_benchmark_replace=true.")
 
 
 def test_host_group_is_written_to_its_plan(tmp_path, monkeypatch):

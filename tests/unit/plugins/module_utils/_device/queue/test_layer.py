@@ -211,7 +211,7 @@ def test_missing_device_is_an_error_and_empty_match_is_a_warning(rack: FakeQueue
     with pytest.raises(DeviceMissing, match="does not exist on this host"):
         rack.converge({"device": "/dev/disk/by-id/ata-GONE", "nomerges": 1})
     outcome = rack.converge({"match": {"model": ["GONE*"]}, "nomerges": 1})
-    assert (outcome.changed, outcome.warnings) == (False, ("the match of entry 1 matches no device of this host.",))
+    assert (outcome.changed, outcome.warnings) == (False, ("block_queue_devices: the match of entry 1 matches no device of this host.",))
 
 
 def test_non_persistent_removes_only_the_rule_of_this_device(rack: FakeQueues) -> None:

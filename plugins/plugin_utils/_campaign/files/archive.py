@@ -253,7 +253,7 @@ def _unpack(archive: Path, into: Path, host: str, expected: t.Container[CellKey]
         with archive.open("rb") as raw:
             for count, member in enumerate(members(raw, os.fstat(raw.fileno()).st_size)):
                 if count == _MOST_FILES:
-                    raise NotAnArchive(f"it has more than {count(_MOST_FILES)} files")
+                    raise NotAnArchive(f"it has more than {_MOST_FILES} files")
                 key, name = _checked_name(member.name, expected)
                 names = files.setdefault(key, set())
                 problem = _file_problem(name, member.size, names)

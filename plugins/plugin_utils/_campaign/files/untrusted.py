@@ -16,7 +16,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio import output as fio_output
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import DEVICE_STATS_FILE, OUTPUT_FILE, STACK_FILE, ResultsError
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count
 
 #: Lines of the logs of one cell together: those of 19 days with three logs, or of one day with 19 threads.
 MOST_LINES = 5_000_000
@@ -79,7 +78,7 @@ def _blocks(path: Path | str) -> t.Iterator[bytes]:
             if found > largest:
                 raise ResultsError(f"{name} unpacks to more than {format_size(largest)}")
             if lines > MOST_LINES:
-                raise ResultsError(f"{name} has more than {count(MOST_LINES)} lines")
+                raise ResultsError(f"{name} has more than {MOST_LINES} lines")
             yield block
     except zlib.error:
         raise ResultsError(f"{name} is not a gzip file") from None
@@ -97,7 +96,7 @@ def logs(paths: t.Iterable[Path | str]) -> t.Iterator[str]:
         text = unpacked(path)
         lines += text.count("\n")
         if lines > MOST_LINES:
-            raise ResultsError(f"its logs have more than {count(MOST_LINES)} lines together")
+            raise ResultsError(f"its logs have more than {MOST_LINES} lines together")
         yield text
 
 

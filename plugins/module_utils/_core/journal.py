@@ -122,7 +122,9 @@ class Journal(t.Generic[Content]):
         :param durable: overrides the one of the journal.
         :raises CommandFailed: if it cannot be written.
         """
-        replace_file(self.path, self.text_of(value), mode=self._mode, durable=self._durable if durable is None else durable)
+        # The folder of an own file was made by whoever has verified that no other user can exchange it.
+        makes_folder = self._durable and not self._own
+        replace_file(self.path, self.text_of(value), mode=self._mode, durable=self._durable if durable is None else durable, makes_folder=makes_folder)
 
     def text_of(self, value: t.Any) -> str:
         """What :meth:`write` writes."""

@@ -76,15 +76,16 @@ def require_path(path: Path, option: str) -> None:
     raise BadInput(f"{option} {abbreviated(str(path))} is not a path: {reason}.", item=option)
 
 
-def replace_file(path: Path, text: str, mode: int = 0o644, *, durable: bool = True) -> None:
+def replace_file(path: Path, text: str, mode: int = 0o644, *, durable: bool = True, makes_folder: bool = True) -> None:
     """Replace a file in one step; take it away when the text is empty.
 
-    :param durable: whether that has to survive a power cut; then its folder is made too.
+    :param durable: whether that has to survive a power cut.
+    :param makes_folder: whether its folder is made, if it is not there.
     :raises CommandFailed: if it cannot be written.
     """
     try:
         if text:
-            if durable:
+            if makes_folder:
                 make_folder(path.parent)
             with replacing(path, mode, durable=durable) as stream:
                 stream.write(text)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import typing as t
+from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.own_files import PRIVATE, read_own
 
-if t.TYPE_CHECKING:
-    from pathlib import Path
+#: Of what outlives a reboot of a host.
+STATE_FOLDER = "var/lib/cachefleet"
 
 Content = t.TypeVar("Content")
 
@@ -36,6 +37,11 @@ def counts_as_none_if_damaged(error: StorageError) -> None:
     """As :func:`counts_as_none`, but one that cannot be read ends the call: it may have been written whole."""
     if not isinstance(error, NotUnderstood):
         raise error
+
+
+def place_of(name: str, root: Path = Path("/")) -> Path:
+    """The path of a file in the folder of what outlives a reboot."""
+    return root / STATE_FOLDER / name
 
 
 class Journal(t.Generic[Content]):
@@ -116,7 +122,9 @@ class Journal(t.Generic[Content]):
         :param durable: overrides the one of the journal.
         :raises CommandFailed: if it cannot be written.
         """
-        replace_file(self.path, self.text_of(value), mode=self._mode, durable=self._durable if durable is None else durable)
+        # The folder of an own file was made by whoever has verified that no other user can exchange it.
+        makes_folder = self._durable and not self._own
+        replace_file(self.path, self.text_of(value), mode=self._mode, durable=self._durable if durable is None else durable, makes_folder=makes_folder)
 
     def text_of(self, value: t.Any) -> str:
         """What :meth:`write` writes."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal as JournalFile
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import counts_as_none_if_damaged
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import counts_as_none_if_damaged, place_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 #: Survives a reboot, as a cache set does.
@@ -43,19 +42,19 @@ def read_journal(root: Path = Path("/")) -> Journal:
 
     :raises CommandFailed: if a file is there and cannot be read.
     """
-    between = {uuid: Between(str(entry.get("set", "")), bool(entry.get("detaching"))) for uuid, entry in _read(state_folder.place_of(SETS_FILE, root)).items()}
+    between = {uuid: Between(str(entry.get("set", "")), bool(entry.get("detaching"))) for uuid, entry in _read(place_of(SETS_FILE, root)).items()}
     flushing = {uuid: {key: str(value) for key, value in entry.items()} for uuid, entry in _read(root / FLUSH_FILE).items()}
     return Journal(between, flushing)
 
 
 def note_between(backing: str, between: Between | None, root: Path = Path("/")) -> None:
     """Note it before it begins; None when it is over."""
-    _note(state_folder.place_of(SETS_FILE, root), backing, None if between is None else {"set": between.set, "detaching": between.detaching})
+    _note(place_of(SETS_FILE, root), backing, None if between is None else {"set": between.set, "detaching": between.detaching})
 
 
 def forget_set(cset: str, root: Path = Path("/")) -> None:
     """A set is gone, regardless of its purpose."""
-    place = state_folder.place_of(SETS_FILE, root)
+    place = place_of(SETS_FILE, root)
     entries = _read(place)
     _write(place, {uuid: entry for uuid, entry in entries.items() if entry.get("set") != cset}, entries)
 

@@ -16,7 +16,7 @@ import os
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal, counts_as_none_if_damaged
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
@@ -43,7 +43,7 @@ class Remains:
 
 def place_of(item: str, root: Path = Path("/")) -> Path:
     """The file with the note of one cache."""
-    return state_folder.place_of(f"flashcache-{item}.emptying", root)
+    return journal.place_of(f"flashcache-{item}.emptying", root)
 
 
 def read_remains(item: str, root: Path = Path("/")) -> Remains:

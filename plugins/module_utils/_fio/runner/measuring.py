@@ -38,7 +38,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.sampler import DEVICE_SERIES, Sampler, Watched, busy_percent, read_cpu
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.room import growth
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.run import Decision
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import garbage_collection
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner import pauses
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.runner.process import LEAD, OPTION, FioProcess, Gate, fits
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import SCHEMA, CellKey, Spool
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.versions import notes_on
@@ -375,13 +375,13 @@ class Measuring:
         self.spool.store(cell.key, files, meta)
         return meta
 
-    def _collection(self, one: _Ready, began: float, ended: float) -> garbage_collection.CollectionRate:
+    def _collection(self, one: _Ready, began: float, ended: float) -> pauses.CollectionRate:
         cell, series, top = one.requested.cell, one.folder / DEVICE_SERIES, one.places[0].device
         block_size = cell.job.block_size
         if not top or not series.exists():
-            return garbage_collection.no_series(block_size)
+            return pauses.no_series(block_size)
         before = self.written.get(cell.target.path, 0.0)
-        return garbage_collection.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.places[0].facts.size, written=before)
+        return pauses.collection_rate(series.read_text(), top, began, ended, block_size=block_size, size=one.places[0].facts.size, written=before)
 
     @staticmethod
     def _findings(one: _Ready, start_time: StartTime, meta: t.Mapping[str, t.Any], after: _HostState) -> list[str]:

@@ -20,7 +20,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import journal as state
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file, require_room
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.storage_network import rollback_program
@@ -30,7 +30,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._net.boot.mtu_source import BootChange
 
 _NAME = "storage_network"
-FOLDER = f"{state_folder.FOLDER}/{_NAME}"
+FOLDER = f"{state.STATE_FOLDER}/{_NAME}"
 #: Seconds in which a process must have started.
 _START = 30.0
 #: Seconds past its deadline in which a rollback timer has restored everything.
@@ -46,7 +46,7 @@ class RollbackTimer:
     def __init__(self, runner: Runner, root: Path = Path("/")) -> None:
         self.runner = runner
         self.root = root
-        self.folder = state_folder.place_of(_NAME, root)
+        self.folder = state.place_of(_NAME, root)
         self.journal = self.folder / "journal.json"
 
     def armed(self) -> dict[str, t.Any]:

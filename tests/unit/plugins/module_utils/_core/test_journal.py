@@ -31,7 +31,13 @@ def journal(folder, unusable=is_an_error, **more):
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("unusable", MEANINGS)
 def test_what_was_written_is_read_and_removed(tmp_path, own, unusable):
-    one = journal(tmp_path / "new", unusable, own=own)
+    folder = tmp_path / "new"
+    if own:
+        # Whether others can exchange it has been examined where it was made.
+        with pytest.raises(CommandFailed, match="No such file or directory"):
+            journal(folder, own=True).write({"name": "first"})
+        folder.mkdir()
+    one = journal(folder, unusable, own=own)
     assert one.read() is None
     one.write({"name": "first"})
     one.write({"name": "second"})

@@ -15,9 +15,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache imp
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal as bcache
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache import record as dm_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text, state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotUnderstood, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import STATE_FOLDER
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen, has_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.record import PurgeRecord, read_record, write_record
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
@@ -39,8 +40,8 @@ HUGE = 1 << 42
 READERS = {
     "sweep/journal.json": lambda root: sweep_journal.read(str(root / "sweep"), root),
     f"runs/{RUN}.json": lambda root: BackgroundRun(root / "runs", RUN).read(),
-    f"{state_folder.FOLDER}/{bcache.SETS_FILE}": bcache.read_journal,
-    f"{state_folder.FOLDER}/flashcache-x.emptying": lambda root: remains.read_remains("x", root),
+    f"{STATE_FOLDER}/{bcache.SETS_FILE}": bcache.read_journal,
+    f"{STATE_FOLDER}/flashcache-x.emptying": lambda root: remains.read_remains("x", root),
     f"{released.FOLDER}/x.json": lambda root: list(released._records(root)),
     "spool/c1/outcomes.log": lambda root: outcomes.read_outcomes(root / "spool/c1", "a"),
     f"spool/c1/{ORDER_FILE}": lambda root: control._cells(Spool(root / "spool", "c1")),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache import journal
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.journal import Between
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import state_folder
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import place_of
 
 
 def between(root):
@@ -22,4 +22,4 @@ def test_notes_end_one_by_one_and_with_their_set(tmp_path):
     assert between(tmp_path) == {"b2": Between("s2")}
     journal.note_between("b2", None, tmp_path)
     assert between(tmp_path) == {}
-    assert not state_folder.place_of(journal.SETS_FILE, tmp_path).exists()
+    assert not place_of(journal.SETS_FILE, tmp_path).exists()

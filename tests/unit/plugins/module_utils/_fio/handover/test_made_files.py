@@ -117,9 +117,11 @@ def test_only_the_current_campaign_releases_a_file(tmp_path, left):
     assert campaign(tmp_path, "e").paths() == frozenset()
 
 
-def test_records_of_an_older_version_are_read(tmp_path, left):
+def test_records_that_are_none_are_ignored_and_the_others_kept(tmp_path, left):
     mark = os.getxattr(left, "user.cachefleet.storage").decode()
-    (tmp_path / "home/.made_files.json").write_text(json.dumps({"c": {"/f": mark, "/g": 5}, "x": [], "/h": {"mark": mark, "colour": 1}}))
+    own = {"campaign": "c", "mark": mark}
+    odd = {"c": {"/f": mark, "/g": 5}, "x": [], "y": "z", "/h": {"mark": mark, "colour": 1}, "/i": {"campaign": 5, "mark": mark}}
+    (tmp_path / "home/.made_files.json").write_text(json.dumps({**odd, "/f": own}))
     assert campaign(tmp_path, "c").paths() == {"/f"}
     assert campaign(tmp_path, "d").paths() == frozenset()
 
@@ -128,6 +130,6 @@ def test_unwritable_folder_fails_before_fio_starts_and_is_ignored_after(tmp_path
     other = campaign(tmp_path, "d")
     (tmp_path / "home/.made_files.json").unlink()
     (tmp_path / "home/.made_files.json").mkdir()
-    with pytest.raises(CommandFailed, match=r"made_files\.json cannot be written on this host"):
+    with pytest.raises(CommandFailed, match=r"made_files\.json cannot be written: Is a directory"):
         other.take_over("/f")
     other.leave([("/f", True)])

@@ -70,3 +70,18 @@ def test_file_that_keeps_another_value(tmp_path: pathlib.Path) -> None:
     assert done.returncode == 1
     assert "could not be set to 5" in done.stderr
     assert shell(flashcache_unit._WRITE, 5, tmp_path / "none" / "key").returncode == 1
+
+
+@pytest.mark.parametrize("mode", ["writeback", "writethrough", "writearound"])
+def test_late_device_starts_only_a_cache_whose_origin_is_hidden_until_then(mode: str) -> None:
+    """In another mode the origin is in use by then, and the cache of before would be read until it is forgotten."""
+    tools = {name: f"/usr/sbin/{name}" for name in boot.TOOLS}
+    unit = boot.needed_files("images", "/dev/disk/by-id/a", "/dev/disk/by-id/b", mode, "lru", 4096, {}, tools, "enhanceio").unit
+    wanted = "dev-disk-by\\x2did-b.device sysinit.target" if mode == "writeback" else "sysinit.target"
+    assert unit.splitlines()[-1] == f"WantedBy={wanted}"
+
+
+def test_late_device_starts_a_flashcache() -> None:
+    places = flashcache_unit.Places({}, "flashcache")
+    unit = flashcache_unit.render("images", "/dev/disk/by-id/b", "/dev/disk/by-id/a", ["/sbin/flashcache_load"], {}, places)
+    assert unit.splitlines()[-1] == "WantedBy=dev-disk-by\\x2did-b.device dev-disk-by\\x2did-a.device sysinit.target"

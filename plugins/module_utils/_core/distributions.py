@@ -5,11 +5,9 @@
 
 Imported where a message is made, so that a call without problems does not read it.
 
-Sources, besides os-release(5): file lists of packages.debian.org and packages.ubuntu.com; Red Hat's package manifests of RHEL 8, 9 and 10, and
-"Configuring and managing logical volumes" (the devices file is used by default from RHEL 9 on); manpages.opensuse.org, whose pages are sorted by
-package; "Key differences between SUSE Linux Enterprise 15 and 16" (wicked is removed, SELinux is the default); release notes of Ubuntu and Debian
-(Python, initramfs); the Proxmox VE administration guide (network configuration). Kernels: the configuration ``x86_64-rhel-8.3`` of Intel's kernel
-robot, made of RHEL's own (no ``CONFIG_BCACHE``, no ``CONFIG_ATA_OVER_ETH``), and ``config/x86_64/default`` of openSUSE's kernel-source.
+Sources: os-release(5); "Configuring and managing logical volumes" of RHEL (the devices file is used by default from RHEL 9 on); "Key differences between
+SUSE Linux Enterprise 15 and 16" (wicked is removed, SELinux is the default); the Proxmox VE administration guide (network configuration). Names of packages
+of Enterprise Linux and SUSE, and what their kernels have, are common knowledge that was not checked on such hosts: ``scripts/try-on-this-host`` does so.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import os
 import selectors
 import signal
 import subprocess
+import threading
 import time
 import typing as t
 
@@ -24,6 +25,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, format_size
+
+Result = t.TypeVar("Result")
 
 #: The most bytes of standard output, and of standard error, that are kept of one command.
 MOST_OUTPUT = 16 * MIB
@@ -345,3 +348,34 @@ def running_in_group(group: int) -> tuple[Running, ...]:
         if len(fields) > 2 and fields[2] == str(group) and fields[0] not in ("Z", "X"):
             found.append(Running(pid, before.partition("(")[2], fields[0]))
     return tuple(found)
+
+
+class Background(t.Generic[Result]):
+    """Begins to call a function in a thread of its own; for reading only, since nothing orders it against what the caller does.
+
+    :param function: called once, without arguments.
+    """
+
+    def __init__(self, function: t.Callable[[], Result]) -> None:
+        self._function = function
+        self._answers: list[Result] = []
+        self._error: BaseException | None = None
+        # As a daemon it does not keep a module alive that failed in the meantime.
+        self._thread = threading.Thread(target=self._call, daemon=True)
+        self._thread.start()
+
+    def _call(self) -> None:
+        try:
+            self._answers.append(self._function())
+        except BaseException as error:  # noqa: BLE001 - any error is raised where the result is read
+            self._error = error
+
+    def answer(self) -> Result:
+        """Wait for the function.
+
+        :raises BaseException: what the function raised.
+        """
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._answers[0]

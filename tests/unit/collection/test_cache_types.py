@@ -24,6 +24,7 @@ DOCUMENTS = {"roles/block_cache/meta/argument_specs.yml", "meta/runtime.yml"}
 OF_THE_KERNEL = {"roles/block_queue/meta/argument_specs.yml"} | {
     UTILS + name
     for name in (
+        "_core/distributions.py",
         "_core/kernel_modules.py",
         "_device/discovery.py",
         "_device/drive_cache/above.py",

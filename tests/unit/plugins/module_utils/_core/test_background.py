@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.background import Background
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Background
 
 
 def test_caller_continues_before_the_result_is_available():

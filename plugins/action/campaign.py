@@ -81,7 +81,7 @@ class ActionModule(StorageAction):
         latest = max((folder / host / variant).rglob(META_FILE), key=lambda path: path.stat().st_mtime).stat().st_mtime
         which = f"all {len(cells)} cells of variant {variant} were" if len(cells) > 1 else f"the cell of variant {variant} was"
         self._display.display(
-            f"{host}: {which} measured at {datetime.datetime.fromtimestamp(latest):%Y-%m-%d %H:%M}, and only what would now be another measurement"
+            f"{host}: {which} measured at {datetime.datetime.fromtimestamp(latest).strftime('%Y-%m-%d %H:%M')}, and only what would now be another measurement"
             " is repeated: set another variant (fio_benchmark_variant), or fio_benchmark_replace=true."
         )
 

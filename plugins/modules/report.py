@@ -62,7 +62,7 @@ options:
   decide_by:
     description:
       - Patterns of the cells by which variants are compared for the answer, by their IOPS.
-      - If empty, the cells and metrics in C(decides) of the suite, otherwise all cells except fills, discards, probes and writes without a sync beside writes
+      - If empty, the cells and metrics in C(decides) of the suite, otherwise all cells except fills, discards, probes and writes without a sync next to writes
         with one.
     type: list
     elements: str

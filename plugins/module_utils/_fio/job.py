@@ -213,7 +213,7 @@ def _parts(job: dict[t.Any, t.Any], name: str, replays: dict[str, Replay]) -> tu
         return {}, [{**job, "name": _section_name(name)}]
     others = [abbreviated(key) for key in job if key not in ("global", "jobs", "notes")]
     if others:
-        raise BadInput(f"{name}: beside global and jobs a job has no other keys: {', '.join(sorted(others)[:10])}.", item=name)
+        raise BadInput(f"{name}: a job with global or jobs has no other keys: {', '.join(sorted(others)[:10])}.", item=name)
     rows = job.get("jobs")
     if not isinstance(rows, list) or not rows:
         raise BadInput(f"{name}: jobs must be a list with at least one job.", item=name)
@@ -388,7 +388,9 @@ def _require_alone(section: Section, engine: str, name: str) -> None:
     others = [option for option in section.options if canonical(option) not in replay.BESIDE and option != replay.LOG]
     if others or engine in replay.ENGINES_NOT_FOR_REPLAY:
         what = f"the option {others[0]}" if others else f"ioengine={engine}"
-        raise BadInput(f"{name}: {what} is not supported beside {replay.LOG} in the job {section.name}.", item=name, option=others[0] if others else "ioengine")
+        raise BadInput(
+            f"{name}: {what} is not supported together with {replay.LOG} in the job {section.name}.", item=name, option=others[0] if others else "ioengine"
+        )
 
 
 def _escaped_path(path: str) -> str:

@@ -201,7 +201,7 @@ _OWNED_BY_THE_GUARD = "the target defines the file that the job uses"
 _RUNS_COMMANDS = "it runs a command on the host"
 _WRITES_FILES = "it reads or writes files of its own choice"
 _OTHER_HOST = "it belongs to an engine that is not supported"
-_BELONGS_TO_A_LOG = "it belongs beside read_iolog in the same section"
+_BELONGS_TO_A_LOG = "it belongs next to read_iolog in the same section"
 _NOT_OF_A_LOG = "read_iolog takes one log of fio, and reads all of it"
 
 #: Why an option is refused, by its canonical name.

@@ -346,7 +346,7 @@ def _longest(entry: fio_output.Job) -> float:
 
 
 def _lines(run: Run, output: Output) -> list[str]:
-    """Everything fio printed beside its JSON, once each: errors go to stderr and into the report."""
+    """Everything fio printed in addition to its JSON, once each: errors go to stderr and into the report."""
     other = [line.strip() for line in run.other_output.splitlines() if line.strip()]
     return list(dict.fromkeys([*(line.strip() for line in output.messages), *other]))
 

@@ -134,7 +134,7 @@ def _check_section(version: Version, section: Section) -> None:
     if section.replay is not None and section.replay.seconds is not None and version < TIMED_LOGS:
         raise TooOld(
             f"fio {version} on this host is too old for the times in the log of the job {section.name}: {TIMED_LOGS} or newer is needed, "
-            "or replay_no_stall: true beside read_iolog."
+            "or replay_no_stall: true next to read_iolog."
         )
 
 

@@ -145,7 +145,7 @@ def _of_setting(target: RaidTarget, attribute: str, value: t.Any) -> str | None:
     if value == PER_DRIVE and configured(target.subject, attribute) == DISABLED and not _all_drives_off(target):
         return (
             f"{label}: {PER_DRIVE} makes each drive use its own setting, which cannot be read while {DISABLED} applies to all; "
-            "with drives: [{address: all, write_cache: disabled}] beside it, none of them stays on"
+            "with drives: [{address: all, write_cache: disabled}] in addition, none of them stays on"
         )
     return None
 

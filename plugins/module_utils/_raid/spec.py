@@ -151,7 +151,7 @@ def parse_selection(entry: Options) -> dict[str, t.Any]:
 
 def tool_path_alone(path: str, providers: str = "storcli, arcconf, …") -> str:
     """Why the path of a tool is not enough, as a sentence."""
-    return f"tool_path {path} requires provider: set provider: {providers} beside it."
+    return f"tool_path {path} requires provider: set provider: {providers} in addition."
 
 
 def parse_item(entry: Options, keys: t.Iterable[str], attributes: t.Iterable[str], label: str, end: str, item: str | None = None) -> ItemSpec:

@@ -91,7 +91,7 @@ def _files(folder: Path, option: str) -> list[Path]:
     files = [own] if own.is_file() else sorted(folder.glob(f"*/{RESULT_FILE}"))
     if not files:
         begun = sorted(path.parent.name for path in folder.parent.glob(f"*/{RESULT_FILE}"))[:5]
-        nearest = f" Tests beside it: {', '.join(begun)}." if begun else ""
+        nearest = f" Tests in the same folder: {', '.join(begun)}." if begun else ""
         raise BadInput(f"{option}: {folder} has no {RESULT_FILE}. Give the folder of a finished power-loss test, or of several.{nearest}", item=option)
     return files
 

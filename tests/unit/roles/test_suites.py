@@ -80,7 +80,7 @@ def test_runtime_variable_shortens_every_suite(name):
 def test_quick_takes_about_two_minutes_and_can_show_a_difference():
     assert 90 <= plan("quick").seconds <= 150
     assert "cannot show a difference" in describe_claims(plan("quick", repeats=1))
-    assert "4 repeats of each variant: a difference of at least 5% is shown" in describe_claims(plan("quick"))
+    assert "4 repeats of each variant: a difference of at least 5 % is shown" in describe_claims(plan("quick"))
 
 
 def test_compare_repeats_interleaved_and_decides_by_flushed_writes():

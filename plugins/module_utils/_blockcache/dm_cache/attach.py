@@ -155,7 +155,7 @@ class AttachPlan:
         if layout is None:
             requested = f"{format_size(spec.size)} of data do" if spec.size is not None else "a cache does"
             raise BadInput(
-                f"{self.name}: {requested} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata beside it: use a smaller size, or"
+                f"{self.name}: {requested} not fit on {fast.path}, which has {format_size(fast.size)}, with the metadata next to it: use a smaller size, or"
                 " name a larger device.",
                 item=self.name,
             )

@@ -168,7 +168,7 @@ def require_log_fits(facts: TargetFacts, cells: t.Iterable[Cell]) -> None:
         if end > size:
             raise Refused(
                 f"fio will not replay the log of {cell.key.cell} on {facts.target.path}: it ends at byte {end}, and the target at byte {size} "
-                f"({format_size(size)}). Choose a larger target, or set {replay.SCALE} beside {replay.LOG}.",
+                f"({format_size(size)}). Choose a larger target, or set {replay.SCALE} in addition to {replay.LOG}.",
                 item=facts.target.path,
                 end=end,
             )

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one run shows beside its figures: when it really measured, what it moved, and whether the CPU was the limit. Pure."""
+"""What one run shows in addition to its figures: when it really measured, what it moved, and whether the CPU was the limit. Pure."""
 
 from __future__ import annotations
 

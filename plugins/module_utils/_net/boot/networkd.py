@@ -141,7 +141,7 @@ class SystemdNetworkd(BootProvider):
             link.name,
             _bytes(_last([current], ("Link",), "MTUBytes")),
             {"where": own, "path": own, "before": current, "kind": "link", "text": text},
-            concern=f"{link.name}: {properties['ID_NET_LINK_FILE_DROPINS']} is not read any more beside {own}."
+            concern=f"{link.name}: {properties['ID_NET_LINK_FILE_DROPINS']} is no longer read next to {own}."
             if properties.get("ID_NET_LINK_FILE_DROPINS")
             else "",
             obstacle=obstacle,

@@ -22,7 +22,7 @@ _ROUND = re.compile(r"[0-9]{2}\Z")
 
 @dataclass(frozen=True)
 class Pattern:
-    """The cells that one search or one series of rounds may leave beside its own.
+    """The cells that one search or one series of rounds may leave in addition to its own.
 
     :param cell: the cell that has the answer.
     :param over: what is varied, from ``first`` to ``last``; empty for rounds, of which ``last`` is the most.

@@ -370,7 +370,7 @@ _MOST_TICKS = 10
 
 @dataclass(frozen=True)
 class Chart:
-    """:param title: the finding; :param data: and ``layout``: as plotly takes them. :param notes: what a reader must know beside it."""
+    """:param title: the finding; :param data: and ``layout``: as plotly takes them. :param notes: what a reader must know in addition."""
 
     name: str
     title: str

@@ -70,7 +70,7 @@ def measuring_commands(a: Analysis) -> list[tuple[str, str]]:
 
 
 def measuring_notes(a: Analysis) -> list[str]:
-    """What the commands need beside the suite."""
+    """What the commands need in addition to the suite."""
     targets = sorted({path for paths in _targets(a).values() for path in paths})
     notes = [
         "Configure the hosts as a variant before it is measured: its settings are under Stacks. Targets are those of the inventory (fio_benchmark_targets)"

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What a cell can request beside its job: a pause before it, a search under a limit, rounds until it is steady. Pure."""
+"""What a cell can request in addition to its job: a pause before it, a search under a limit, rounds until it is steady. Pure."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def test_temporary_connection_loss_does_not_end_the_wait(monkeypatch):
 
 def test_permanent_connection_loss_ends_the_wait(monkeypatch):
     host = Host(monkeypatch, [AnsibleConnectionFailure("no route")])
-    with pytest.raises(AnsibleConnectionFailure, match=r"db1 was not reachable for \d+ seconds while it measured: no route. Its runner continues"):
+    with pytest.raises(AnsibleConnectionFailure, match=r"db1 was not reachable for \d+ s while it measured: no route. Its runner continues"):
         host.run(patience=60)
     assert host.clock.now < 1100
 

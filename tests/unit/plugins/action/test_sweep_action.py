@@ -111,7 +111,7 @@ def test_an_axis_can_be_called_as_yaml_reads_a_boolean(campaign):
 def test_a_dry_run_writes_nothing(campaign):
     opened = campaign.open(check_mode=True)
 
-    assert "node1: 2 variants, 4 steps, about 2 min, writes at most 80 MiB" in opened["text"]
+    assert "node1: 2 variants, 4 steps, about 2 min, writes at most 83.9 MB" in opened["text"]
     assert campaign.state is None
 
 
@@ -147,7 +147,7 @@ def test_finished_steps_are_not_due_again_and_failed_ones_are(campaign):
     assert keys(campaign.open()) == ["drive_off/1", "drive_off/2", "baseline/2"]
 
 
-@pytest.mark.parametrize(("left", "end"), [(90, "failed (the disk is gone); about 90 s left"), (0, "failed (the disk is gone)")])
+@pytest.mark.parametrize(("left", "end"), [(90, "failed (the disk is gone); about 2 min left"), (0, "failed (the disk is gone)")])
 def test_progress_names_the_time_that_is_left_if_there_is_some(campaign, left, end):
     campaign.open()
     campaign.run("note", variant="drive_off", repeat=1, state="failed", reason="the disk is gone", seconds=30, left=left)
@@ -432,7 +432,7 @@ def test_decided_variants_are_recorded_and_not_due_again(campaign, monkeypatch):
     assert campaign.run("decide", repeat=4, baseline="baseline")["closed"] == {"node1": []}
     decided = campaign.run("decide", repeat=5, baseline="baseline")
     assert decided["closed"] == {"node1": ["baseline", "drive_off"]}
-    assert "node1, after 5 repeats: randwrite-4k: drive_off leads, 2 times as fast as baseline (shown)" in decided["text"]
+    assert "node1, after 5 repeats: randwrite-4k: drive_off leads, 2.00 times as fast as baseline (shown)" in decided["text"]
     assert "all variants are decided" in decided["text"]
     assert campaign.state.closed["baseline"] == {"after": 5, "reason": "shown to be slower than drive_off"}
     assert campaign.open(repeats=2, max_repeats=12)["steps"] == []
@@ -488,7 +488,7 @@ def test_the_time_left_is_that_of_what_was_measured(campaign, monkeypatch):
 
 def test_the_plan_has_the_share_of_the_endurance(campaign):
     worn = {**MEASUREMENT, "targets": [{**MEASUREMENT["targets"][0], "endurance": "1GB"}]}
-    assert "writes at most 80 MiB (8.4 % of the rated endurance)" in campaign.open(measurement=worn)["text"]
+    assert "writes at most 83.9 MB (8.39 % of the rated endurance)" in campaign.open(measurement=worn)["text"]
 
 
 def test_a_decision_does_not_write_the_state_of_hosts_of_another_controller(campaign, monkeypatch):

@@ -166,14 +166,14 @@ def test_binary_blktrace_is_rejected():
         ("replay_skip", "read,write", "no I/O that is left"),
         ("replay_no_stall", "perhaps", "true or false"),
         ("replay_time_scale", 0, "whole number from 1"),
-        ("rw", "randwrite", "rw is not supported beside read_iolog"),
-        ("trim_percentage", 50, "trim_percentage is not supported beside"),
-        ("numjobs", 2, "numjobs is not supported beside"),
-        ("loops", 2, "loops is not supported beside"),
-        ("offset", "1g", "offset is not supported beside"),
-        ("verify", "crc32c", "verify is not supported beside"),
-        ("ioengine", "mmap", "ioengine=mmap is not supported beside"),
-        ("ioengine", "sg", "ioengine=sg is not supported beside"),
+        ("rw", "randwrite", "rw is not supported together with read_iolog"),
+        ("trim_percentage", 50, "trim_percentage is not supported together"),
+        ("numjobs", 2, "numjobs is not supported together"),
+        ("loops", 2, "loops is not supported together"),
+        ("offset", "1g", "offset is not supported together"),
+        ("verify", "crc32c", "verify is not supported together"),
+        ("ioengine", "mmap", "ioengine=mmap is not supported together"),
+        ("ioengine", "sg", "ioengine=sg is not supported together"),
     ],
 )
 def test_options_that_would_change_what_was_checked_are_rejected(option, value, words):
@@ -182,9 +182,9 @@ def test_options_that_would_change_what_was_checked_are_rejected(option, value, 
 
 
 def test_replay_options_without_a_log_in_the_same_section_are_rejected():
-    with pytest.raises(BadInput, match="belongs beside read_iolog in the same section"):
+    with pytest.raises(BadInput, match="belongs next to read_iolog in the same section"):
         fio_job.read_job({"rw": "read", "replay_scale": 2}, "c")
-    with pytest.raises(BadInput, match="belongs beside read_iolog in the same section"):
+    with pytest.raises(BadInput, match="belongs next to read_iolog in the same section"):
         fio_job.read_job({"global": {"read_iolog": TIMED}, "jobs": [{"name": "a", "replay_scale": 2}]}, "c")
 
 

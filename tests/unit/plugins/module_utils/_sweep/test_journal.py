@@ -79,7 +79,6 @@ ENTRY = {"name": "drive_write_cache_drives", "entries": [{"values": "x"}]}
         "{",
         "[]",
         "[" * 100_000,
-        json.dumps({"schema": 2}),
         json.dumps({"schema": 1, "campaign": "x"}),
         json.dumps({**WHOLE, "campaign": ["night"]}),
         json.dumps({**WHOLE, "description": []}),
@@ -102,6 +101,15 @@ def test_a_damaged_journal_is_refused(folder, host, text):
     ):
         with pytest.raises(NotUnderstood, match="is not a journal of a sweep: remove the file, and restore the host from the copy in the folder"):
             act()
+        assert path.read_text() == text
+
+
+def test_a_journal_of_a_later_version_is_refused(folder, host):
+    write(folder, host)
+    path, text = sweep_journal.path_of(folder), json.dumps({**WHOLE, "schema": 2})
+    path.write_text(text)
+    with pytest.raises(NotUnderstood, match="was written by a later version of this collection"):
+        write(folder, host)
     assert path.read_text() == text
 
 

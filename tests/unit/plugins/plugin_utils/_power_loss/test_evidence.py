@@ -78,7 +78,7 @@ def test_several_models_are_accused_together(tmp_path):
 
 def test_folder_without_a_test_is_refused_with_those_beside_it(tmp_path):
     write_test(tmp_path / "2026-11-21T1403Z", "node1", "kept")
-    with pytest.raises(BadInput, match=r"^report_power_loss: .*/nowhere has no power_loss\.json\..* Tests beside it: 2026-11-21T1403Z\.$"):
+    with pytest.raises(BadInput, match=r"^report_power_loss: .*/nowhere has no power_loss\.json\..* Tests in the same folder: 2026-11-21T1403Z\.$"):
         read_tests([str(tmp_path / "nowhere")], "report_power_loss")
 
 

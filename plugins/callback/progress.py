@@ -71,8 +71,10 @@ _AWAIT = ("cachefleet.storage.wait_for_runner", "wait_for_runner", "cachefleet.s
 _CAMPAIGN = ("cachefleet.storage.campaign", "campaign")
 
 #: Of terminals, as in ECMA-48 and the private modes of DEC that all of them have.
-_HIDE_CURSOR, _SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
-_NO_WRAP, _WRAP = "\x1b[?7l", "\x1b[?7h"
+_HIDE_CURSOR = "\x1b[?25l"
+_SHOW_CURSOR = "\x1b[?25h"
+_NO_WRAP = "\x1b[?7l"
+_WRAP = "\x1b[?7h"
 _BOLD = "\x1b[1m{}\x1b[0m"
 
 

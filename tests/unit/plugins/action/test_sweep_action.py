@@ -574,7 +574,10 @@ def test_caches_are_waited_for_until_they_write_nothing_back(campaign, monkeypat
     campaign.open()
     monkeypatch.setattr(sweep, "time", Clock(pause=5.0))
     paces = iter([1024.0, 512.0, 0.0])
-    drain = lambda _module: {"drain": [{"dirty": 4096, "bytes_per_second": next(paces)}]}  # noqa: E731 - one answer after the other
+
+    def drain(_module):
+        return {"drain": [{"dirty": 4096, "bytes_per_second": next(paces)}]}
+
     campaign.run("note", variant="baseline", repeat=1, state="measuring", drain=60, found=drain)
     assert campaign.state.steps["baseline/1"]["drain"] == {"outcome": "drained", "seconds": 10.0, "dirty": 4096, "bytes_per_second": 0}
 

@@ -55,7 +55,7 @@ def host(folder, text, release="6.1.0-1-test"):
 def test_host_is_found_in_the_table(tmp_path, row):
     root = host(tmp_path, OS_RELEASE[row.title])
     assert distribution_of(os_release(root)) is row
-    assert package_advice("cache_check", root) == f"install the package {dict(zip(FAMILIES, PACKAGES[4][1], strict=True))[row.family]}"
+    assert package_advice("cache_check", root) == f"install the package {dict(zip(FAMILIES, PACKAGES[4][1]))[row.family]}"
     assert set(row.network) <= set(PROVIDERS)
 
 

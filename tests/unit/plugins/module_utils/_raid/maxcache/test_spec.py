@@ -56,7 +56,7 @@ def test_invalid_cache_volumes_are_rejected(entry, reason):
 @pytest.mark.parametrize(
     ("entry", "reason"),
     [
-        ({"tool_path": "/opt/arcconf"}, "set provider: arcconf beside it"),
+        ({"tool_path": "/opt/arcconf"}, "set provider: arcconf in addition"),
         ({"flush_timeout": 0}, "flush_timeout must be a positive number of seconds, not 0"),
         ({"volumes": [{"read": True}]}, "exactly one of id, name, wwn; this one has none"),
         ({"volumes": [{"id": "1", "name": "x"}]}, "id and name"),

@@ -21,7 +21,7 @@ RAID_TOOLS = "plugins/module_utils/_raid/tools.py"
 def copy(tmp_path):
     if not (TOP / "scripts/role-specs").exists():
         pytest.skip("the scripts of the repository are not part of a built collection")
-    for folder in ("scripts", "plugins/modules", "plugins/doc_fragments", "plugins/module_utils", "roles"):
+    for folder in ("meta", "scripts", "plugins/action", "plugins/modules", "plugins/doc_fragments", "plugins/module_utils", "roles"):
         shutil.copytree(TOP / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 
@@ -38,6 +38,15 @@ def replace(path, old, new):
 
 def options(copy, role):
     return yaml.safe_load((copy / f"roles/{role}/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+
+
+def test_a_new_module_is_in_the_runtime_of_the_collection(copy):
+    shutil.copy(copy / "plugins/modules/bcache.py", copy / "plugins/modules/open_cas.py")
+    assert "meta/runtime.yml differs from the modules: run scripts/role-specs" in run(copy, "--check").stdout
+    run(copy)
+    written = yaml.safe_load((copy / "meta/runtime.yml").read_text())
+    assert "open_cas" in written["action_groups"]["storage"] and "open_cas" in written["plugin_routing"]["modules"]
+    assert written["requires_ansible"] == ">=2.16.0"
 
 
 def test_changed_module_is_reported_and_then_written(copy):

@@ -139,7 +139,8 @@ def _caches(own: Entry) -> str:
 class ModuleDocFragment:
     """The option ``caches`` of the module of each type of SSD caches, as ``cachefleet.storage._caches.TYPE``, and ``types`` of the module that reads all."""
 
-    TYPES = json.dumps({"options": {"types": {**yaml.safe_load(_TYPES), "choices": list(TYPES)}}})
+    # An annotation: the linter of documentation only reads assignments of literals.
+    TYPES: str = json.dumps({"options": {"types": {**yaml.safe_load(_TYPES), "choices": list(TYPES)}}})
 
 
 for _path in _FOLDERS.glob("*/*.yml"):

@@ -247,7 +247,7 @@ def test_output_of_the_play_is_above_the_table(tmp_path, monkeypatch):
     view.show([host("db2"), host("db3")], NOW)
     view.show([host("db4")], NOW)
     total = "1 host: 1 measuring; devices 12,000 IOPS; 0 cells done; about 5 min left"
-    assert [line.split("  ")[0] for line in screen(terminal.getvalue())] == ["ok: [db1]", "a prompt: ", "HOST", "db4", total, ""]
+    assert [line.split("  ", maxsplit=1)[0] for line in screen(terminal.getvalue())] == ["ok: [db1]", "a prompt: ", "HOST", "db4", total, ""]
     view.end()
     assert screen(terminal.getvalue()) == ["ok: [db1]", "a prompt: ", ""]
     assert sys.stdout is terminal

@@ -15,7 +15,7 @@ import typing as t
 from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import is_as_left
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import contents
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import is_stable, kernel_name, node_of
@@ -213,7 +213,7 @@ def _used(around: Neighbourhood, device: BlockDevice, sleep: t.Callable[[float],
     if found.opened and not busy:
         yield "is open according to device-mapper (dmsetup info), and no process was found that has it open"
     if found.unseen and not (found.writers or found.readers):
-        yield f"may be in use, because the open files of {found.unseen} processes cannot be read (run as root: become: true)"
+        yield f"may be in use, because the open files of {found.unseen} processes cannot be read ({way_to_see()})"
     yield from (f"may be in use: {text}" for text in found.unknown)
     yield from (f"is also {twin.path}, which {use}" for twin in around.same_storage(device) for use in uses_of(replace(twin, read_only=False))[:1])
 

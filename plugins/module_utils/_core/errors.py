@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import typing as t
@@ -173,3 +174,10 @@ class NotEffective(StorageError):
     """Every step was carried out and yet the state read back is not the wanted one."""
 
     kind = "not_effective"
+
+
+def way_to_see() -> str:
+    """What to do where something of a host could not be read; root is not told to become root."""
+    if os.geteuid() == 0:
+        return "run on the host itself, outside of containers (this task is root, and is denied it by a namespace or a security module)"
+    return "run on the host itself, as root (become: true)"

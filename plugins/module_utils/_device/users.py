@@ -19,6 +19,7 @@ import struct
 import tempfile
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
@@ -136,11 +137,11 @@ def mounts_of_all(root: Path, unknown: list[str]) -> dict[str, str]:
             except OSError as error:
                 # Of a process that ends; another one of the namespace may show it.
                 if error.errno not in _GONE:
-                    failed[namespace] = f"the mounts of process {process.name} cannot be read ({error.strerror}): run as root (become: true)"
+                    failed[namespace] = f"the mounts of process {process.name} cannot be read ({error.strerror}): {way_to_see()}"
     except OSError as error:
         if is_missing_below(root, error):
             return found
-        unknown.append(f"what is mounted cannot be read ({error.strerror}: {error.filename}): mount /proc, and run as root (become: true)")
+        unknown.append(f"what is mounted cannot be read ({error.strerror}: {error.filename}): mount /proc, and {way_to_see()}")
         return found
     unknown += [text for namespace, text in failed.items() if namespace not in seen]
     for label, mounts in tables.items():
@@ -198,7 +199,7 @@ def swap_units(root: Path, unknown: list[str]) -> set[Unit]:
     except OSError as error:
         if is_missing_below(root, error):
             return set()
-        unknown.append(f"what is swap space cannot be read ({error.strerror}: {error.filename}): mount /proc, and run as root (become: true)")
+        unknown.append(f"what is swap space cannot be read ({error.strerror}: {error.filename}): mount /proc, and {way_to_see()}")
         return set()
     units = {name: unit_at(root, name) for name in (unescape(line.split()[0]) for line in lines if line.split())}
     unknown += [f"{name}, which is swap space, cannot be found, and may be any device or file: swapoff it" for name, unit in units.items() if unit is None]

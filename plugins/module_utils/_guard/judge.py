@@ -23,7 +23,7 @@ import time
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused, way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
@@ -114,8 +114,7 @@ def _opener_objections(facts: TargetFacts) -> t.Iterator[Objection]:
     if facts.unseen and not (facts.writers or facts.readers):
         yield Objection(
             "unfit",
-            f"it cannot be determined whether {facts.path} is in use, because the open files of {facts.unseen} processes cannot be read: "
-            "run as root (become: true), and not in a container that may not see them",
+            f"it cannot be determined whether {facts.path} is in use, because the open files of {facts.unseen} processes cannot be read: {way_to_see()}",
         )
     for text in facts.unknown:
         yield Objection("in_use", f"{facts.path} may be in use: {text}")

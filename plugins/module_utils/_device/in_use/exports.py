@@ -17,6 +17,7 @@ import re
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_modules import built_in
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import running_exports
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.view import is_configfs
@@ -49,7 +50,7 @@ def exported_units(root: Path, unknown: list[str]) -> Exports:
         try:
             found += list(export(root))
         except OSError as error:
-            unknown.append(f"what this host exports cannot be read ({error.strerror}: {error.filename}): run as root (become: true)")
+            unknown.append(f"what this host exports cannot be read ({error.strerror}: {error.filename}): {way_to_see()}")
     unknown += dict.fromkeys(f"what {exporter} exports cannot be found, and may be any device or file: stop it" for unit, exporter in found if unit is None)
     # Of a program the open files are found, whatever its arguments are.
     return found + [(unit_at(root, one.path), f"vblade {one.address} on {one.interface}") for one in running_exports(root)]

@@ -29,6 +29,7 @@ import time
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.view import hidden
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
@@ -92,7 +93,7 @@ def _opened(path: str | None, unit: Unit | None) -> tuple[int | None, str]:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
-        return None, f"{path} cannot be opened as the control of the search for its users ({error.strerror}): check it, and run as root (become: true)"
+        return None, f"{path} cannot be opened as the control of the search for its users ({error.strerror}): check it, and {way_to_see()}"
     if unit_of_status(os.fstat(descriptor)) == unit:
         return descriptor, ""
     os.close(descriptor)
@@ -129,7 +130,10 @@ _MAPPING = re.compile(rb"^([0-9a-f]+-[0-9a-f]+) (....) [0-9a-f]+ ([0-9a-f]+:[0-9
 _IN_FLIGHT = re.compile(rb"^scm_fds:\s*[1-9]", re.MULTILINE)
 _NO_MEMORY = "0 0 0 0 0 0 0"
 _ENDED = (FileNotFoundError, ProcessLookupError)
-_WAY_OUT = "end that process, or run on the host itself, as root (become: true)"
+
+
+def _way_out() -> str:
+    return f"end that process, or {way_to_see()}"
 
 
 @frozen
@@ -219,17 +223,17 @@ class _Search:
         except OSError as error:
             if is_missing_below(self.root, error):
                 return
-            self.unknown.append(f"the list of processes cannot be read ({error.strerror}): {_WAY_OUT}")
+            self.unknown.append(f"the list of processes cannot be read ({error.strerror}): {_way_out()}")
             return
         if not self.controlled:
             self.unknown.append(
                 f"the search for its users did not find process {self.control.pid}, which has it open for this purpose: {self.root / 'proc'} does not show what"
-                " processes have open; run on the host itself, as root (become: true)"
+                f" processes have open; {way_to_see()}"
             )
         if self.in_flight:
             pause(_PAUSE)
             self.unknown += dict.fromkeys(
-                f"{label} has been sent a file descriptor over a socket and has not received it, which may be of any file: {_WAY_OUT}"
+                f"{label} has been sent a file descriptor over a socket and has not received it, which may be of any file: {_way_out()}"
                 for fdinfo, label in self.in_flight
                 if _in_flight(fdinfo)
             )
@@ -244,7 +248,7 @@ class _Search:
             self.unreadable += 1
             return
         except ValueError as error:
-            self.unknown.append(f"what {_label(process)} has mapped is not understood ({error}): {_WAY_OUT}")
+            self.unknown.append(f"what {_label(process)} has mapped is not understood ({error}): {_way_out()}")
             return
         except OSError as error:
             if isinstance(error, _ENDED) and _has_ended(process):
@@ -253,7 +257,7 @@ class _Search:
                 # Between the two it may have ended, and its number been given to another one.
                 self._examine(process, again=True)
                 return
-            self.unknown.append(f"what {_label(process)} has open cannot be read ({error.strerror}: {error.filename}): {_WAY_OUT}")
+            self.unknown.append(f"what {_label(process)} has open cannot be read ({error.strerror}: {error.filename}): {_way_out()}")
             return
         if process.name == str(self.control.pid):
             self.controlled = self.controlled or self.control.unit in uses
@@ -297,13 +301,13 @@ class _Search:
             return
         names = _registered(thread / "fdinfo" / descriptor)
         if names is None:
-            self.unknown.append(f"the files that {_label(process)} has registered with io_uring cannot be read: {_WAY_OUT}")
+            self.unknown.append(f"the files that {_label(process)} has registered with io_uring cannot be read: {_way_out()}")
         for name in names or ():
             if name.startswith(("socket:", "pipe:", "anon_inode:", "/memfd:")):
                 continue
             unit = unit_of(process / "root" / name.lstrip("/")) if name.startswith("/") else None
             if unit is None:
-                self.unknown.append(f"{name}, which {_label(process)} has registered with io_uring, cannot be found, and may be any file: {_WAY_OUT}")
+                self.unknown.append(f"{name}, which {_label(process)} has registered with io_uring, cannot be found, and may be any file: {_way_out()}")
             elif unit in self.units:
                 uses[unit] = True
 

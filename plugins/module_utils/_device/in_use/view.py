@@ -18,6 +18,7 @@ import re
 import typing as t
 from pathlib import Path
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Mount, read_mounts
 
 #: The inodes of the first PID namespace and the first user namespace, in every kernel since 3.8 (``PROC_PID_INIT_INO``, ``PROC_USER_INIT_INO``).
@@ -51,7 +52,7 @@ def hidden(control: int, proc: Path = Path("/proc")) -> list[str]:
         # Only where nothing else explains what is missing is it counted.
         return [*_hidden_processes(proc, mounts), *_covered(mounts), *_sysfs_problems(mounts)] or list(_missing_tasks(proc))
     except (OSError, ValueError, IndexError) as error:
-        return [f"{proc} cannot be read ({_reason(error)}): run on the host itself, as root (become: true)"]
+        return [f"{proc} cannot be read ({_reason(error)}): {way_to_see()}"]
 
 
 def _reason(error: Exception) -> str:
@@ -82,7 +83,7 @@ def _hidden_processes(proc: Path, mounts: t.Sequence[Mount]) -> t.Iterator[str]:
     options = [option for one in mounts if one.point == str(proc) for option in one.options]
     hiding = sorted({option for option in options if re.match(r"hidepid=(?!0\Z|off\Z)", option)})
     if hiding and not _sees_all(proc):
-        yield f"/proc is mounted with {hiding[0]} and this process lacks the capability CAP_SYS_PTRACE: run as root (become: true), outside of containers"
+        yield f"/proc is mounted with {hiding[0]} and this process lacks the capability CAP_SYS_PTRACE: {way_to_see()}"
     partial = [option for option in options if option.startswith("subset=")]
     if partial:
         yield f"/proc is mounted with {partial[0]}, which hides a part of it: remount it without (mount -o remount,subset= /proc), or mount another one"
@@ -128,7 +129,7 @@ def _missing_tasks(proc: Path) -> t.Iterator[str]:
     alive = _tasks_alive(proc)
     missing = alive - (_tasks_made(proc) - before) - shown
     if missing > 0:
-        yield f"{missing} tasks that the kernel has are not shown in /proc: run on the host itself, as root (become: true)"
+        yield f"{missing} tasks that the kernel has are not shown in /proc: {way_to_see()}"
 
 
 def _tasks_shown(proc: Path) -> int:

@@ -758,7 +758,7 @@ def test_running_enhanceio_cache_explains_one_open_of_its_origin(tmp_path, sourc
     ("values", "kind", "word"),
     [
         ({"readers": ("backup (7)",)}, "in_use", "is open for reading in backup (7)"),
-        ({"unseen": 40}, "unfit", "the open files of 40 processes cannot be read: run as root"),
+        ({"unseen": 40}, "unfit", "the open files of 40 processes cannot be read: run on the host itself, "),
         ({"opened": 2}, "in_use", "dmsetup info"),
         ({"suspended": "/dev/dm-1"}, "unfit", "suspended"),
         ({"unread": "Input/output error"}, "unfit", "contents of /dev/sdb cannot be read: Input/output error"),

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import way_to_see
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use import processes, view
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.processes import open_files
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.users import Unit, loop_backing, unit_of
@@ -159,7 +160,13 @@ def test_hidden_tasks_are_missed_by_their_number(monkeypatch):
         monkeypatch.setattr(os, "listdir", lambda path=".": [name for name in really(path) if name != str(process.pid)])
         missing = list(view._missing_tasks(Path("/proc")))
         process.communicate(b"\n")
-    assert [text.split(" ", 1)[1] for text in missing] == ["tasks that the kernel has are not shown in /proc: run on the host itself, as root (become: true)"]
+    assert [text.split(" ", 1)[1] for text in missing] == [f"tasks that the kernel has are not shown in /proc: {way_to_see()}"]
+
+
+@pytest.mark.parametrize(("user", "advice", "other"), [(0, "outside of containers", "become"), (1000, "as root (become: true)", "containers")])
+def test_root_is_not_told_to_become_root(monkeypatch, user, advice, other):
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    assert advice in way_to_see() and other not in way_to_see()
 
 
 # -- the control

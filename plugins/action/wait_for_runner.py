@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import time
 import typing as t
 from pathlib import Path
 
+from ansible import constants as C  # noqa: N812
 from ansible.errors import AnsibleConnectionFailure
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError, TooMuchOutput
@@ -19,6 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observatio
 from ansible_collections.cachefleet.storage.plugins.modules.wait_for_runner import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.runner_status import RunnerStatus, Watched, keep, read_status
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.runner.watch import line_of, mark_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import require_short
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._raw_shell import RawShell, why
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import in_seconds
@@ -31,6 +34,11 @@ _SPEECHLESS = 60.0
 _SHORTEST = 0.5
 #: Seconds without a new status after which the existence of the process is checked.
 _QUIET = 20.0
+#: What shows the progress of all hosts together, and how it is switched off; without it a few hosts print lines of their own.
+_CALLBACK, _SWITCH = "cachefleet.storage.progress", "CACHEFLEET_PROGRESS"
+_FEW = 20
+#: Seconds between two lines of one host.
+_LEAST = 30.0
 
 
 class ActionModule(StorageAction):
@@ -49,15 +57,24 @@ class ActionModule(StorageAction):
         if self._task.check_mode:
             return {"changed": False, "state": "not_started", "segment": 0, "waiting": False, "ended": True, "message": "", "status": None, "round_trip": None}
         try:
-            return _Follower(self, options, host).follow()
+            return _Follower(self, options, host, shows=_shows(options, task_vars or {})).follow()
         except TooMuchOutput as error:
             return {"failed": True, "changed": False, **error.to_dict()}
 
 
-class _Follower:
-    """Polls one runner repeatedly."""
+def _shows(options: t.Mapping[str, t.Any], task_vars: t.Mapping[str, t.Any]) -> bool:
+    """Whether the progress of this host is printed here. A host that is followed in turns would print a line in each of them."""
+    few = len(task_vars.get("ansible_play_hosts_all") or ()) <= _FEW
+    return few and not options["turn"] and _CALLBACK not in (C.CALLBACKS_ENABLED or ()) and os.environ.get(_SWITCH) != "quiet"
 
-    def __init__(self, action: t.Any, options: t.Mapping[str, t.Any], host: str) -> None:
+
+class _Follower:
+    """Polls one runner repeatedly.
+
+    :param shows: whether a line is printed when the host begins another cell.
+    """
+
+    def __init__(self, action: t.Any, options: t.Mapping[str, t.Any], host: str, *, shows: bool = False) -> None:
         self.action = action
         self.options = options
         self.host = host
@@ -69,6 +86,8 @@ class _Follower:
         self.said_new = self.answered = self.began = time.monotonic()
         self.fastest: float | None = None
         self.is_away = False
+        self.shows = shows
+        self.shown: tuple[float, t.Any] | None = None
 
     def follow(self) -> Results:
         while True:
@@ -209,5 +228,15 @@ class _Follower:
         self.action._display.display(f"{self.host}: {text}")
 
     def _keep(self, note: str, *, ended: bool = False) -> None:
+        now = Watched(self.host, self.status, time.time(), note, ended)
         if self.options["path"]:
-            keep(Path(self.options["path"]), Watched(self.host, self.status, time.time(), note, ended))
+            keep(Path(self.options["path"]), now)
+        if self.shows and not note and not ended and self.status is not None and self.status.state in ("measuring", "pausing"):
+            self._show(now)
+
+    def _show(self, now: Watched) -> None:
+        """A line for what is new, at most every half minute."""
+        moment, mark = time.monotonic(), mark_of(now)
+        if self.shown is None or (mark != self.shown[1] and moment - self.shown[0] >= _LEAST):
+            self.shown = (moment, mark)
+            self.action._display.display(line_of(now, now.seen))

@@ -49,7 +49,7 @@ class Host:
 
     def __init__(self, monkeypatch, looks, *, alive=True, become=None, boot=BOOT, started=1234):
         self.clock, self.looks, self.alive, self.boot, self.started = Clock(), list(looks), alive, boot, started
-        self.commands, self.printed, self.resets = [], [], 0
+        self.commands, self.printed, self.resets, self.play = [], [], 0, ["db1"]
         self.connection = types.SimpleNamespace(become=become, reset=self._reset)
         for module in (wait_for_runner, release_runner):
             monkeypatch.setattr(module, "time", self.clock)
@@ -76,7 +76,7 @@ class Host:
         action = object.__new__(module.ActionModule)
         display = types.SimpleNamespace(display=self.printed.append, warning=self.printed.append)
         vars(action).update(_display=display, _task=task, _connection=self.connection, _play_context=None, _loader=None, _templar=None)
-        return action.run(task_vars={"inventory_hostname": name})
+        return action.run(task_vars={"inventory_hostname": name, "ansible_play_hosts_all": self.play})
 
 
 @pytest.fixture(autouse=True)
@@ -183,8 +183,27 @@ def test_silent_running_runner_is_awaited(monkeypatch):
 def test_temporary_connection_loss_does_not_end_the_wait(monkeypatch):
     host = Host(monkeypatch, [status("measuring"), AnsibleConnectionFailure("ssh: \x1b[31mno route"), AnsibleConnectionFailure("x"), status("finished")])
     assert host.run()["state"] == "finished"
-    assert host.printed == ["db1: not reachable at the moment, the measurement continues (ssh: no route)", "db1: reachable again"]
+    assert host.printed == ["db1: 1/4", "db1: not reachable at the moment, the measurement continues (ssh: no route)", "db1: reachable again"]
     assert host.resets == 2
+
+
+def test_progress_is_printed_by_default_where_a_cell_begins_at_most_every_half_minute(monkeypatch):
+    looks = [status("measuring", step=step, cell=f"cell-{step}") for step in (0, 0, 1, 2, 3) for _ in range(8)]
+    host = Host(monkeypatch, [*looks, status("finished")])
+    assert host.run(interval=5.0)["state"] == "finished"
+    assert host.printed == ["db1: 1/4 cell-0", "db1: 2/4 cell-1", "db1: 3/4 cell-2", "db1: 4/4 cell-3"]
+
+
+@pytest.mark.parametrize("case", ["quiet", "callback", "turns", "fleet"])
+def test_progress_is_not_printed_twice_nor_for_a_fleet(monkeypatch, case):
+    if case == "quiet":
+        monkeypatch.setenv("CACHEFLEET_PROGRESS", "quiet")
+    if case == "callback":
+        monkeypatch.setattr(wait_for_runner.C, "CALLBACKS_ENABLED", ["cachefleet.storage.progress"])
+    host = Host(monkeypatch, [status("measuring", cell="a")] * 3 + [status("finished")])
+    host.play = [f"db{number}" for number in range(21 if case == "fleet" else 1)]
+    host.run(turn=3600.0 if case == "turns" else 0.0)
+    assert host.printed == []
 
 
 def test_permanent_connection_loss_ends_the_wait(monkeypatch):

@@ -161,7 +161,7 @@ def test_plan_is_printed_for_all_hosts_and_fails_for_those_that_cannot_be_change
 
 
 def test_site_changes_nothing_without_configuration(controller):
-    played = controller.play("site", "here")
+    played = controller.play("site", "here", block_queue_devices=[])
     assert played.returncode == 0, played.stdout
     assert "changed=0" in played.stdout
 

@@ -184,10 +184,13 @@ class _Follower:
             return False
         if len(lines) < 2:
             return False
-        # proc_pid_stat(5): the name may hold blanks and brackets; state is field 3, starttime 22.
+        # proc_pid_stat(5): the name may hold blanks and brackets; state is field 3, the number of threads 20, starttime 22.
         fields = lines[1].rpartition(")")[2].split()
-        if len(fields) < 20 or fields[0] in ("Z", "X"):
-            return len(fields) < 20
+        if len(fields) < 20:
+            return True
+        # A process whose first thread has ended runs on as long as it has others, as in _core/background_process.py.
+        if fields[0] in ("Z", "X") and fields[17] in ("0", "1"):
+            return False
         return status.pid_started is None or fields[19] == str(status.pid_started)
 
     def _away(self, error: AnsibleConnectionFailure) -> None:

@@ -44,7 +44,8 @@ class Operation:
     needs_modules: t.ClassVar[tuple[str, ...]] = ()
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
-        """
+        """Make the change. Every operation of a layer that does not override :meth:`Layer.carry_out` defines it.
+
         :raises StorageError: if it does not succeed.
         """
         raise NotImplementedError

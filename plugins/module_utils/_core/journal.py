@@ -30,7 +30,7 @@ def is_an_error(error: StorageError) -> t.NoReturn:
 
 
 def counts_as_none(_error: StorageError) -> None:
-    """A file that cannot be used is as good as none."""
+    """A file that cannot be used is treated as missing."""
 
 
 def counts_as_none_if_damaged(error: StorageError) -> None:

@@ -50,6 +50,7 @@ class Host:
     def __init__(self, monkeypatch, looks, *, alive=True, become=None, boot=BOOT, started=1234):
         self.clock, self.looks, self.alive, self.boot, self.started = Clock(), list(looks), alive, boot, started
         self.commands, self.printed, self.resets, self.play = [], [], 0, ["db1"]
+        self.state, self.threads = "S", 1
         self.connection = types.SimpleNamespace(become=become, reset=self._reset)
         for module in (wait_for_runner, release_runner):
             monkeypatch.setattr(module, "time", self.clock)
@@ -61,7 +62,7 @@ class Host:
     def _command(self, command, sudoable, executable):
         self.commands.append((command, sudoable))
         if "boot_id" in command:
-            stat = f"77 (python3 (x) y) S {' '.join('0' * 18)} {self.started} 0\n" if self.alive else ""
+            stat = f"77 (python3 (x) y) {self.state} {' '.join('0' * 16)} {self.threads} 0 {self.started} 0\n" if self.alive else ""
             return {"rc": 0, "stdout": f"{self.boot}\n{stat}", "stderr": ""}
         assert command.startswith("head -c 65537 -- ")
         answer = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
@@ -178,6 +179,13 @@ def test_silent_running_runner_is_awaited(monkeypatch):
     host = Host(monkeypatch, [status("measuring")] * 30 + [status("finished")])
     assert host.run()["state"] == "finished"
     assert any("boot_id" in command for command, _root in host.commands)
+
+
+@pytest.mark.parametrize(("threads", "state"), [(1, "dead"), (3, "finished")])
+def test_runner_whose_first_thread_has_ended_is_dead_only_without_others(monkeypatch, threads, state):
+    host = Host(monkeypatch, [status("measuring"), status("measuring"), status("finished")] if threads > 1 else [status("measuring")])
+    host.state, host.threads = "Z", threads
+    assert host.run()["state"] == state
 
 
 def test_temporary_connection_loss_does_not_end_the_wait(monkeypatch):

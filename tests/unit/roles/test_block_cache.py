@@ -79,4 +79,5 @@ def test_module_of_each_type_is_called_also_for_a_flush_and_none_after_a_failure
     configure, flush = re.split(r"TASK \[.*Forget the flushes", played.stdout)
     for part, called in ((configure, ["dm_cache"]), (flush, ["dm_cache", "enhanceio"])):
         assert re.findall(r"TASK \[.* the caches of type (\w+)\]", part) == called, played.stdout + played.stderr
-        assert "Invalid cache name 'a/b'" in part, played.stdout
+        # Older releases of ansible-core print it as YAML, with quotes doubled.
+        assert "Invalid cache name 'a/b'" in part.replace("''", "'"), played.stdout

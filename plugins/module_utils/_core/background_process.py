@@ -29,6 +29,8 @@ if t.TYPE_CHECKING:
 _MOST_OPEN = 4096
 #: Seconds between two looks at a process that is ending.
 _LOOK = 0.05
+#: States of a thread that has ended.
+_ENDED = ("Z", "X")
 #: Seconds after which a process that was killed is given up.
 _KILLED = 5.0
 
@@ -153,10 +155,14 @@ def started_of(pid: int) -> int | None:
     22 the start.
     """
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        return None if fields[0] in ("Z", "X") and int(fields[17]) <= 1 else int(fields[19])
+        fields = _stat_of(pid)
+        return None if fields[0] in _ENDED and int(fields[17]) <= 1 else int(fields[19])
     except (OSError, IndexError, ValueError):
         return None
+
+
+def _stat_of(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
 
 
 def is_alive(status: t.Mapping[str, t.Any]) -> bool:
@@ -165,6 +171,13 @@ def is_alive(status: t.Mapping[str, t.Any]) -> bool:
     if not isinstance(pid, int) or started is None or status.get("boot_id") != boot_id():
         return False
     return started_of(pid) == started
+
+
+def is_ending(status: t.Mapping[str, t.Any]) -> bool:
+    """Whether the process that wrote a status is alive with its first thread ended: it was killed, and its other threads are not gone yet."""
+    with contextlib.suppress(OSError, IndexError):
+        return is_alive(status) and _stat_of(status["pid"])[0] in _ENDED
+    return False
 
 
 def wait_for_end(status: t.Mapping[str, t.Any], seconds: float) -> bool:

@@ -11,7 +11,13 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import BackgroundProcess, end_process, is_alive, wait_for_end
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import (
+    BackgroundProcess,
+    end_process,
+    is_alive,
+    is_ending,
+    wait_for_end,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import require_path
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.journal import Journal
@@ -107,7 +113,7 @@ def _current_runner(sha256: str | None, spool: Spool) -> dict[str, t.Any] | None
     """
     for place in sorted(spool.folder.glob(f"*/{STATUS_FILE}")):
         status = read_status(place.parent)
-        if status.get("state") in ENDED:
+        if status.get("state") in ENDED or is_ending(status):
             wait_for_end(status, ENDING)
             continue
         if not is_alive(status):

@@ -192,8 +192,9 @@ def test_process_is_alive_as_long_as_one_of_its_threads_holds_its_files(tmp_path
     PROCESS.start(work, Runner())
     status = json.loads((tmp_path / "status").read_text())
     assert until(lambda: ") Z " in Path(f"/proc/{status['pid']}/stat").read_text())
-    assert background_process.is_alive(status)
-    assert background_process.end_process(status, 0)
+    assert background_process.is_alive(status) and background_process.is_ending(status)
+    assert background_process.end_process(status, 0) and not background_process.is_ending(status)
+    assert not background_process.is_ending(background_process.process_identity())
 
 
 def until(condition):

@@ -189,6 +189,21 @@ def test_fio_ends_with_a_killed_runner_and_the_next_run_continues(rig):
     assert not list(rig.spool.home.glob(".cell*"))
 
 
+def test_order_does_not_attach_to_a_runner_that_was_killed_and_is_not_gone_yet(rig, monkeypatch):
+    rig.behave(seconds=60)
+    rig.start(step())
+    rig.await_run(1)
+    rig.kill()
+    rig.await_end()
+    looks = iter([True])
+    monkeypatch.setattr(control, "is_alive", lambda status: next(looks, False) or is_alive(status))
+    monkeypatch.setattr(control, "is_ending", lambda status: True)
+    rig.behave()
+    assert rig.start(step())["attached"] is False
+    rig.await_end()
+    assert states(rig.packed()["cells"]) == [("w", 1, "ok", False)]
+
+
 def test_fio_of_a_killed_runner_is_ended_by_the_next_runner(rig):
     rig.behave(seconds=60, deaf=True)
     rig.start(step())

@@ -18,11 +18,11 @@ import uuid
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy, still_empty
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
@@ -201,15 +201,9 @@ def smallest_size(members: t.Iterable[BlockDevice]) -> int:
 
 
 class CacheLayer(Layer[State, Spec]):
-    """A layer of caches, whose operations carry themselves out."""
+    """A layer of caches that may lie on a mirror."""
 
-    def carry_out(self, operation: CacheOperation, step: Step) -> None:
-        """
-        :raises StorageError: if it does not succeed.
-        """
-        operation.carry_out(self, step)
-
-    def settled_devices(self) -> Devices:
+    def settled_devices(self, expected: Expected = AS_IT_IS) -> Devices:
         """Every block device, once no array is in the making: a run that was killed may have left mdadm at work, and udev a moment behind it.
 
         An array that stays without a size or a name, as one that lacks members, is waited for in vain, for a few seconds.
@@ -219,7 +213,7 @@ class CacheLayer(Layer[State, Spec]):
             devices = read_devices(self.runner, self.root)
             begun = [device for device in devices if device.kind == "md" and device.slaves and not (device.size and device.properties.get("MD_UUID"))]
             if not begun or waited >= _BIRTH:
-                return expected_leaving(self.runner).without(devices)
+                return expected.without(devices)
             self.sleep(_LOOK)
             waited += _LOOK
 

@@ -10,7 +10,6 @@ was made after it, and the path of the array is known before it is made.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import os
 import typing as t
@@ -43,18 +42,8 @@ _BIRTH = 8.0
 _LOOK = 0.5
 
 
-class CacheOperation(Operation):
-    """An operation of a layer of caches: it does what it describes, with the runner and the commands of its layer."""
-
-    @abc.abstractmethod
-    def carry_out(self, layer: t.Any, step: Step) -> None:
-        """
-        :raises StorageError: if it does not succeed.
-        """
-
-
 @frozen
-class CreateMirror(CacheOperation):
+class CreateMirror(Operation):
     """Make the mirror of a cache.
 
     :param members: the paths of its two devices.
@@ -82,7 +71,7 @@ class CreateMirror(CacheOperation):
 
 
 @frozen
-class StartMirror(CacheOperation):
+class StartMirror(Operation):
     """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
 
     needs_commands = ("mdadm", "udevadm")
@@ -97,7 +86,7 @@ class StartMirror(CacheOperation):
 
 
 @frozen
-class ReleaseMirror(CacheOperation):
+class ReleaseMirror(Operation):
     """Stop a mirror that nothing uses and make its members empty.
 
     :param array: its kernel name; empty if it does not run.

@@ -187,7 +187,6 @@ class HostConvergence:
         """What layers before it have changed may matter to its plan."""
         if self.check_mode or not (self.outcome.steps or one.deferred) or self._is_unaffected(one):
             return
-        self.host.runner.shared.expected.clear()
         if not self._changed_only_drives:
             self.host.runner.shared.forget()
         fresh = self.planner.again(one)
@@ -233,7 +232,6 @@ class HostConvergence:
         """
         if self._changed_only_drives or not self.outcome.steps:
             return
-        self.host.runner.shared.expected.clear()
         self.host.runner.shared.forget()
         plans = self.planner.plan(self.planner.make([stage for stage in self.stages if stage in self._finished])).stages
         steps = [step for one in plans for step in one.steps]

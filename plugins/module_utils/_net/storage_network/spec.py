@@ -62,7 +62,7 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
         from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
         layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"], flushed=params["aoe_flushed_virtual_disks"])
-        parts.append(Part(layer, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005
+        parts.append(Part(layer, lambda state, mtus, untold: state.after_links(mtus, targets), over_drives=True))  # noqa: ARG005
     initiator = read_initiator(params["aoe_initiator"])
     if initiator is not None:
         parts.append(Part(AoeInitiatorLayer(runner, initiator), later_initiator))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import pathlib
+import typing as t
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -21,6 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs as read_queues
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, stages_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, planned_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import FakeLvm
@@ -141,14 +144,20 @@ def test_a_setting_without_effect_names_the_layer(rig):
 
 def test_the_stack_is_what_it_will_be_after_the_drives(rig):
     """A cache that passes no flushes on is planned over drives as they will be, so that check mode predicts it."""
-    runner = HostRunner(rig)
-    assert VolatileBelow(runner, root=rig.root)(HDD) == ["/dev/sda has its volatile write cache on"]
-    runner.shared.expected["drive_write_cache"] = {"sda": "disabled"}
-    assert VolatileBelow(runner, root=rig.root)(HDD) == []
-    runner.shared.expected["drive_write_cache"] = {"sda": "enabled"}
+    below = VolatileBelow(rig, root=rig.root)
+    assert below(HDD) == ["/dev/sda has its volatile write cache on"]
+    assert below(HDD, {"sda": "disabled"}) == []
+    assert below(HDD, {"sdb": "disabled"}) == below(HDD)
     rig.machine.drives["sda"].on = False
-    runner.shared.forget()
-    assert VolatileBelow(runner, root=rig.root)(HDD) == ["/dev/sda will have its volatile write cache on, as drive_write_cache requires"]
+    below = VolatileBelow(rig, root=rig.root)
+    assert below(HDD, {"sda": "enabled"}) == ["/dev/sda will have its volatile write cache on, as drive_write_cache requires"]
+
+
+def test_what_is_planned_for_drives_is_known_by_kernel_name(rig):
+    request = rig.request(drives=DRIVES, queues=QUEUES)
+    planner = Planner(Host(HostRunner(t.cast("t.Any", rig)), rig.root), request, check_mode=True)
+    plan = planner.plan(planner.make(stages_of(request)))
+    assert planned_drives(plan.stages) == {"sda": "disabled"}
 
 
 def _alone(rig, drives, caches, queues):

@@ -17,7 +17,7 @@ from ansible.inventory.manager import split_host_pattern
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few, selected_layers
 
 _LOCALHOST, _SELECTION = "localhost", "storage_hosts"
 _SEPARATORS = re.compile(r"[:,\s]")
@@ -46,7 +46,8 @@ class ActionModule(StorageAction):
             or _without_hosts(options["hosts"], hosts, known.get("groups", {}))
             or _mistyped_tags(options["tags"], [*known.get("ansible_run_tags", ()), *known.get("ansible_skip_tags", ())])
             or _wrong_variables(hosts, known.get("hostvars", {}), types=options["types"])
-            or _nothing_described(_selected(options["layers"], known), hosts, known.get("hostvars", {}))
+            or _nothing_selected(options["layers"], known)
+            or _nothing_described(selected_layers(options["layers"], known), hosts, known.get("hostvars", {}))
         )
         return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
 
@@ -111,10 +112,11 @@ def _is_run_alone() -> bool:
     return bool(names) and all(str(name).startswith("cachefleet.storage.") or Path(name).resolve().parent == _PLAYBOOKS for name in names)
 
 
-def _selected(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> list[str]:
-    """Those of some layers that the tags select, as the role cache_layers does it."""
-    run, skip = ({str(tag).removesuffix("_configure") for tag in known.get(f"ansible_{word}_tags", ())} for word in ("run", "skip"))
-    return [one for one in layers if (not run or run & {one, "all", "tagged"}) and one not in skip]
+def _nothing_selected(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> str:
+    """That tags leave nothing to do. The network can be proven without any layer."""
+    if not layers or selected_layers(layers, known) or any(str(tag).endswith("_prove") for tag in known.get("ansible_run_tags", ())):
+        return ""
+    return f"The tags leave out all layers, and nothing was done: the layers are {', '.join(layers)}."
 
 
 def _nothing_described(layers: t.Sequence[str], hosts: t.Sequence[str], hostvars: t.Any) -> str:

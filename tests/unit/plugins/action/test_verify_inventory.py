@@ -169,3 +169,10 @@ def test_empty_list_is_something_that_was_described(variables, selected):
 def test_empty_answer_of_a_survey_is_named():
     message = "node1: fio_benchmark_repeats is empty: set a whole number, or leave it out (in a survey, give the question a default)."
     assert run(["node1"], variables={"fio_benchmark_repeats": ""})["msg"] == message
+
+
+@pytest.mark.parametrize(("selected", "fails"), [(("all",), True), (("block_queue",), True), (("storage_network_prove",), False)])
+def test_tags_that_leave_out_every_layer_are_an_error(selected, fails):
+    found = run(["node1"], variables={"block_queue_devices": []}, selected=selected, skipped=LAYERS, layers=LAYERS)
+    assert found.get("failed", False) == fails
+    assert not fails or found["msg"] == f"The tags leave out all layers, and nothing was done: the layers are {', '.join(LAYERS)}."

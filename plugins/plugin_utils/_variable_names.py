@@ -28,6 +28,7 @@ OF_PLAYBOOKS = frozenset(
         "replace_cache_device": "confirm new old timeout usable without_discard",
         "report": "baseline campaign currency decide_by files formats host_class ignore latency_limit_ms power_loss prices rows",
         "results": "allow_missing campaign conflicts export_tables file force format operation sources tables",
+        "site": "state",
         "storage": "hosts",
         "sweep": "campaign knowledge power_loss report_baseline",
     }.items()

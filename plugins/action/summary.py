@@ -33,10 +33,17 @@ class ActionModule(StorageAction):
         runs = read_runs(results, set(options["active"]), check_mode=bool(self._task.check_mode))
         failures = failures_of(runs)
         layers, check_mode = limiting_tags(GROUPS, task_vars or {}), bool(self._task.check_mode)
-        text = as_text(runs, failures, width_of(self._display, _WIDTH), layers, check_mode=check_mode)
+        removal = options["removal"]
+        text = as_text(runs, failures, width_of(self._display, _WIDTH), layers, check_mode=check_mode, removal=removal)
         self._display.display(f"\n{text}\n")
         outcomes = {one.host: one.outcome for one in runs}
-        return {"changed": False, "summary": summary(runs, layers), "outcomes": outcomes, "failures": [one.to_dict() for one in failures], "text": text}
+        return {
+            "changed": False,
+            "summary": summary(runs, layers, removal=removal),
+            "outcomes": outcomes,
+            "failures": [one.to_dict() for one in failures],
+            "text": text,
+        }
 
 
 def _registered(variable: str, task_vars: t.Mapping[str, t.Any]) -> dict[str, t.Any]:

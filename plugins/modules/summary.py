@@ -37,6 +37,10 @@ options:
     type: list
     elements: str
     required: true
+  removal:
+    description: Whether the results are those of M(cachefleet.storage.host_files), after which a host that did not change has nothing of this collection.
+    type: bool
+    default: false
 seealso:
   - module: cachefleet.storage.cache_layers
   - module: cachefleet.storage.plan
@@ -96,6 +100,7 @@ def argument_spec() -> dict[str, t.Any]:
         "results": {"type": "dict", "default": {}},
         "variable": {"type": "str", "default": ""},
         "active": {"type": "list", "elements": "str", "required": True},
+        "removal": {"type": "bool", "default": False},
     }
 
 

@@ -106,8 +106,8 @@ TABLE = (
 LEFT = (
     ("lines with the MTU in `/etc/network/interfaces`, `/etc/sysconfig/network/ifcfg-*` and profiles of NetworkManager", "`site` with the MTU of before"),
     ("`cachefleet-health.timer` and `.service` on the controller", "`cache_health_timer: {state: absent}` and the playbook `health`"),
-    ("the file of metrics that `cache_health_prometheus_file` names", "`rm`"),
-    ("logical volumes for measurements", "the playbook `test_volumes` with `test_volumes_state=absent`"),
+    ("the file of metrics that `cache_health_textfile` names", "`rm`"),
+    ("logical volumes for measurements", "the playbook `test_volumes`, once their entries have `state: absent`"),
     ("the log of a witness of a power-loss test, in `~/.cache/cachefleet` of its host", "the playbook `power_loss`, at the end of the test"),
     ("`/etc/dracut.conf.d/cachefleet.conf`, if you made it because a message said so", "`rm`, and `dracut -f --regenerate-all`"),
     ("packages that `block_cache_packages` installed", "the package manager"),

@@ -24,6 +24,7 @@ _PREDICATES = {
     "unchanged": ("is configured as described", "are configured as described"),
     "nothing": ("has no cache layer in its variables", "have no cache layer in their variables"),
 }
+_NOTHING_LEFT = ("has nothing of this collection", "have nothing of this collection")
 #: The predicates of hosts with their steps, after a run and in check mode.
 _STEPS: t.Mapping[bool, Predicates] = {
     False: {"changes": ("was changed", "were changed"), "in_part": ("was changed in part", "were changed in part")},
@@ -108,18 +109,28 @@ def changes_of(runs: t.Iterable[HostRun]) -> list[Group]:
     return groups_of(one.changes for one in runs if one.changes is not None)
 
 
-def summary(runs: t.Sequence[HostRun], layers: t.Sequence[str] | None = None) -> str:
+def summary(runs: t.Sequence[HostRun], layers: t.Sequence[str] | None = None, *, removal: bool = False) -> str:
     """``200 hosts: 4 failed, 10 are unreachable, 6 were changed, 180 are configured as described.``
 
     :param layers: what tags limit the run to, as in :func:`within`.
+    :param removal: whether the run removed what the collection has put on hosts.
     """
-    return counted_outcomes([one.outcome for one in runs], within(_PREDICATES, layers))
+    predicates = {**_PREDICATES, "unchanged": _NOTHING_LEFT} if removal else within(_PREDICATES, layers)
+    return counted_outcomes([one.outcome for one in runs], predicates)
 
 
-def as_text(runs: t.Sequence[HostRun], failures: t.Sequence[Failure], width: int, layers: t.Sequence[str] | None = None, *, check_mode: bool = False) -> str:
-    """:param width: columns of the terminal."""
+def as_text(
+    runs: t.Sequence[HostRun],
+    failures: t.Sequence[Failure],
+    width: int,
+    layers: t.Sequence[str] | None = None,
+    *,
+    check_mode: bool = False,
+    removal: bool = False,
+) -> str:
+    """:param width: columns of the terminal; ``layers`` and ``removal``: see :func:`summary`."""
     wide = max(width, NARROWEST)
-    blocks = [wrapped(summary(runs, layers), wide, "", "  ")]
+    blocks = [wrapped(summary(runs, layers, removal=removal), wide, "", "  ")]
     for one in failures:
         several = len(one.hosts) > 1
         names = f"{counted(len(one.hosts), 'host')} {_PREDICATES[one.outcome][1]}: {listed(list(one.hosts), NAMED)}"

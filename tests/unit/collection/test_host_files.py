@@ -16,16 +16,15 @@ TOP = Path(__file__).resolve().parents[3]
 CODE = TOP / "plugins/module_utils"
 FILES = sorted(path for path in CODE.rglob("*.py") if "_rack" not in path.parts)
 #: What writes a file, a folder or a link.
-_CALLS = frozenset(
-    "replace_file replacing make_folder WriteFile Journal JournalFile exclusive write_new append_line new_file"
-    " mkdir makedirs mkdtemp write_text write_bytes symlink_to symlink O_CREAT".split()
-)
+_CALLS = {"replace_file", "replacing", "make_folder", "WriteFile", "Journal", "JournalFile", "exclusive", "write_new", "append_line", "new_file"}
+_CALLS |= {"mkdir", "makedirs", "mkdtemp", "write_text", "write_bytes", "symlink_to", "symlink", "O_CREAT"}
 #: Modules that call these, and write nothing of their own on a host.
 NOT_WRITERS = {
     "_core/files": "the functions that others call",
     "_core/own_files": "the functions that others call",
     "_core/journal": "the class that others use",
     "_core/operations": "the operation that others use",
+    "_core/convergence": "takes the locks of _core/lock",
     "_host/converge": "takes the locks of _core/lock",
     "_net/storage_network/transaction": "takes the lock of _core/lock",
     "_blockcache/flashcache/operations": "calls _blockcache/boot_unit",
@@ -41,6 +40,7 @@ NOT_WRITERS = {
     "_fio/handover/held": "makes the file that is measured, which _fio/handover/made_files records",
     "_power_loss/medium": "writes the target of the test",
     "_power_loss/opened_target": "makes the target of the test",
+    "_power_loss/host_writer": "makes the target of the test",
     "_core/background_process": "opens /dev/null",
     "_stack/flush_check": "opens /dev/null",
     "_device/users": "makes a temporary folder that it removes",
@@ -59,14 +59,18 @@ def _tree(path):
 
 def _writes(tree):
     for node in ast.walk(tree):
-        name = getattr(node, "attr", None) or (node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else None)
+        called = node.func if isinstance(node, ast.Call) else node if isinstance(node, ast.Attribute) and node.attr == "O_CREAT" else None
+        name = getattr(called, "attr", None) or getattr(called, "id", None)
         if name in _CALLS:
             yield name
 
 
 def _paths(tree):
     """Texts that are a path of the collection below a folder of the system, with ``x`` for what is put in."""
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
     for node in ast.walk(tree):
+        if id(node) in parts:
+            continue
         if isinstance(node, ast.JoinedStr):
             text = "".join(str(part.value) if isinstance(part, ast.Constant) else "x" for part in node.values)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):

@@ -41,6 +41,7 @@ def runs_of(results=None, active=ACTIVE, *, check_mode=False):
 def test_every_outcome_is_counted():
     assert summary(runs_of()) == "8 hosts: 2 failed, 2 are unreachable, 2 were changed, 1 is configured as described, 1 has no cache layer in its variables."
     assert "2 would change" in summary(runs_of(check_mode=True))
+    assert "1 has nothing of this collection" in summary(runs_of(), removal=True)
     assert summary([]) == "0 hosts: nothing is planned."
 
 

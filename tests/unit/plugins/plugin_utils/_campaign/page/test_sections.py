@@ -506,7 +506,12 @@ def test_a_job_that_came_back_from_a_host_is_not_repeated(line):
     text = commands.suite_text(with_jobs(Job("randwrite-4k", "node1", changed, PLANNED), Job("other", "node1", changed)))
     assert line not in text and "# Left out, because the plans of the campaign do not have their jobs: other" in text
     assert yaml.safe_load(text)["fio_benchmark_suites"]["repeat"]["cells"] == [{"name": "randwrite-4k", "repeats": 4, "job": PLANNED}]
-    assert commands.suite_text(with_jobs(Job("other", "node1", JOB))) == ""
+    without = with_jobs(Job("other", "node1", JOB))
+    assert commands.suite_text(without) == "" and "repeat.yml" not in commands.measuring_commands(without)[0][1]
+    text = twins.markdown(without, "results/c d")
+    assert "The plans of the campaign have no jobs: measure with the suite that it was measured with (fio_benchmark_suite)." in text.replace("\\", "")
+    assert "    ansible-playbook -i INVENTORY cachefleet.storage.benchmark -e fio_benchmark_campaign='c d-repeat' -e fio_benchmark_variant=none" in text
+    assert "    ansible-playbook cachefleet.storage.compare -e compare_baseline='results/c d' -e compare_candidate='results/c d-repeat'" in text
 
 
 def test_a_planned_job_is_not_evaluated_when_it_is_repeated():

@@ -179,7 +179,7 @@ def _commands(a: Analysis, folder: str) -> list[str]:
     if suite:
         lines += ["", f"### {commands.SUITE_FILE}: the cells as they were measured", "", *_code(suite)]
     lines += ["", "### Measure each variant", "", *_code("\n".join(command for _variant, command in commands.measuring_commands(a)))]
-    lines += ["", "### Compare it with this campaign", "", *_code(commands.comparing_command(folder, a))]
+    lines += ["", "### Compare it with this campaign", "", *_code(commands.comparing_command(folder))]
     lines += ["", "### Make this report again", "", *_code(commands.report_command(folder, a))]
     if a.jobs:
         lines += ["", "What fio was given in each cell (fio --output-format=json+ job.fio):"]

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import statistics
-
 import random
 
 import pytest

@@ -16,7 +16,7 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, by_load, load_name
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, every_second, range_sentence, series_sentence
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, figure, in_seconds, latency, listed, rounded, tick_text
@@ -141,6 +141,9 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
         sentence = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
     else:
         sentence = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
+    widest = max((_between(settled) for band in cells if (settled := _of_all_runs(band))), key=lambda one: one[1] / max(one[0], 1e-9), default=None)
+    if widest is not None and longest >= FEWEST and moved is not None and _is_outside(widest, moved[1:]):
+        sentence += f", tenths of a run from {figure(widest[0])} to {figure(widest[1])} IOPS"
     if shortest is not None and any(second > shortest for band in cells for second in band.second):
         sentence += f" in the first {in_seconds(shortest)}, when the first run ends"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
@@ -150,6 +153,17 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
 def _of_all_runs(band: Band) -> list[float]:
     """The middle while all runs are measured: after the end of one the others alone are another level, and no change."""
     return [value for second, value in zip(band.second, band.middle) if band.common is None or second <= band.common]
+
+
+def _between(values: t.Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest mean of a tenth of a run: what its ends do not show."""
+    count = max(1, round(_END * len(values)))
+    means = [sum(part) / len(part) for start in range(0, len(values), count) if len(part := values[start : start + count]) == count]
+    return min(means), max(means)
+
+
+def _is_outside(span: tuple[float, float], ends: t.Sequence[float]) -> bool:
+    return span[0] < min(ends) * (1 - _NOTICED) or span[1] > max(ends) * (1 + _NOTICED)
 
 
 def _ends(values: t.Sequence[float]) -> tuple[float, float]:
@@ -317,15 +331,14 @@ def _most(curves: CurveSet, what: str, read: t.Callable[[LoadValue], float | Non
             tops[curve.variant] = max(known, key=lambda found: found[0])
     if not tops:
         return "not known"
-    names = first_of([(value, variant) for variant, (value, _one) in tops.items()])
-    most = f"most is {figure(max(value for value, _one in tops.values()))}{' MB/s' if what == 'bandwidth' else ''}"
+    leader = max(tops, key=lambda variant: tops[variant][0])
+    value, at = tops[leader]
+    most = f"most is {figure(value)}{' MB/s' if what == 'bandwidth' else ''}"
     compared = [are_of_same_hosts(values) for values in by_load(curves.curves)]
     if not all(compared):
         return f"{most}; {NO_SHARED_HOST}{' at some loads' if any(compared) else ''}"
-    at: dict[str, list[str]] = {}
-    for name in names:
-        at.setdefault(load_name(tops[name][1], curves.load), []).append(name)
-    return f"{most} {listed([f'at {load}{_in(curves, of)}' for load, of in at.items()])}"
+    # Where nothing is shown, the most is a value and no variant's.
+    return f"{most} at {load_name(at, curves.load)}{_in(curves, [leader] if 'iops' in at.leads else [])}"
 
 
 def _least_latency(curves: CurveSet) -> str:
@@ -337,15 +350,15 @@ def _least_latency(curves: CurveSet) -> str:
         several = len(curves.curves) > 1
         return NO_SHARED_HOST if known else "no load was measured in every variant" if several else "not known"
     values = common[-1]
-    figures = [(one.latency or 0.0, variant) for variant, one in values.items()]
     where = load_name(next(iter(values.values())), curves.load)
     highest = "" if values is loads[-1] else ", the highest load of every variant," if len(curves.curves) > 1 else ", the highest load that has one"
-    least = f"{latency(min(figures)[0])} at {where}{highest}{_in(curves, first_of(figures, lowest=True))}"
+    leaders = [variant for variant, one in values.items() if "latency" in one.leads]
+    least = f"{latency(min(one.latency or 0.0 for one in values.values()))} at {where}{highest}{_in(curves, leaders)}"
     return f"least is {least}" if len(curves.curves) > 1 else least
 
 
 def _in(curves: CurveSet, variants: t.Sequence[str]) -> str:
-    return f" in {listed(variants, 3)}" if len(curves.curves) > 1 else ""
+    return f" in {listed(variants, 3)}" if variants and len(curves.curves) > 1 else ""
 
 
 def _all_loads(curves: CurveSet) -> list[str]:

@@ -150,6 +150,7 @@ def render(a: Analysis, folder: str) -> str:
         suite=commands.suite_text(a),
         suite_file=commands.SUITE_FILE,
         measuring=commands.measuring_commands(a),
+        comparing=commands.comparing_command(folder),
         measuring_notes=commands.measuring_notes(a),
         variant_line=conditions.variant_line,
         is_compared=len(a.variants) > 1,

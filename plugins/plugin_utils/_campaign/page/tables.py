@@ -16,7 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Badge, Cell, Column, Table, figures, measured_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, is_noisy, pooled_noise
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import (
     NOTHING,
     amount,
@@ -52,10 +52,6 @@ def noise_of(points: t.Sequence[Point]) -> dict[LineKey, float]:
             groups.setdefault((models[key_of(one)], one.cell, one.direction, one.variant), []).append(rates)
     pooled = {key: pooled_noise(values) for key, values in groups.items()}
     return {key: noise for key, noise in pooled.items() if noise is not None}
-
-
-def is_noisy(noise: float | None) -> bool:
-    return noise is not None and noise > NOISE_GATE
 
 
 def noise_sentence(a: Analysis, noises: t.Mapping[LineKey, float]) -> str:

@@ -372,7 +372,7 @@ def analyse(
         sums=tuple(_sum_lines(rows, variants)),
         sum_notes=tuple(brief_notes_of(rows.aggregates)),
         searches=tuple(_searches(rows)),
-        curves=tuple(loads.curve_sets(points, variants, rows.added, options.limit)),
+        curves=tuple(loads.curve_sets(points, variants, rows.added, options.limit, answer.keys, answer.levels)),
         heat_maps=heat_maps,
         heat_groups=tuple(block_sizes.groups_of(heat_maps, answer.baseline)),
         distributions=tuple(distributions),

@@ -10,15 +10,16 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import (
     NO_SHARED_HOST,
-    SAME,
     Compared,
     hosts_note,
+    is_shown_first,
     key_of,
-    leader_of,
     on_shared_hosts,
     places,
+    runs_of,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import AddedBins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
@@ -30,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     saturation,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, figure, latency, listed, share, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, figure, latency, listed, size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import Added
@@ -43,7 +44,10 @@ _USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
 
 @dataclass(frozen=True)
 class LoadValue:
-    """Medians over hosts at one load. ``latency``: ns, of ``CurveSet.latency_name``; ``who``: the hosts."""
+    """Medians over hosts at one load. ``latency``: ns, of ``CurveSet.latency_name``; ``who``: the hosts.
+
+    :param leads: of ``iops`` and ``latency`` what this variant is shown to be the best in at this load.
+    """
 
     jobs: int
     depth: int
@@ -51,6 +55,7 @@ class LoadValue:
     bandwidth: float | None
     latency: float | None
     who: frozenset[str]
+    leads: frozenset[str] = frozenset()
 
     @property
     def hosts(self) -> int:
@@ -126,11 +131,19 @@ def workload_of(one: Measurement, *, with_block: bool = True) -> str:
     return ", ".join(parts)
 
 
-def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], added: Added, limit: float | None = None) -> list[CurveSet]:
+def curve_sets(
+    points: t.Sequence[Point],
+    variants: t.Sequence[str],
+    added: Added,
+    limit: float | None = None,
+    keys: t.Sequence[str] = KEYS_OF_VARIANTS,
+    levels: t.Mapping[int, float] | None = None,
+) -> list[CurveSet]:
     """Every workload that was measured at two loads or more, apart for each place (:func:`places.places`).
 
     :param added: bins of several hosts.
     :param limit: ns; without one a usual limit that separates the loads of every workload is taken, or none.
+    :param keys: and ``levels``: of :func:`pairing.pair`.
     """
     measured = [one for one in points if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs]
     name_of = _names(measured)
@@ -139,7 +152,7 @@ def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], added: Adde
         loads = groups.setdefault((name_of(one, with_block=True), one.direction), {})
         loads.setdefault((one.first.numjobs or 1, one.first.iodepth or 1), {}).setdefault(one.variant, []).append(one)
     bins = AddedBins(added)
-    tables = {key: _table(on_shared_hosts(loads), bins) for key, loads in groups.items() if len(loads) > 1}
+    tables = {key: _table(on_shared_hosts(loads), bins, keys, levels) for key, loads in groups.items() if len(loads) > 1}
     limit = limit or _common_limit(list(tables.values()))
     return [_curve_set(*key, variants, table, limit) for key, table in tables.items()]
 
@@ -155,16 +168,33 @@ class _Table(t.NamedTuple):
     note: str
 
 
-def _table(compared: t.Mapping[_At, Compared], bins: AddedBins) -> _Table:
+def _table(compared: t.Mapping[_At, Compared], bins: AddedBins, keys: t.Sequence[str], levels: t.Mapping[int, float] | None) -> _Table:
     members = [one for here in compared.values() for points in here.points.values() for one in points]
     name = next((name for name in ("p99", "p50") if all(one.latency.get(name) for one in members)), "mean")
     loads = sorted(compared, key=lambda at: (at[0] * at[1], at[0]))
     latency, is_added = _latencies({(variant, at): points for at in loads for variant, points in compared[at].points.items()}, name, bins)
     values: dict[str, list[LoadValue]] = {}
     for at in loads:
+        runs = {variant: runs_of(points) for variant, points in compared[at].points.items()}
+        first = {
+            what: leader
+            for what, metric, figures in (
+                ("iops", "iops", [(median(one.iops for one in points) or 0.0, variant) for variant, points in compared[at].points.items()]),
+                ("latency", "latency" if name == "mean" else name, [(-(latency[variant, at] or 0.0), variant) for variant in runs]),
+            )
+            if len(runs) > 1 and is_shown_first(runs, leader := max(figures)[1], metric, keys, levels)
+        }
         for variant, points in compared[at].points.items():
             rates = median(one.iops for one in points) or 0.0, median(one.bandwidth for one in points)
-            values.setdefault(variant, []).append(LoadValue(*at, *rates, latency[variant, at], frozenset(one.host for one in points)))
+            values.setdefault(variant, []).append(
+                LoadValue(
+                    *at,
+                    *rates,
+                    latency[variant, at],
+                    frozenset(one.host for one in points),
+                    frozenset(what for what, leader in first.items() if leader == variant),
+                )
+            )
     notes = hosts_note(list(compared.values()), "loads"), _latency_note(name, members), "" if is_added else _median_note(name)
     return _Table(name, {variant: tuple(of) for variant, of in values.items()}, " ".join(filter(None, notes)))
 
@@ -269,7 +299,7 @@ def _along_common(common: t.Sequence[_LoadLeader], load: str, loads: int) -> str
     if len(set(leaders)) == 1:
         if leaders[0]:
             return f"{leaders[0]} has the most IOPS {'at every load' if is_whole else where}"
-        return f"no variant has {share(SAME)} more IOPS than the next {'at any load' if is_whole else where}"
+        return f"no variant is shown to have more IOPS than the others {'at any load' if is_whole else where}"
     suffix = "" if is_whole else f", {where}"
     changes = [place for place in range(1, len(leaders)) if leaders[place] != leaders[place - 1]]
     if len(changes) == 1 and all(leaders):
@@ -290,7 +320,7 @@ def _leaders(curves: t.Sequence[Curve], load: str) -> list[_LoadLeader]:
     found = []
     for values in by_load(curves):
         if len(values) > 1 and are_of_same_hosts(values):
-            leader = leader_of([(value.iops, variant) for variant, value in values.items()])
+            leader = next((variant for variant, value in values.items() if "iops" in value.leads), "")
             found.append(_LoadLeader(load_name(next(iter(values.values())), load), leader, len(values) == len(curves)))
     return found
 

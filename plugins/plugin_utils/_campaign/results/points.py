@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import DIRECTIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN, Percentile
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NoiseGate, coefficient_of_variation, gate_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation, is_noisy
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -80,11 +80,6 @@ class Row:
     verdict: str | None
     iops_of_runs: tuple[float, ...] = ()
     noise: float | None = None
-
-    @property
-    def gate(self) -> NoiseGate:
-        """Whether its repeats are quiet enough, and how many it needs."""
-        return gate_of(self.noise, self.runs)
 
     def to_dict(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
@@ -203,7 +198,7 @@ def spread_of(values: t.Sequence[float]) -> float | None:
 def state_of(states: t.Sequence[str], iops: t.Sequence[float]) -> str:
     """The worst state of repeats; ``noisy`` if all of them are ok and their IOPS vary by more than the noise gate."""
     found = worst(states)
-    return "noisy" if found == "ok" and gate_of(coefficient_of_variation(iops), len(iops)).is_noisy else found
+    return "noisy" if found == "ok" and is_noisy(coefficient_of_variation(iops)) else found
 
 
 def worst(states: t.Iterable[str]) -> str:

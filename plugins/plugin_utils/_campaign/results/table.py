@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import DIFFERENCE, MOST_REPEATS, NOISE_GATE, repeats_for
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, counted, listed, share, times
 
 if t.TYPE_CHECKING:
@@ -137,21 +137,21 @@ def count(campaign: Campaign) -> str:
 
 
 def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
-    """Which rows are noisy, and the repeats that they need, by the variable of the playbook that measured them."""
+    """Which rows are noisy, and how many repeats the noisiest needs, by the variable of the playbook that measured them."""
     noisy = [row for row in rows if row.state == "noisy"]
     if not noisy:
         return ""
-    most = max(noisy, key=lambda row: row.gate.noise or 0.0)
-    rest = [row for row in noisy if row.gate.more]
+    most = max(noisy, key=lambda row: row.noise or 0.0)
     what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {share(NOISE_GATE)} (standard deviation by mean)"
-    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {share(most.gate.noise)}."
-    needed = max((row.runs + row.gate.more for row in rest), default=0)
-    more = f"-e fio_benchmark_campaign={plain(campaign)} -e {variable}={needed}"
-    add = f" Add repeats on idle hosts: measure the same suite and variants again with {more}." if rest else ""
-    exhausted = len(noisy) - len(rest)
-    which = f" For {exhausted} of them more" if rest else " More"
-    search = f"{which} repeats will not change that: find what else the hosts do." if exhausted else ""
-    return f"{what}, {where}{add}{search}"
+    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {share(most.noise)}."
+    needed = repeats_for(most.noise or 0.0)
+    enough = f"A difference of {share(DIFFERENCE)} needs {counted(needed, 'repeat')}"
+    if needed > MOST_REPEATS:
+        return f"{what}, {where} {enough}: an idle host is needed, find what else runs there."
+    if all(row.runs >= needed for row in noisy):
+        return f"{what}, {where} {enough}, which were measured."
+    again = f"-e fio_benchmark_campaign={plain(campaign)} -e {variable}={needed}"
+    return f"{what}, {where} {enough}: measure the same suite and variants again, on idle hosts, with {again}."
 
 
 def _columns(several: t.Container[tuple[str, str, str]]) -> tuple[Column, ...]:

@@ -16,6 +16,7 @@ import yaml
 
 TOP = Path(__file__).resolve().parents[3]
 SCRIPT = TOP / "scripts/build-docs"
+SOURCES = yaml.safe_load((TOP / "galaxy.yml").read_text())["repository"]
 
 pytestmark = pytest.mark.skipif(not SCRIPT.exists(), reason="the scripts of the repository are not part of a built collection")
 
@@ -31,13 +32,14 @@ def script():
 @pytest.mark.parametrize(
     ("page", "link", "place"),
     [
-        ("README.md", "docs/plan.md", "guides/plan.md"),
+        ("README.md", f"{SOURCES}/blob/main/docs/plan.md", "guides/plan.md"),
+        ("README.md", f"{SOURCES}/blob/main/docs/first_hour.md#9-undo", "guides/first_hour.md#9-undo"),
         ("docs/plan.md", "../README.md#principles", "../index.md#principles"),
         ("docs/cases/a.md", "../sweep.md", "../sweep.md"),
         ("docs/report.md", "pictures/report_answer.png", "pictures/report_answer.png"),
-        ("README.md", "docs/pictures/report_answer.png", "guides/pictures/report_answer.png"),
-        ("docs/plan.md", "../plugins/modules/plan.py", "https://github.com/cachefleet/storage/blob/main/plugins/modules/plan.py"),
-        ("README.md", "inventories/example_rack", "https://github.com/cachefleet/storage/tree/main/inventories/example_rack"),
+        ("README.md", f"{SOURCES}/raw/main/docs/pictures/report_answer.png", "guides/pictures/report_answer.png"),
+        ("docs/plan.md", "../plugins/modules/plan.py", f"{SOURCES}/blob/main/plugins/modules/plan.py"),
+        ("README.md", f"{SOURCES}/tree/main/inventories/example_rack", f"{SOURCES}/tree/main/inventories/example_rack"),
         ("README.md", "https://docs.ansible.com/x", "https://docs.ansible.com/x"),
         ("README.md", "#principles", "#principles"),
     ],
@@ -56,6 +58,40 @@ def test_links_of_all_guides_lead_somewhere(script):
     assert len(pages) > 25
     for page in pages:
         script.with_links(page.read_text(), page)
+
+
+def test_links_of_the_readme_are_absolute(script):
+    """Galaxy shows it without the other files."""
+    links = re.findall(r"\]\(([^)\s]+)\)", (TOP / "README.md").read_text())
+    assert len(links) > 30
+    assert not [link for link in links if not link.startswith(("https://", "#"))]
+    assert script.SOURCES == SOURCES
+    # A misspelt kind of link would lead nowhere, and nothing else would notice.
+    files = [link for link in links if link.startswith(f"{SOURCES}/") and not re.match(rf"{SOURCES}/(?:issues|actions/.*)$", link)]
+    for link in files:
+        kind, path = re.fullmatch(rf"{SOURCES}/(blob|tree|raw)/main/([^#]+)(?:#.*)?", link).groups()
+        assert (kind == "tree") == (TOP / path).is_dir(), link
+        assert (kind == "raw") == path.endswith(".png"), link
+
+
+def _linked_pages(script, page):
+    text = script.relative(page.read_text(), page)
+    return {Path(os.path.normpath(page.parent / link)) for link in re.findall(r"\]\(([^)#\s:]+\.md)(?:#[^)\s]*)?\)", text)}
+
+
+def test_every_page_is_reached_in_two_clicks(script):
+    first = _linked_pages(script, TOP / "README.md")
+    reached = first.union(*(_linked_pages(script, page) for page in first if page.is_relative_to(TOP / "docs")))
+    assert not set((TOP / "docs").rglob("*.md")) - reached
+
+
+def test_navigation_has_every_page_once_in_the_order_of_the_readme(script):
+    pages = re.findall(r"^((?:guides|reference)/\S+)$", script.contents(), re.MULTILINE)
+    assert sorted(pages) == sorted([*(str(script.page_of(page).with_suffix("")) for page in (TOP / "docs").rglob("*.md")), "reference/index"])
+    life = ["first_hour", "describe", "plan", "drive_write_cache", "block_cache", "cache_health", "benchmark", "report", "architecture"]
+    assert [page for page in pages if Path(page).name in life] == [f"guides/{name}" for name in life]
+    assert pages[0] == "guides/first_hour"
+    assert pages[-1] == "reference/index"
 
 
 def test_no_guide_links_to_what_the_built_collection_leaves_out():

@@ -13,6 +13,8 @@ import typing as t
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.description import describe
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.match_rule import (
     Reach,
     conditions_of,
@@ -249,3 +251,69 @@ def test_a_rule_carries_its_match(match: dict[str, t.Any]) -> None:
 )
 def test_what_udev_would_read_otherwise_is_not_written(match: dict[str, t.Any]) -> None:
     assert conditions_of(read_match(match, 1)) is None
+
+
+def described(machine: Machine) -> list[t.Mapping[str, t.Any]]:
+    devices = read_devices(machine.runner, machine.root)
+    return [entry.values for entry in describe(machine.runner, devices, machine.root, by_match=True).entries]
+
+
+SAME = {"match": {"model": "INTEL SSDSC2KB960G8", "transport": "sata"}, "write_cache": "enabled", "persistent": False}
+OTHER = {"device": SEAGATE, "write_cache": "enabled", "persistent": False}
+
+
+@pytest.mark.parametrize(
+    ("entries", "expected"),
+    [
+        ((), [SAME, OTHER]),
+        (({"match": {"model": "INTEL*"}, "write_cache": "disabled"},), [{"match": {"model": "INTEL*"}, "write_cache": "disabled"}, OTHER]),
+        (({"match": {"model": ["INTEL*", "ST*"]}, "write_cache": "disabled"},), [{"match": {"model": ["INTEL*", "ST*"]}, "write_cache": "disabled"}]),
+        (
+            ({**INTEL, "write_cache": "disabled"}, {"device": link("BTYF1"), "write_cache": "enabled"}),
+            [{**INTEL, "write_cache": "disabled"}, {"device": link("BTYF1"), "write_cache": "enabled"}, OTHER],
+        ),
+        (({**INTEL, "write_cache": "enabled"},), [{key: value for key, value in SAME.items() if key != "persistent"}, OTHER]),
+        (({"device": link("BTYF0"), "write_cache": "disabled", "persistent": False},), None),
+    ],
+)
+def test_describe_offers_an_entry_by_match_and_a_run_with_it_changes_nothing(
+    machine: Machine, entries: tuple[t.Mapping[str, t.Any], ...], expected: list[t.Mapping[str, t.Any]] | None
+) -> None:
+    converge(machine, *entries)
+    found = described(machine)
+    # Drives of one model that do not agree are named one by one.
+    assert found == expected if expected else [one for one in found if "match" in one] == []
+    assert converge(machine, *found, check_mode=True).steps == ()
+
+
+def test_without_by_match_every_drive_is_named_and_a_run_changes_nothing(machine: Machine) -> None:
+    converge(machine, {**INTEL, "write_cache": "disabled"})
+    entries = [entry.values for entry in describe(machine.runner, read_devices(machine.runner, machine.root), machine.root).entries]
+    assert [one["device"] for one in entries] == [link("BTYF0"), link("BTYF1"), link("BTYF2"), SEAGATE]
+    assert converge(machine, *entries, check_mode=True).steps == ()
+
+
+@pytest.mark.parametrize(("hosts", "drives"), [(1, 24), (12, 12), (300, 2)])
+def test_a_fleet_needs_no_serial_number_and_a_second_run_changes_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, hosts: int, drives: int
+) -> None:
+    group = ({**INTEL, "write_cache": "disabled"}, {"match": {"rotational": True}, "write_cache": "enabled"})
+    files = set()
+    for number in range(hosts):
+        machine = Machine(tmp_path / str(number), monkeypatch)
+        for place in range(drives):
+            serial, name = f"H{number}D{place}", f"sd{chr(97 + place)}"
+            if place % 2:
+                machine.add(
+                    name, "sata", f"{SEAGATE}{serial}", Drive(on=False), serial=serial, model="ST10000NM0086", ID_MODEL="ST10000NM0086", rotational=True
+                )
+            else:
+                add_intel(machine, name, serial)
+        converge(machine, *group)
+        assert [drive.on for drive in machine.drives.values()] == [bool(place % 2) for place in range(drives)]
+        assert converge(machine, *group).changed is False
+        add_intel(machine, "sdz", f"NEW{number}")
+        assert boot(machine, "sdz") == OFF
+        files.update(rules_by_match(machine.rules))
+    # The rule is the same on all of them.
+    assert len(files) == 1

@@ -38,11 +38,14 @@ EITHER = [("device", "match")]
 
 @frozen
 class Traits:
-    """What a device is. ``models``, ``serials`` and ``wwns``: every way in which one is written."""
+    """What a device is. ``models``, ``serials`` and ``wwns``: every way in which one is written.
+
+    :param size: in bytes; 0 of a drive without a medium, ``None`` if it is not known.
+    """
 
     kind: str = "disk"
     transport: str = "unknown"
-    size: int = 0
+    size: int | None = 0
     rotational: bool | None = None
     driver: str | None = None
     vendor: str | None = None
@@ -90,11 +93,11 @@ class Match:
         """
         checks = (
             self._kind_meets(traits),
-            traits.size > 0,
+            traits.size != 0,
             self.rotational is None or self.rotational == rotational,
             not self.transport or traits.transport in self.transport,
-            self.size_min is None or traits.size >= self.size_min,
-            self.size_max is None or traits.size <= self.size_max,
+            self.size_min is None or (traits.size is not None and traits.size >= self.size_min),
+            self.size_max is None or (traits.size is not None and traits.size <= self.size_max),
             fits_any(self.driver, (traits.driver,)),
             fits_any(self.model, traits.models),
             fits_any(self.vendor, (traits.vendor,)),

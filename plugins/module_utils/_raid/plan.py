@@ -162,7 +162,7 @@ def _are_protected(target: RaidTarget) -> bool:
     else:
         drives = target.controller.drives
     declared = target.spec.protected_drives
-    return bool(drives) and all(drive is not None and declares(declared, (drive.serial, drive.wwn, drive.model)) for drive in drives)
+    return bool(drives) and all(drive is not None and declares(declared, drive.traits) for drive in drives)
 
 
 def _all_drives_off(target: RaidTarget) -> bool:

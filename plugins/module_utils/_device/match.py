@@ -9,7 +9,7 @@ import fnmatch
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice
@@ -136,6 +136,28 @@ def forbid_permissions(variable: str, number: int, entry: t.Mapping[str, t.Any])
             f"{variable}: entry {number} has {allowed} and match, but a permission is for one device: name each device that it is for with device.",
             item=f"entry {number}",
         )
+
+
+class Chooses(t.Protocol):
+    """An entry of a list that may have a match."""
+
+    @property
+    def match(self) -> Match | None: ...
+
+
+Entry = t.TypeVar("Entry", bound=Chooses)
+
+
+def choose(entries: t.Sequence[Entry], traits: Traits) -> Entry | None:
+    """The last entry whose match a device meets."""
+    return next((entry for entry in reversed(entries) if entry.match is not None and entry.match.meets(traits, traits.rotational)), None)
+
+
+def chosen_by(error: StorageError, variable: str, label: str, item: str) -> StorageError:
+    """An error of a device that a match chose, with its entry."""
+    error.message += f" It is chosen by {label} of {variable}: narrow the match, for example by transport, or give this drive an entry of its own with device."
+    error.args, error.item = (error.message,), item
+    return error
 
 
 def no_match_sentence(variable: str, label: str) -> str:

@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Traits, traits_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import choose, traits_of
 
 _NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
 _BUILT_ON_DRIVES = {
@@ -86,11 +86,6 @@ def drives_of(devices: Devices, specs: t.Sequence[DriveSpec], root: Path = Path(
             units.add(unit_of(devices, device))
             found.append((replace(spec, device=own_path(devices, device) or device.path), _paths_of(devices, device)))
     return found
-
-
-def choose(specs: t.Sequence[DriveSpec], traits: Traits) -> DriveSpec | None:
-    """The last entry whose match a drive meets."""
-    return next((spec for spec in reversed(specs) if spec.match is not None and spec.match.meets(traits, traits.rotational)), None)
 
 
 def unit_of(devices: Devices, device: BlockDevice) -> str:

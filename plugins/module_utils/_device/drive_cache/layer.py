@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exp
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import NO_STABLE_PATH, BlockDevice, Devices, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.above import Above, above_of, ending_flushes, ignoring_flushes
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import choose, drives_of, names_only, own_path, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import drives_of, names_only, own_path, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import (
     driver_sees_cache,
     dropping_sentence,
@@ -47,7 +47,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     kernel_agrees,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Match, Traits, no_match_sentence, traits_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Match, Traits, choose, chosen_by, no_match_sentence, traits_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import WRITE_CACHE, Override, read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
@@ -65,16 +65,6 @@ def require_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None
         if seen[drive.unit].item == spec.device:
             raise BadInput(f"{spec.device} is listed twice: name it once.", item=spec.device)
         raise BadInput(f"{seen[drive.unit].item} and {drive.item} are the same drive ({drive.name}): name it once.", item=spec.device)
-
-
-def chosen_by(spec: DriveSpec, error: StorageError) -> StorageError:
-    """An error of a drive, with the entry that chose it."""
-    if spec.match is not None:
-        error.message += (
-            f" It is chosen by {spec.label} of {VARIABLE}: narrow the match, for example by transport, or give this drive an entry of its own with device."
-        )
-        error.args, error.item = (error.message,), spec.device
-    return error
 
 
 def require_settable(drive: DriveState, spec: DriveSpec, *, covered: bool) -> None:
@@ -313,7 +303,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             state = states[drive.name]
             if isinstance(state, StorageError):
                 state.item = spec.device
-                raise chosen_by(spec, state)
+                raise _with_entry(spec, state)
             caches[drive.name] = state
         return caches
 
@@ -397,7 +387,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             try:
                 require_settable(drive, spec, covered=drive.unit in by_match.covered)
             except StorageError as error:
-                raise chosen_by(spec, error) from None
+                raise _with_entry(spec, error) from None
         rules = self._plan_match(pairs, by_match)
         steps: list[Step] = []
         later: list[Step] = []
@@ -580,6 +570,10 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                 for drive in state
             ]
         }
+
+
+def _with_entry(spec: DriveSpec, error: StorageError) -> StorageError:
+    return error if spec.match is None else chosen_by(error, VARIABLE, spec.label, spec.device)
 
 
 def _rule_by_match(drive: DriveState) -> str | None:

@@ -59,7 +59,8 @@ _WHO = frozenset({"delegated_vars", "group_names", "inventory_dir", "inventory_f
 
 #: Variables that several roles use.
 _OF_SEVERAL_ROLES: t.Mapping[str, t.Mapping[str, t.Any]] = {
-    name: {"type": "list", "elements": "str"} for name in ("storage_protected_drives", "storage_flushed_virtual_disks")
+    "storage_protected_drives": {"type": "list", "elements": "raw"},
+    "storage_flushed_virtual_disks": {"type": "list", "elements": "str"},
 }
 
 _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"

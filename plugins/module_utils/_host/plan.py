@@ -114,7 +114,7 @@ class Planner:
         :raises StorageError: for what cannot be met, and is not resolved by the layers before it.
         """
         devices = read_devices(self.host.runner, self.host.root)
-        conflicts.check(self.request, devices)
+        conflicts.check(self.request, devices, self.host.root)
         plan = HostPlan(made, devices)
         migrating = self._migrating(devices)
         for place, one in enumerate(made):
@@ -250,7 +250,9 @@ def are_reported_by_tools(devices: Devices, stage: Stage) -> bool:
 def _related(devices: Devices, stage: Stage) -> set[str | None]:
     """Kernel names of the devices of a layer, of all below and above them; ``None`` stands for one that is not there."""
     found: set[str | None] = set()
-    named = [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in RAID_DRIVERS)]
+    chooses = stage.takes_any_device and not stage.needs_only_presence
+    named = [device for device in devices if chooses and device.kind == "disk"]
+    named += [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in RAID_DRIVERS)]
     for path in stage.paths:
         try:
             named.append(devices.resolve(path))

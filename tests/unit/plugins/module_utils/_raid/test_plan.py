@@ -476,7 +476,7 @@ def test_a_matched_drive_that_cannot_be_set_is_named_with_its_entry_and_nothing_
 def test_a_permission_for_drives_that_are_chosen_by_match_is_refused():
     with pytest.raises(BadInput, match="drives of raid_cache_controllers: entry 1 has allow_unprotected and match, but a permission is for one device"):
         parse_controllers([_drives({**_OFF, "write_cache": "enabled", "allow_unprotected": True})])
-    with pytest.raises(BadInput, match="exactly one of address, match"):
+    with pytest.raises(BadInput, match="drives of raid_cache_controllers: entry 1 has address and match: set one of them"):
         parse_controllers([_drives({**_OFF, "address": "252:0"})])
 
 

@@ -204,12 +204,12 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveWriteCacheLayer
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import argument_spec, read_specs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS, read_specs
 
 
 def main() -> None:
     module = AnsibleModule(
-        argument_spec=argument_spec(),
+        argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
         supports_check_mode=True,
     )
     run_layer(module, lambda: DriveWriteCacheLayer(Runner(), read_specs(module.params["drives"])))

@@ -189,7 +189,7 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import EITHER, MATCH_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer, read_drives
 
 DRIVE_OPTIONS = {
@@ -203,9 +203,8 @@ DRIVE_OPTIONS = {
 
 
 def main() -> None:
-    more = {"required_one_of": EITHER, "mutually_exclusive": EITHER}
     module = AnsibleModule(
-        argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS, **more}},
+        argument_spec={"drives": {"type": "list", "elements": "dict", "required": True, "options": DRIVE_OPTIONS}},
         supports_check_mode=True,
     )
     run_layer(module, lambda: OverProvisioningLayer(Runner(), read_drives(module.params["drives"])))

@@ -128,12 +128,19 @@ def read_match(fields: t.Mapping[str, t.Any], number: int) -> Match:
     return Match(rotational=fields.get("rotational"), size_min=sizes["size_min"], size_max=sizes["size_max"], **texts)
 
 
-def forbid_permissions(variable: str, number: int, entry: t.Mapping[str, t.Any]) -> None:
-    """:raises BadInput: for an entry with ``match`` that allows something: a permission is for one device."""
+def check_entry(variable: str, number: int, entry: t.Mapping[str, t.Any], name: str = "device") -> None:
+    """
+    :param name: the option that names one device.
+    :raises BadInput: for an entry with both or none of it and ``match``, and for one with ``match`` that allows something: a permission is for one device.
+    """
+    given = [key for key in (name, "match") if entry.get(key) not in (None, "")]
+    if len(given) != 1:
+        has = " and ".join(given) or f"neither {name} nor match"
+        raise BadInput(f"{variable}: entry {number} has {has}: set one of them, for example match: {{model: 'INTEL SSDSC2*'}}.", item=f"entry {number}")
     allowed = next((key for key, value in entry.items() if key.startswith("allow_") and value), None)
     if entry.get("match") is not None and allowed:
         raise BadInput(
-            f"{variable}: entry {number} has {allowed} and match, but a permission is for one device: name each device that it is for with device.",
+            f"{variable}: entry {number} has {allowed} and match, but a permission is for one device: name each that it is for with {name}.",
             item=f"entry {number}",
         )
 

@@ -29,9 +29,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.discove
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import (
     Match,
+    check_entry,
     choose,
     chosen_by,
-    forbid_permissions,
     no_match_sentence,
     read_match,
     traits_of,
@@ -250,11 +250,11 @@ def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, 
 
 
 def _read_drive(item: t.Mapping[str, t.Any], number: int) -> ReserveSpec:
+    check_entry(VARIABLE, number, item)
     match = read_match(item["match"], number) if item.get("match") is not None else None
     path, state = item.get("device") or "", item.get("state") or "present"
     if match is not None:
         path = f"{VARIABLE}: entry {number}"
-        forbid_permissions(VARIABLE, number, item)
         if item.get("without_discard"):
             raise BadInput(f"{path} has without_discard and match, but that is a statement about one drive: name it with device.", item=path)
         if item.get("method") == "namespace":

@@ -60,7 +60,7 @@ class _Host:
         return [drive_description.describe(self.runner, self.devices, self.root, by_match=self.by_match)]
 
     def raid_cache(self) -> list[Variable]:
-        variable, self.controllers = describe_raid.describe(self.runner, self.devices, every=self.every)
+        variable, self.controllers = describe_raid.describe(self.runner, self.devices, every=self.every, by_match=self.by_match)
         return [variable]
 
     def storage_network(self) -> list[Variable]:

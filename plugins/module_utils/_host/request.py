@@ -173,9 +173,9 @@ def _checked_list(option: str, name: str, options: Params, entries: t.Sequence[P
 def _drives(entries: t.Sequence[Params]) -> list[Entry]:
     if not entries:
         return []
-    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import argument_spec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS
 
-    return list(checked("drives", argument_spec(), {"drives": list(entries)})["drives"])
+    return _checked_list("drives", "drives", DRIVE_OPTIONS, entries)
 
 
 def _controllers(entries: t.Sequence[Params]) -> tuple[list[Entry], list[Entry], list[Entry]]:

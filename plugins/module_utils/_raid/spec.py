@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS, Match, forbid_permissions, read_match
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS, Match, check_entry, read_match
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import (
@@ -150,7 +150,7 @@ def _parse_controller(entry: Options) -> ControllerSpec:
 
 
 def _parse_drive(number: int, entry: Options) -> ItemSpec:
-    forbid_permissions(f"drives of {VARIABLE}", number, entry)
+    check_entry(f"drives of {VARIABLE}", number, entry, "address")
     spec = parse_item(entry, ("address", "match"), DRIVE_ATTRIBUTES, "A drive", f": {_compact(entry)}")
     return spec if spec.by == "address" else replace(spec, value=str(number), match=read_match(entry["match"], number))
 

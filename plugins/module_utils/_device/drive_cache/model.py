@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import EITHER, MATCH_OPTIONS, Match, forbid_permissions, read_match
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS, Match, check_entry, read_match
 
 VARIABLE = "drive_write_cache_drives"
 #: Options of one entry, as a module takes them.
@@ -20,12 +20,6 @@ DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
     "persistent": {"type": "bool", "default": True},
     "allow_ignored_flushes": {"type": "bool", "default": False},
 }
-
-
-def argument_spec() -> dict[str, t.Any]:
-    """The options of the module ``drive_write_cache``."""
-    more = {"options": DRIVE_OPTIONS, "required_one_of": EITHER, "mutually_exclusive": EITHER}
-    return {"drives": {"type": "list", "elements": "dict", "required": True, **more}}
 
 
 @frozen
@@ -53,13 +47,13 @@ class DriveSpec:
 def read_specs(drives: t.Sequence[t.Mapping[str, t.Any]]) -> list[DriveSpec]:
     """The parameter ``drives`` of a module.
 
-    :raises BadInput: for a permission in an entry that names no device, and for a size that is none.
+    :raises BadInput: for an entry that is not for one device or a match, a permission in one with ``match``, and a size that is none.
     """
     return [_read_spec(number, drive) for number, drive in enumerate(drives, 1)]
 
 
 def _read_spec(number: int, drive: t.Mapping[str, t.Any]) -> DriveSpec:
-    forbid_permissions(VARIABLE, number, drive)
+    check_entry(VARIABLE, number, drive)
     match = drive.get("match")
     return DriveSpec(**{**drive, "device": drive.get("device") or "", "match": None if match is None else read_match(match, number), "number": number})
 

@@ -13,8 +13,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declaration
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Drive, Policy, Protection
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.description import RaidHost, describe_controller
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import wrong_shape
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import DEAD, FakeTool, controller, volume
 
 
@@ -474,7 +476,7 @@ def test_a_matched_drive_that_cannot_be_set_is_named_with_its_entry_and_nothing_
 def test_a_permission_for_drives_that_are_chosen_by_match_is_refused():
     with pytest.raises(BadInput, match="drives of raid_cache_controllers: entry 1 has allow_unprotected and match, but a permission is for one device"):
         parse_controllers([_drives({**_OFF, "write_cache": "enabled", "allow_unprotected": True})])
-    with pytest.raises(BadInput, match="exactly one of address, match"):
+    with pytest.raises(BadInput, match="drives of raid_cache_controllers: entry 1 has address and match: set one of them"):
         parse_controllers([_drives({**_OFF, "address": "252:0"})])
 
 
@@ -482,3 +484,24 @@ def test_a_permission_for_all_drives_is_none_for_those_that_a_match_chooses():
     entry = _drives({"address": "all", "write_cache": "enabled", "allow_unprotected": True}, {"match": {"model": ["INTEL*"]}, "write_cache": "enabled"})
     with pytest.raises(Refused, match=r"on an entry of its own with its address \(it is chosen by the match of entry 2 of drives of raid_cache_controllers\)"):
         _plan(FakeTool(_mixed()), entry)
+
+
+def test_describe_offers_an_entry_by_match_where_all_drives_of_a_model_agree():
+    drives = (
+        *(Drive(f"252:{number}", write_cache="disabled", model="ST10000NM0086", serial=f"ZA{number}") for number in range(3)),
+        Drive("252:3", write_cache="disabled", model="ONE"),
+        Drive("252:4", write_cache="enabled", model="TWO"),
+        Drive("252:5", write_cache="disabled", model="TWO"),
+    )
+    tool = FakeTool(controller(drives=drives))
+    host = RaidHost(None, tool.as_host(), [tool])
+    for by_match, expected in (
+        (False, [{"address": f"252:{number}"} for number in range(6)]),
+        (True, [{"match": {"model": ["ST10000NM0086"]}}, "252:3", "4", "5"]),
+    ):
+        entry, _notes = describe_controller(host, tool.controllers[0], by_match=by_match)
+        assert len(entry.values["drives"]) == len(expected)
+        assert {**expected[0], "write_cache": "disabled"} == entry.values["drives"][0]
+        assert not _converge(tool, entry.values, check_mode=True).steps
+        assert wrong_shape("raid_cache_controllers", {**entry.values}) == ""
+    assert wrong_shape("raid_cache_controllers", {"drives": [{"write_cache": "disabled"}]}) == "address is not a text in an entry of raid_cache_controllers"

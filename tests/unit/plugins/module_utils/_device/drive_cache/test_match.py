@@ -22,7 +22,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     rules_by_match,
     rules_for,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import argument_spec, read_specs
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS, read_specs
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import read_match
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import checked
 from ansible_collections.cachefleet.storage.tests.unit.support.drive_machine import Drive, Machine
@@ -44,7 +44,8 @@ def add_intel(machine: Machine, name: str, serial: str, drive: Drive | None = No
 
 
 def converge(machine: Machine, *entries: t.Mapping[str, t.Any], check_mode: bool = False) -> Outcome:
-    return machine.converge(*read_specs(checked("drives", argument_spec(), {"drives": list(entries)})["drives"]), check_mode=check_mode)
+    options = {"drives": {"type": "list", "elements": "dict", "options": DRIVE_OPTIONS}}
+    return machine.converge(*read_specs(checked("drives", options, {"drives": list(entries)})["drives"]), check_mode=check_mode)
 
 
 def attributes(outcome: Outcome) -> list[str]:
@@ -122,7 +123,8 @@ def test_device_beats_match_and_later_matches_beat_earlier_ones(machine: Machine
         {"match": {"transport": "sata"}, "write_cache": "disabled"},
         {"match": {"rotational": True}, "write_cache": "enabled"},
     )
-    converge(machine, *entries)
+    outcome = converge(machine, *entries)
+    assert sorted(drive.name for drive in outcome.state) == ["sda", "sdb", "sdc", "sdd"]
     assert {name: drive.on for name, drive in machine.drives.items()} == {"sda": False, "sdb": True, "sdc": False, "sdd": True}
     # No rule switches off at boot what another entry enables, not even for a moment.
     assert [boot(machine, name) for name in ("sda", "sdb", "sdc", "sdd")] == [OFF, ON, OFF, ON]
@@ -208,8 +210,8 @@ def test_a_permission_is_refused_in_an_entry_with_match(machine: Machine) -> Non
 
 @pytest.mark.parametrize("entry", [{"write_cache": "disabled"}, {**INTEL, "device": SEAGATE, "write_cache": "disabled"}])
 def test_an_entry_has_a_device_or_a_match(machine: Machine, entry: t.Mapping[str, t.Any]) -> None:
-    with pytest.raises(BadInput, match="device"):
-        converge(machine, entry)
+    with pytest.raises(BadInput, match=r"^drive_write_cache_drives: entry 2 has (neither device nor|device and) match: set one of them, for example match: "):
+        converge(machine, OTHER, entry)
 
 
 def test_drives_of_two_kinds_are_refused_by_entry_and_nothing_changes(machine: Machine) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.utils.vars import merge_hash
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import wrong_list
@@ -32,7 +33,9 @@ class ActionModule(StorageAction):
         if layers.get("benchmark"):
             measurement = {option: layers.pop(option) for option in ("benchmark", "settle") if option in layers}
             name, arguments = "sweep_step", {"layers": layers, **measurement}
-        return _short_if_failed(merge_hash(result, self.answer_of(f"cachefleet.storage.{name}", arguments, task_vars)))
+        follows = not boolean(layers.get("allow_pending", True), strict=False)
+        answer = merge_hash(result, self.answer_of(f"cachefleet.storage.{name}", arguments, task_vars))
+        return _short_if_failed({**answer, "follows": True} if follows else answer)
 
 
 def _short_if_failed(result: dict[str, t.Any]) -> dict[str, t.Any]:

@@ -54,8 +54,8 @@ def _registered(variable: str, task_vars: t.Mapping[str, t.Any]) -> dict[str, t.
 
 
 def _joined(before: t.Any, result: t.Any) -> t.Any:
-    """A result with the steps of the call before it."""
-    if not isinstance(before, dict) or not isinstance(result, dict) or before == result:
+    """A result with the steps of the call before it, if there was one: the earlier result may be that of another run of the role."""
+    if not isinstance(before, dict) or not isinstance(result, dict) or not result.get("follows"):
         return result
     steps = [*(before.get("steps") or []), *(result.get("steps") or [])]
     diff = {**result["diff"], "steps": [*(before.get("steps") or []), *(result["diff"].get("steps") or [])]} if isinstance(result.get("diff"), dict) else {}

@@ -215,6 +215,10 @@ waiting:
   elements: str
   returned: success
   sample: [block_queue]
+follows:
+  description: Whether this is a call after the roles of RV(pending), with O(allow_pending=false).
+  type: bool
+  returned: with O(allow_pending=false)
 done:
   description: The layers that are configured as described, by the names of their modules. In check mode, those whose steps are known.
   type: list

@@ -63,7 +63,7 @@ from ansible.module_utils.basic import AnsibleModule
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.host_files import SPOOL, HostFilesLayer
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep.host_files import SPOOL, HostFilesLayer
 
 
 def main():

@@ -33,11 +33,11 @@ ANSWER = {
 }
 
 
-def play(answer, monkeypatch):
+def play(answer, monkeypatch, **args):
     action = object.__new__(cache_layers.ActionModule)
     monkeypatch.setattr(cache_layers.StorageAction, "run", lambda self, tmp, task_vars: {})
     monkeypatch.setattr(cache_layers.StorageAction, "answer_of", lambda self, module, arguments, task_vars: dict(answer))
-    action._task = types.SimpleNamespace(args={})
+    action._task = types.SimpleNamespace(args=args)
     return action.run()
 
 
@@ -66,3 +66,8 @@ def test_what_a_failed_host_waits_for_is_kept(monkeypatch):
 def test_a_host_that_does_not_fail_returns_what_it_answered(monkeypatch):
     answer = {**ANSWER, "failed": False}
     assert play(answer, monkeypatch) == answer
+
+
+@pytest.mark.parametrize(("value", "follows"), [(False, True), ("False", True), (True, False), ("True", False)])
+def test_a_call_after_the_roles_is_marked(monkeypatch, value, follows):
+    assert play({"changed": False}, monkeypatch, allow_pending=value) == {"changed": False, **({"follows": True} if follows else {})}

@@ -124,12 +124,14 @@ def test_more_kinds_of_steps_than_a_screen_has_are_cut():
 
 def test_steps_of_both_calls_of_a_host_are_joined():
     first = {"changed": True, "steps": steps("node1", "a"), "pending": ["storage_network"]}
-    joined = summary_action._joined(first, {"changed": False, "steps": steps("node1", "b")})
+    joined = summary_action._joined(first, {"changed": False, "follows": True, "steps": steps("node1", "b")})
     (run,) = runs_of({"node1": joined}, ["node1"])
     assert (run.outcome, [step.layer for step in run.changes.steps]) == ("changed", ["drive_write_cache", "drive_write_cache", "storage_network"])
-    failed = summary_action._joined(first, {"failed": True, "msg": "x", "diff": {"steps": steps("node1", "b")}})
+    failed = summary_action._joined(first, {"failed": True, "follows": True, "msg": "x", "diff": {"steps": steps("node1", "b")}})
     (run,) = runs_of({"node1": failed}, ["node1"])
     assert (run.outcome, len(run.changes.steps)) == ("failed", 2)
+    # A first call: what is there of an earlier one is that of another run.
+    assert summary_action._joined(first, second := {"changed": False}) is second
     assert summary_action._joined(None, first) is first
 
 

@@ -16,7 +16,7 @@ import stat
 import typing as t
 from pathlib import Path
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import host_files, json_text
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import json_text
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.background_process import is_alive
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.r
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MadeFiles
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.observation.status import STATUS_FILE
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import META, Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._host import host_files
 
 LAYER = "host_files"
 SPOOL = f"/{host_files.STATE}/spool"

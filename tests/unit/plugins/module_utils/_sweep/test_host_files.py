@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core import background_process, host_files
+from ansible_collections.cachefleet.storage.plugins.module_utils._core import background_process
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.handover.made_files import MARK, MadeFiles
-from ansible_collections.cachefleet.storage.plugins.module_utils._fio.host_files import HostFilesLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.spool import Spool
+from ansible_collections.cachefleet.storage.plugins.module_utils._host import host_files
+from ansible_collections.cachefleet.storage.plugins.module_utils._sweep.host_files import HostFilesLayer
 
 SPOOL = "var/lib/cachefleet/spool"
 UNIT = "etc/systemd/system/cachefleet-dm_cache-images.service"

@@ -211,8 +211,8 @@ def test_no_figure_is_broken_and_no_label_is_cut_off(opened, report, width):
 #: What a page without care has: a figure in a narrow cell, a figure that its unit leaves at the end of a line, a label at the edge of a picture.
 PLANTED = {
     "anywhere": (BROKEN, "one => { one.textContent = '0.3125'; one.style.cssText = 'display: block; width: 1.6em; overflow-wrap: anywhere'; }", "0.3125 in: "),
-    "unit": (BROKEN, "cell => { cell.textContent = 'about 9.83 MB/s'; cell.style.cssText = 'display: block; width: 6em'; }", "9.83 MB/s in: about "),
-    "spans": (BROKEN, "cell => { cell.innerHTML = '12<wbr><b>,345</b>'; cell.style.cssText = 'display: block; width: 1em'; }", "12,345 in: "),
+    "unit": (BROKEN, "cell => { cell.textContent = 'about 9.83 MB/s'; cell.style.cssText = 'display: block; width: 4em'; }", "9.83 MB/s in: about "),
+    "spans": (BROKEN, "cell => { cell.innerHTML = '12,<wbr><b>345</b>'; cell.style.cssText = 'display: block; width: 1em'; }", "12,345 in: "),
     "label": (
         CLIPPED,
         """() => { const text = document.querySelector('.chart[data-chart=answer-0] svg.main-svg text'); text.textContent = '0.98 x noisy';

@@ -14,6 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, block_name, by_load
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of, is_shown_first, leader_of, runs_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import every_second, most_alike
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
@@ -217,7 +218,9 @@ def _title_of_curves(a: Analysis) -> str:
     won = Counter(one.leader for one in a.curves if one.leader)
     leads = [name for name, count in won.items() if count == max(won.values())]
     if leads:
-        return f"{_names(a, leads)} {'has' if len(leads) == 1 else 'each have'} the most IOPS at every load in {won[leads[0]]} of {workloads}"
+        units = dict.fromkeys(one.rate.unit for one in a.curves if one.leader in leads)
+        have = "has" if len(leads) == 1 else "each have"
+        return f"{_names(a, leads)} {have} the most {' or '.join(units)} at every load in {won[leads[0]]} of {workloads}"
     compared = [one for one in a.curves if len(one.curves) > 1]
     is_unlike = compared and not any(are_of_same_hosts(values) for one in compared for values in by_load(one.curves) if len(values) > 1)
     return f"What more load brings: {workloads}" + (f"; {NO_SHARED_HOST}" if is_unlike else "")
@@ -225,21 +228,25 @@ def _title_of_curves(a: Analysis) -> str:
 
 def _title_of_sums(a: Analysis) -> str:
     """The most that everything did together in a variant that is safe; else in any."""
-    rows = [row for line in a.sums for row in line.cells if row is not None and row.iops]
+    rows = [row for line in a.sums for row in line.cells if row is not None and row.iops and row.bandwidth]
+    rows = [row for row in rows if not row.is_sequential] or rows
     if not rows:
         return "Nothing was measured at the same time"
     safe = [row for row in rows if _safety(a, row.variant) == "durable"]
     most = max(safe or rows, key=lambda row: row.iops or 0.0)
     risk = "" if safe else f" ({_safety(a, most.variant)})"
-    return f"Together: {most.host} reach {text.figure(most.iops)} IOPS in {most.cell} ({most.direction}), {most.variant}{risk}"
+    rate = f"{text.megabytes(most.bandwidth)} MB/s" if most.is_sequential else f"{text.figure(most.iops)} IOPS"
+    return f"Together: {most.host} reach {rate} in {most.cell} ({most.direction}), {most.variant}{risk}"
 
 
 def _title_of_heat_maps(a: Analysis) -> str:
     """Where the most IOPS are; in which variant is not compared here."""
     is_safe = any(one.is_safe for one in a.answer.variants)
     cells: dict[tuple[str, str, str, int, int], dict[str, tuple[float, frozenset[str]]]] = {}
+    # What is counted otherwise cannot be the most.
+    rate = next((one.rate for one in a.heat_maps if one.rate is IOPS), a.heat_maps[0].rate if a.heat_maps else IOPS)
     for one in a.heat_maps:
-        if not is_safe or _safety(a, one.variant) == "durable":
+        if one.rate.unit == rate.unit and (not is_safe or _safety(a, one.variant) == "durable"):
             for block, row, hosts in zip(one.blocks, one.iops, one.hosts):
                 for load, iops, who in zip(one.loads, row, hosts):
                     if iops:
@@ -250,7 +257,7 @@ def _title_of_heat_maps(a: Analysis) -> str:
     found = cells[workload, direction, name, block, load]
     is_alike = len({who for _iops, who in found.values()}) == 1
     safe = "safe " if is_safe and len(a.variants) > 1 else ""
-    title = f"Block sizes: most {safe}IOPS with {block_name(block)} at {name} {load}: {text.figure(most)} ({workload}, {direction})"
+    title = f"Block sizes: most {safe}{rate.unit} with {block_name(block)} at {name} {load}: {text.figure(most)} ({workload}, {direction})"
     return title if is_alike else f"{title}; {NO_SHARED_HOST}"
 
 
@@ -267,11 +274,11 @@ def _title_of_series(a: Analysis) -> str:
 
 def _widest(a: Analysis) -> str:
     """How far apart the seconds of steady series are, which the classification allows."""
-    ends = [(min(known), max(known)) for one in a.series if (known := every_second(one.series.iops))]
+    ends = [(min(known), max(known), one.rate.unit) for one in a.series if (known := every_second(one.series.iops))]
     if not ends:
         return ""
-    low, high = max(ends, key=lambda one: one[1] / one[0] if one[0] else math.inf)
-    return f", with seconds from {text.figure(low)} to {text.figure(high)} IOPS in one of them"
+    low, high, unit = max(ends, key=lambda one: one[1] / one[0] if one[0] else math.inf)
+    return f", with seconds from {text.figure(low)} to {text.figure(high)} {unit} in one of them"
 
 
 def _title_of_latency(a: Analysis) -> str:

@@ -261,7 +261,7 @@
           part.text.push(escaped(name));
         });
         const mark = data.marks[place];
-        const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} IOPS<extra></extra>' };
+        const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} ' + chosen.unit + '<extra></extra>' };
         if (parts.usual.x.length) {
           traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: Object.assign({}, mark, { size: parts.usual.x.length > 100 ? 5 : 8, opacity: 0.75 }) }));
         }
@@ -271,7 +271,7 @@
         }
       });
       return { title: chosen.title, data: traces, layout: {
-        xaxis: { title: { text: 'IOPS (1/s)' }, rangemode: 'tozero', automargin: true, zeroline: false },
+        xaxis: { title: { text: chosen.axis }, rangemode: 'tozero', automargin: true, zeroline: false },
         yaxis: { tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
         hovermode: 'closest', showlegend: false } };
     };

@@ -117,7 +117,7 @@ def _curves(a: Analysis) -> list[str]:
         lines += [f"### {escaped(one.title)}", ""]
         points = {curve.variant: {load_name(value, one.load): value for value in curve.values} for curve in one.curves}
         loads = list(dict.fromkeys(name for values in points.values() for name in values))
-        heads = [one.load, *(f"{variant}: IOPS, {one.latency_name}" for variant in points)]
+        heads = [one.load, *(f"{variant}: {one.rate.unit}, {one.latency_name}" for variant in points)]
         rows = ([load, *(_load_point(values.get(load)) for values in points.values())] for load in loads)
         lines += [*markdown_lines(heads, rows), "", *([escaped(one.note), ""] if one.note else [])]
     return lines

@@ -134,7 +134,7 @@ def _is_elsewhere(result: Result) -> bool:
 
 
 def workload_name(one: WorkloadAnswer) -> str:
-    metric = f", {one.question.metric}" if one.question.metric != "iops" else ""
+    metric = f", {one.question.metric}" if one.question.metric != ("bandwidth" if one.first.is_sequential else "iops") else ""
     direction = f" ({one.question.direction})" if one.first.rw in ("randrw", "rw", "readwrite") else ""
     return f"{one.question.cell}{direction}{metric}"
 
@@ -385,7 +385,7 @@ def _amount(one: WorkloadAnswer, value: float | None) -> str:
 
 def noun(one: Measurement, direction: str) -> str:
     """What is counted: ``durable random 4 KiB write``."""
-    order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.rw in ("read", "write", "rw", "readwrite", "trim") else ""
+    order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.is_sequential else ""
     durable = "durable" if one.synced and direction in ("write", "mixed") else ""
     return " ".join(filter(None, (durable, order, block(one.bs_bytes) or one.bs or "", _KINDS.get(direction, direction))))
 

@@ -148,6 +148,7 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
             planned=max(len(one.runs) for one in here),
             state="noisy" if state == "ok" and is_noisy(noise) else state,
             noise=noise,
+            is_sequential=here[0].first.is_sequential,
             verdict=next((one for one in ("at_risk", "unknown", "durable") if one in verdicts), None),
         )
 

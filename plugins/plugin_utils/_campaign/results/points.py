@@ -62,6 +62,7 @@ class Row:
     :param spread: (largest - smallest) / median of the IOPS of the repeats; ``None`` with fewer than two.
     :param noise: standard deviation by mean of the IOPS of the repeats, of several hosts the median; ``None`` with fewer than two.
     :param runs: repeats with numbers; ``planned``: all of them.
+    :param is_sequential: whether MB/s count, and not IOPS.
     :param state: the worst of the repeats, or ``noisy`` if all of them are ok and they vary too much.
     """
 
@@ -80,12 +81,14 @@ class Row:
     verdict: str | None
     iops_of_runs: tuple[float, ...] = ()
     noise: float | None = None
+    is_sequential: bool = False
 
     def to_dict(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
         values = dict(vars(self))
         values["latency_ns"] = dict(values.pop("latency"))
         values["iops_of_runs"] = list(self.iops_of_runs)
+        del values["is_sequential"]
         return values
 
 
@@ -153,6 +156,7 @@ def _row(key: tuple[str, str, str], direction: str, point: Point | None, sync: P
         verdict=_verdict(of),
         iops_of_runs=tuple(iops),
         noise=coefficient_of_variation(iops),
+        is_sequential=bool(runs) and runs[0].is_sequential,
     )
 
 

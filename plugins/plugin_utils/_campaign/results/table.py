@@ -104,7 +104,8 @@ def render(
     if together:
         blocks.append("All at once:\n" + "\n".join(wrapped(plain(line, 400)) for line in together))
     if ratios:
-        blocks.append(_ratios(ratios[:most_rows] if most_rows else ratios, width))
+        in_order = {row.cell for row in rows if row.is_sequential}
+        blocks.append(_ratios(ratios[:most_rows] if most_rows else ratios, width, in_order))
     trouble = troubles(campaign, notes or {})
     if trouble:
         blocks.append("Not ok:\n" + "\n".join(map(wrapped, trouble)))
@@ -183,7 +184,9 @@ def _laid_out(of: t.Sequence[Column], rows: t.Sequence[Row | Ratio], width: int)
     is_narrow = width < _WIDE
     hosts = kept.pop("HOST") if is_narrow and "HOST" in kept else None
     left_out = []
-    for name in _DISPENSABLE if is_narrow else ():
+    # Sequential I/O is counted in MB/s.
+    kept_rate = {"MB/s"} if any(getattr(row, "is_sequential", False) for row in rows) else frozenset()
+    for name in [one for one in _DISPENSABLE if one not in kept_rate] if is_narrow else ():
         if _least(kept) <= width - (2 if hosts else 0):
             break
         if kept.pop(name, None) is not None:
@@ -217,7 +220,8 @@ def _mixed(rows: t.Sequence[Row | Ratio]) -> set[tuple[str, str, str]]:
     return {point for point, lines in Counter(map(_identity, rows)).items() if lines > 1}
 
 
-def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
+def _ratios(ratios: t.Sequence[Ratio], width: int, in_order: t.Container[str]) -> str:
+    """:param in_order: cells with sequential I/O, whose ratio is that of their MB/s too."""
     shown = (
         Column("HOST", lambda row: plain(row.host)),
         _cell_column(_mixed(ratios)),
@@ -225,7 +229,9 @@ def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
         Column("RATIO", lambda row: row.ratio, times, style="n"),
         Column("NOTE", lambda row: plain(row.note, 1000)),
     )
-    return f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)\n{_laid_out(shown, ratios, width)}"
+    kinds = {one.cell in in_order for one in ratios}
+    what = "MB/s" if kinds == {True} else "IOPS, of sequential cells MB/s," if True in kinds else "IOPS"
+    return f"{what} against variant {plain(ratios[0].baseline)} (median ratio of the repeats)\n{_laid_out(shown, ratios, width)}"
 
 
 def _aligned(columns: t.Mapping[str, t.Sequence[str]], width: int, headings: t.Sequence[str] | None = None) -> str:

@@ -102,7 +102,12 @@ def warm() -> None:
     InventoryManager(loader=DataLoader(), sources=["localhost,"])
     for plugins in (loader.filter_loader, loader.test_loader, loader.callback_loader, loader.vars_loader):
         list(plugins.all(class_only=True))
-    for plugins, name in ((loader.action_loader, "normal"), (loader.strategy_loader, "linear"), (loader.connection_loader, "local"), (loader.shell_loader, "sh")):
+    for plugins, name in (
+        (loader.action_loader, "normal"),
+        (loader.strategy_loader, "linear"),
+        (loader.connection_loader, "local"),
+        (loader.shell_loader, "sh"),
+    ):
         plugins.get(f"ansible.builtin.{name}", class_only=True)
     for name in (*_WARM, *(f"{_PLUGINS}action.{verb}" for verb in ("benchmark_plan", "report", "verify_inventory")), f"{_PLUGINS}modules.cache_layers"):
         with contextlib.suppress(ImportError):

@@ -148,13 +148,16 @@ def checked(option: str, argument_spec: Params, values: Params) -> dict[str, t.A
     if result.error_messages:
         # SSD caches of a controller are taken out of its entry before.
         more = ("maxcache",) if option == "controllers" else ()
-        # The variables of the network are its parameters with the name of the role, but for the options of the initiator.
-        wrong = [
-            f"storage_network_{one.replace('aoe_initiator', 'aoe_options')}" if option == "network" else one for one in wrong_types(argument_spec, values)
-        ]
+        wrong = [_of_network(one) if option == "network" else one for one in wrong_types(argument_spec, values)]
         reasons = "; ".join(dict.fromkeys(wrong) or dict.fromkeys(unknown_key(text, more) or _in_place(text, option) for text in result.error_messages))
         raise BadInput(f"{_named(option)}: {reasons}{'' if reasons.endswith(('.', '?')) else '.'}", item=option)
     return dict(result.validated_parameters)
+
+
+def _of_network(sentence: str) -> str:
+    """The variables of the network are its parameters with the name of the role, but for the options of the initiator."""
+    sentence = re.sub(r"for example aoe_initiator: .*", "for example storage_network_aoe_options: {dead_seconds: 60}", sentence)
+    return f"storage_network_{sentence.replace('aoe_initiator', 'aoe_options', 1)}"
 
 
 def _in_place(text: str, option: str) -> str:

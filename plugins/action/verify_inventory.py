@@ -141,14 +141,19 @@ def _nothing_described(layers: t.Sequence[str], hosts: t.Sequence[str], hostvars
     prefixes = tuple(f"{layer}_" for layer in layers)
     raw = getattr(hostvars, "raw_get", hostvars.__getitem__)
     own: dict[str, str] = {}
+    without_value: dict[str, str] = {}
     for host in hosts if layers else ():
-        for name in map(str, raw(host)):
+        for name, value in ((str(name), value) for name, value in raw(host).items()):
             if name.startswith(prefixes):
-                return ""
+                if value is not None:
+                    return ""
+                without_value.setdefault(name, host)
             if not name.startswith("ansible_"):
                 own.setdefault(name, host)
     if not layers or not hosts:
         return ""
+    for name, host in without_value.items():
+        return f"Nothing was done: {name} of {host} has no value: list its entries below it, or set it to [] if there are none."
     lists = [name for name in RoleVariables().lists if name.startswith(prefixes)]
     first = list({next(prefix for prefix in prefixes if name.startswith(prefix)): name for name in reversed(lists)}.values())
     near = next(((name, host, found[0]) for name, host in own.items() for found in [difflib.get_close_matches(name, lists, 1, _ALIKE)] if found), None)

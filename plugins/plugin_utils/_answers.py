@@ -17,15 +17,16 @@ import re
 import typing as t
 from pathlib import Path
 
-from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure
+from ansible.errors import AnsibleActionFail, AnsibleConnectionFailure, AnsibleError
 from ansible.module_utils.json_utils import _filter_non_json_lines
 from ansible.plugins.action import ActionBase
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import wrong_types
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._interpreter import interpreter_problem
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._limited_answer import limited_answer, require_short
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import OF_PLAYBOOKS, not_for_hosts
 
 _COLLECTION = "cachefleet.storage."
 _MODULES = Path(__file__).resolve().parent.parent / "modules"
@@ -68,6 +69,19 @@ class StorageAction(ActionBase):
             refuse_injected_variables(task_vars or {})
         return result
 
+    def validate_argument_spec(self, argument_spec: dict[str, t.Any] | None = None, *more: t.Any, **others: t.Any) -> t.Any:
+        """As Ansible does it; what is wrong is said in one sentence, with the variable of the playbook that fills the option.
+
+        :raises AnsibleActionFail: for the first wrong option.
+        """
+        verb = str(getattr(self._task, "action", "")).rpartition(".")[2]
+        for sentence in wrong_types(argument_spec or {}, self._task.args):
+            raise AnsibleActionFail(f"{_with_variable(sentence, verb)}.")
+        try:
+            return super().validate_argument_spec(argument_spec, *more, **others)
+        except AnsibleError as error:
+            raise AnsibleActionFail(_with_variable(str(error), verb)) from None
+
     def answer_of(self, module: str, arguments: dict[str, t.Any], task_vars: dict[str, t.Any] | None) -> dict[str, t.Any]:
         """The answer of a module, or of the job that runs it if the task is asynchronous. The temporary folder is removed."""
         is_job = bool(self._task.async_val and not self._connection.has_native_async)
@@ -102,6 +116,13 @@ class StorageAction(ActionBase):
         if dropped:
             self._display.warning(f"{host}: dropped from the answer of {' and '.join(self._answering)}, which does not document it: {_some(dropped)}.")
         return super()._parse_returned_data({**res, "stdout": text, "stderr": printable(str(res.get("stderr", "")))}, *profile)
+
+
+def _with_variable(sentence: str, verb: str) -> str:
+    """A sentence about an option of a verb, with the variable of its playbook if it has one."""
+    option = re.match(r"(?:value of )?(\w+)", sentence)
+    variable = f"{verb}_{option[1]}" if option else ""
+    return f"{variable}: {sentence}" if variable in OF_PLAYBOOKS else sentence
 
 
 def refuse_injected_variables(variables: t.Mapping[str, t.Any]) -> None:

@@ -18,20 +18,20 @@ import tempfile
 import typing as t
 
 import ansible.cli
-import ansible.plugins.action.normal
-import ansible.plugins.connection.local
-import ansible.plugins.strategy.linear
 from ansible.cli.playbook import PlaybookCLI
+from ansible.inventory.manager import InventoryManager
 from ansible.module_utils import basic
+from ansible.parsing.dataloader import DataLoader
+from ansible.plugins import loader
 from ansible.plugins.action import ActionBase
-from ansible.plugins.loader import init_plugin_loader
+from ansible.utils.collection_loader._collection_finder import _get_collection_metadata
 
 try:
     from ansible.module_utils.testing import patch_module_args
 except ImportError:
     patch_module_args = None
 
-_MODULES = "ansible_collections.cachefleet.storage.plugins.modules."
+_PLUGINS = "ansible_collections.cachefleet.storage.plugins."
 _WARM = ("numpy", "scipy.stats", "plotly.graph_objects", "duckdb", "ruptures")
 _SENT = ActionBase._execute_module
 
@@ -58,16 +58,24 @@ def forked(function: t.Callable[[], int]) -> tuple[int, str]:
         return status, printed.read()
 
 
-def run_module(name: str, arguments: dict[str, t.Any]) -> dict[str, t.Any]:
+def enter(folder: str) -> None:
+    """Results are written below it."""
+    os.chdir(folder)
+    os.environ["PWD"] = folder
+
+
+def run_module(name: str, arguments: dict[str, t.Any], user: int) -> dict[str, t.Any]:
     """The answer of a module of this collection."""
 
     def main() -> int:
+        if user:
+            os.setuid(user)
         basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode()
         if patch_module_args:
             with patch_module_args(arguments):
-                importlib.import_module(_MODULES + name).main()
+                importlib.import_module(f"{_PLUGINS}modules.{name}").main()
         else:
-            importlib.import_module(_MODULES + name).main()
+            importlib.import_module(f"{_PLUGINS}modules.{name}").main()
         return 0
 
     status, text = forked(main)
@@ -80,29 +88,42 @@ def execute_module(
 ) -> dict[str, t.Any]:
     """In place of ``ActionBase._execute_module``."""
     name = module_name or self._task.action
-    python = str((kwargs.get("task_vars") or {}).get("ansible_python_interpreter", sys.executable))
+    variables = kwargs.get("task_vars") or {}
+    python = str(variables.get("ansible_python_interpreter", sys.executable))
     if not name.startswith("cachefleet.storage.") or python != sys.executable:
         return _SENT(self, module_name, module_args, *args, **kwargs)
     arguments = {**(self._task.args if module_args is None else module_args), "_ansible_check_mode": self._task.check_mode, "_ansible_remote_tmp": "/tmp"}
-    return run_module(name.rpartition(".")[2], arguments)
+    return run_module(name.rpartition(".")[2], arguments, variables.get("test_user", 0))
+
+
+def warm() -> None:
+    """Read and import what every run needs."""
+    _get_collection_metadata("ansible.builtin")
+    InventoryManager(loader=DataLoader(), sources=["localhost,"])
+    for plugins in (loader.filter_loader, loader.test_loader, loader.callback_loader, loader.vars_loader):
+        list(plugins.all(class_only=True))
+    for plugins, name in (
+        (loader.action_loader, "normal"),
+        (loader.strategy_loader, "linear"),
+        (loader.connection_loader, "local"),
+        (loader.shell_loader, "sh"),
+    ):
+        plugins.get(f"ansible.builtin.{name}", class_only=True)
+    for name in (*_WARM, *(f"{_PLUGINS}action.{verb}" for verb in ("benchmark_plan", "report", "verify_inventory")), f"{_PLUGINS}modules.cache_layers"):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 
 def main() -> None:
     """Until there are no more orders."""
-    init_plugin_loader()
+    loader.init_plugin_loader()
     ansible.cli.init_plugin_loader = lambda *_args, **_kwargs: None
     ActionBase._execute_module = execute_module
-    for name in ("_answers", "_variable_names", "_campaign.report.render"):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(f"ansible_collections.cachefleet.storage.plugins.plugin_utils.{name}")
-    importlib.import_module(_MODULES + "cache_layers")
-    for name in _WARM:
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
+    warm()
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     for line in sys.stdin:
         order = json.loads(line)
-        status, text = forked(lambda order=order: os.chdir(order["folder"]) or PlaybookCLI(["ansible-playbook", *order["arguments"]]).run())
+        status, text = forked(lambda order=order: enter(order["folder"]) or PlaybookCLI.cli_executor(["ansible-playbook", *order["arguments"]]))
         answers.write(json.dumps({"rc": status, "text": text}) + "\n")
 
 

@@ -65,7 +65,7 @@ class Runner:
         if path:
             return path
         if os.sep in name:
-            raise ToolMissing(f"{name} does not exist or cannot be executed on this host.", item=name)
+            raise ToolMissing(f"{name} does not exist or cannot be executed on this host: set the path of an executable file.", item=name)
         from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import package_advice
 
         raise ToolMissing(f"The command {name} is missing on this host: {package_advice(name)}.", item=name)

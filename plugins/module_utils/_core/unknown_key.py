@@ -74,6 +74,16 @@ def _example(option: t.Mapping[str, t.Any]) -> str:
     return entry if option.get("type") == "dict" else f"[{entry if option.get('elements') == 'dict' else '...'}]"
 
 
+def validator_sentence(text: str) -> str:
+    """A message of Ansible's validator about several options as what to write; any other as it is."""
+    start, _separator, names = text.rpartition(": ")
+    if start == "parameters are mutually exclusive":
+        return f"set only one of {names.replace('|', ' and ')}"
+    if start == "one of the following is required":
+        return f"set one of {names}"
+    return text
+
+
 def unknown_key(text: str, more: t.Sequence[str] = ()) -> str | None:
     """What is wrong with keys, in one line; ``None`` if the message of Ansible is about something else.
 

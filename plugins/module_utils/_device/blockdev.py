@@ -191,7 +191,7 @@ class Devices:
         else:
             found = []
         if not found:
-            raise DeviceMissing(f"{path} is not a block device of this host.", item=item)
+            raise DeviceMissing(f"{path} is not a block device of this host: use for example /dev/disk/by-id/ata-SERIAL.", item=item)
         return found[0]
 
     def claimants(self, path: str) -> list[BlockDevice]:

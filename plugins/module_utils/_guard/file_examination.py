@@ -208,7 +208,7 @@ def _status(target: GuardTarget, real: Path, inside: str, created: t.Container[s
     if status is not None and stat.S_ISBLK(status.st_mode):
         raise DeviceMissing(f"{target.path} is a block device: name it with device: instead of file:.", item=target.path)
     if status is not None and not stat.S_ISREG(status.st_mode):
-        raise DeviceMissing(f"{target.path} is neither a plain file nor new.", item=target.path)
+        raise DeviceMissing(f"{target.path} is neither a plain file nor new: name a file, for example /var/tmp/cachefleet.fio.", item=target.path)
     return status
 
 

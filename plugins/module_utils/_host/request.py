@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.div
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import TYPES, WITH_TOOLS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key, wrong_types
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key, validator_sentence, wrong_types
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.cache_types import code_of
 
@@ -32,6 +32,14 @@ VARIABLES = {
     "caches": "block_cache_caches",
     "queues": "block_queue_devices",
     "queue_module_options": "block_queue_module_options",
+}
+#: An entry of each of them.
+_EXAMPLES = {
+    "drives": "{device: /dev/disk/by-id/ata-SERIAL, write_cache: disabled}",
+    "controllers": "{provider: storcli, volumes: [{id: 0, write: writethrough}]}",
+    "caches": "{name: images, type: lvm_cache, origin: vg0/images, cache_devices: [/dev/disk/by-id/nvme-SERIAL]}",
+    "queues": "{match: {rotational: true}, profile: hdd}",
+    "queue_module_options": "{module: nvme, options: {io_queue_depth: 64}}",
 }
 #: Parameters of the network that leave nothing to do if all of them are empty.
 _NETWORK = ("links", "aoe_initiator", "aoe_targets")
@@ -138,16 +146,29 @@ def checked(option: str, argument_spec: Params, values: Params) -> dict[str, t.A
     """
     result = ArgumentSpecValidator(dict(argument_spec)).validate(dict(values))
     if result.error_messages:
-        inside = re.compile(rf" found in {re.escape(option.partition('.')[0].partition(' ')[0])}\b")
         # SSD caches of a controller are taken out of its entry before.
         more = ("maxcache",) if option == "controllers" else ()
-        # The variables of the network are its parameters with the name of the role, but for the options of the initiator.
-        wrong = [
-            f"storage_network_{one.replace('aoe_initiator', 'aoe_options', 1)}" if option == "network" else one for one in wrong_types(argument_spec, values)
-        ]
-        reasons = "; ".join(dict.fromkeys(wrong) or dict.fromkeys(unknown_key(text, more) or inside.sub("", text) for text in result.error_messages))
+        wrong = [_of_network(one) if option == "network" else one for one in wrong_types(argument_spec, values)]
+        reasons = "; ".join(dict.fromkeys(wrong) or dict.fromkeys(unknown_key(text, more) or _in_place(text, option) for text in result.error_messages))
         raise BadInput(f"{_named(option)}: {reasons}{'' if reasons.endswith(('.', '?')) else '.'}", item=option)
     return dict(result.validated_parameters)
+
+
+def _of_network(sentence: str) -> str:
+    """The variables of the network are its parameters with the name of the role, but for the options of the initiator."""
+    sentence = re.sub(r"for example aoe_initiator: .*", "for example storage_network_aoe_options: {dead_seconds: 60}", sentence)
+    return f"storage_network_{sentence.replace('aoe_initiator', 'aoe_options', 1)}"
+
+
+def _in_place(text: str, option: str) -> str:
+    """A message of Ansible's validator that begins with its place; the list itself is named before it."""
+    text, _separator, path = text.partition(" found in ")
+    places = path.split(" -> ") if path else []
+    if option == "network":
+        places[:1] = [f"storage_network_{name}" for name in places[:1]]
+    else:
+        del places[:1]
+    return ": ".join([*places, validator_sentence(text)])
 
 
 def _named(option: str) -> str:
@@ -157,12 +178,13 @@ def _named(option: str) -> str:
 
 
 def wrong_list(params: Params) -> str:
-    """Which list is none of dictionaries, as a sentence; empty if all of them are. Ansible's own message names neither variable nor type."""
+    """Which value is of another type, as a sentence; empty if there is none. Ansible's own message names neither variable nor type."""
     for name, variable in VARIABLES.items():
         value = params.get(name) or []
         if not isinstance(value, (list, tuple)) or not all(isinstance(entry, t.Mapping) for entry in value):
-            return f"{name} (variable {variable}) must be a list of dictionaries."
-    return ""
+            return f"{name} (variable {variable}) must be a list of dictionaries: for example {variable}: [{_EXAMPLES[name]}]."
+    exclusive = {"block_queue_exclusive": params.get("queues_exclusive")}
+    return "".join(f"{one}." for one in wrong_types({"block_queue_exclusive": {"type": "bool"}}, exclusive))
 
 
 def _checked_list(option: str, name: str, options: Params, entries: t.Sequence[Params]) -> list[Entry]:

@@ -57,7 +57,9 @@ def read(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise CommandFailed(f"{path} could not be read: {_reason(error)}.", item=str(path)) from None
+        raise CommandFailed(
+            f"{path} could not be read: {_reason(error)}. Set describe_directory to a folder that can be read and written.", item=str(path)
+        ) from None
 
 
 def write(path: Path, text: str, *, force: bool, check_mode: bool) -> bool:

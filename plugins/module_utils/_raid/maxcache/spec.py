@@ -222,11 +222,11 @@ def ssd_cache_of(controller: Options) -> Entry | None:
     :raises BadInput: for volumes that are no list of dictionaries, and for a ``maxcache`` that is no dictionary.
     """
     volumes = [
-        {**{name: volume[name] for name in _WHICH if name in volume}, **_maxcache_of(volume)}
+        {**{name: volume[name] for name in _WHICH if name in volume}, **_maxcache_of(volume, "read: true, write: writethrough")}
         for volume in _entries(controller, "volumes")
         if volume.get("maxcache")
     ]
-    own = _maxcache_of(controller)
+    own = _maxcache_of(controller, "flush_and_fetch_rate: 200")
     if not volumes and not own:
         return None
     return {**{name: controller[name] for name in _WHO if controller.get(name) is not None}, **own, "volumes": volumes}
@@ -256,12 +256,13 @@ def _entries(entry: Options, name: str) -> t.Sequence[Options]:
     """A list of what is divided; the modules check it only afterwards."""
     entries = entry.get(name) or []
     if not isinstance(entries, (list, tuple)) or not all(isinstance(one, t.Mapping) for one in entries):
-        raise BadInput(f"controllers: {name} must be a list of dictionaries, not {entries!r}.", item=name)
+        example = {"volumes": "{id: 0, write: writethrough}", "cache_volumes": '{drives: ["0,1"]}'}[name]
+        raise BadInput(f"controllers: {name} must be a list of dictionaries: for example {name}: [{example}].", item=name)
     return entries
 
 
-def _maxcache_of(entry: Options) -> Entry:
+def _maxcache_of(entry: Options, example: str) -> Entry:
     found = entry.get("maxcache") or {}
     if not isinstance(found, t.Mapping):
-        raise BadInput(f"controllers: maxcache must be a dictionary, not {found!r}.", item="maxcache")
+        raise BadInput(f"controllers: maxcache must be a dictionary: for example maxcache: {{{example}}}.", item="maxcache")
     return dict(found)

@@ -153,6 +153,7 @@ def test_tag_that_selects_a_layer_is_accepted(monkeypatch, selected):
     [
         ({}, ("all",), "one of the variables block_queue_devices, drive_write_cache_drives, raid_cache_controllers: is its file named like"),
         ({"write_cache_drives": []}, ("all",), ": did you mean drive_write_cache_drives, in place of write_cache_drives of node1?"),
+        ({"block_queue_devices": None}, ("all",), ": block_queue_devices of node1 has no value: list its entries below it, or set it to [] if there are none."),
         ({"block_queue_devices": [{}]}, ("raid_cache",), "no host of this play (node1, node2) has raid_cache_controllers: is its file"),
         ({"block_queue_devices": [{}]}, ("raid_cache_configure",), "has raid_cache_controllers: is its file"),
     ],

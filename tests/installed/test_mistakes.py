@@ -100,6 +100,13 @@ MISTAKES = {
     "launcher as Python": ("describe", _LOCALHOST, {"ansible_python_interpreter": "/opt/shims/python3"}, "set ansible_python_interpreter to a"),
     "empty answer of a survey": ("benchmark", _LOCALHOST, {"fio_benchmark_repeats": ""}, "fio_benchmark_repeats is empty: set a whole number, or leave it"),
     "no variants": ("sweep", _LOCALHOST, {}, "There is no variant: set sweep_variants or sweep_axes."),
+    "mistyped state of site": ("site", _LOCALHOST, {"site_state": "absnt"}, "site_state is 'absnt', and nothing was done: set it to present or absent."),
+    "removal of one layer": (
+        "plan",
+        [*_LOCALHOST, "--tags", "block_queue"],
+        {"site_state": "absent"},
+        "site_state=absent removes what all layers have put on a host, and nothing was done: run it without the tag block_queue.",
+    ),
     "unknown severity": ("health", _LOCALHOST, {"cache_health_fail_on": "always"}, "must be one of: critical, warning, never, got: always"),
 }
 

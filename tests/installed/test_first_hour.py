@@ -107,6 +107,7 @@ def test_removal_takes_away_every_file_and_no_setting(tmp_path):
     predicted = play(tmp_path, "site", "inventory.json", "--check", "--diff", site_state="absent")
     assert "2 hosts with equal steps would change: node001 and node002" in predicted and '"/run/cachefleet.storage": {' in predicted
     assert (first.folder / RULES).exists()
+    assert "2 hosts: 2 would change." in play(tmp_path, "plan", "inventory.json", site_state="absent")
     done = play(tmp_path, "site", "inventory.json", site_state="absent")
     assert f"2 hosts with equal steps were changed: node001 and node002\n   1. host_files  Remove /{RULES}" in done
     left = everything_of(first.folder)

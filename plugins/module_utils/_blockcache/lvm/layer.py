@@ -20,7 +20,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import plan as lvm_plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.boot_volume import read_boot_volumes
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import WITHIN, Attach, VolumeOperation, failed
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import Attach, VolumeOperation, failed
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER, LvmState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
@@ -98,7 +98,7 @@ class LvmCacheLayer(Layer[LvmState, t.Sequence[LvmCacheSpec]]):
         return lvm_plan.plan(state, lvm_names.resolve(self.spec, state.volumes))
 
     def apply(self, step: Step) -> None:
-        if not isinstance(step.operation, WITHIN):
+        if not (isinstance(step.operation, VolumeOperation) and step.operation.keeps_devices):
             self._examined = None
         super().apply(step)
 

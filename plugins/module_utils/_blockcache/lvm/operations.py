@@ -81,6 +81,8 @@ class VolumeOperation(Operation):
     """An operation on behalf of a volume, which is resumed if a command that fails leaves it suspended."""
 
     needs_commands = ("dmsetup", "lvchange", "lvconvert", "lvcreate", "lvremove", "sync")
+    #: Whether the same devices lie on the same devices afterwards: they need not be examined again.
+    keeps_devices = False
     cached: CachedVolume
 
 
@@ -282,6 +284,7 @@ class Attach(VolumeOperation):
 class SetMode(VolumeOperation):
     """Change the mode; from writeback to another one after a flush."""
 
+    keeps_devices = True
     mode: str
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
@@ -306,6 +309,7 @@ class LeaveCleaner(VolumeOperation):
     :param stored: the mode that LVM has stored, which is in effect afterwards.
     """
 
+    keeps_devices = True
     stored: str
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
@@ -332,6 +336,7 @@ class LeaveCleaner(VolumeOperation):
 class SetSetting(VolumeOperation):
     """Change one setting of dm-cache; ``default`` removes it."""
 
+    keeps_devices = True
     key: str
     value: str
 
@@ -354,6 +359,7 @@ class SetSettings(VolumeOperation):
     :param kept: those that are stored and stay.
     """
 
+    keeps_devices = True
     settings: t.Mapping[str, str]
     reset: tuple[str, ...]
     kept: t.Mapping[str, str]
@@ -371,6 +377,7 @@ class SetSettings(VolumeOperation):
 class SetCleaner(VolumeOperation):
     """Set ``cleaner`` of a writecache, 0 or 1: whether it only writes back."""
 
+    keeps_devices = True
     cleaner: int
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
@@ -384,6 +391,7 @@ class Refresh(VolumeOperation):
     :param mode: the mode that is in effect afterwards; None if it does not prove that the table was loaded.
     """
 
+    keeps_devices = True
     mode: str | None
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
@@ -395,6 +403,7 @@ class Refresh(VolumeOperation):
 class GoOn(VolumeOperation):
     """Resume devices of device-mapper that an interrupted command left suspended, in this order."""
 
+    keeps_devices = True
     names: tuple[str, ...]
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
@@ -431,6 +440,8 @@ class ActivateUnused(VolumeOperation):
 class FlushWritecache(VolumeOperation):
     """Let a writecache only write back, and wait until it is empty."""
 
+    keeps_devices = True
+
     def carry_out(self, layer: t.Any, step: Step) -> None:
         _change_settings(layer, self.cached, step, {"cleaner": "1"})
         layer.watch(self.cached, step).until_clean(layer.sleep, INTERVAL)
@@ -439,6 +450,8 @@ class FlushWritecache(VolumeOperation):
 @frozen
 class ProveClean(VolumeOperation):
     """Bring the cache to where nothing is dirty in it and nothing can become so, and prove that."""
+
+    keeps_devices = True
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
         layer.clean(self.cached, step)
@@ -587,7 +600,3 @@ def _uncache(layer: t.Any, cached: CachedVolume, step: Step) -> None:
         return layer.attached(cached) is None and layer.volume(cached.vg, cached.lv) is not None
 
     layer.run_lvm(step, command, detached, watch=layer.watch(cached, step))
-
-
-#: Operations after which the same devices lie on the same devices: they need not be examined again.
-WITHIN = (SetMode, SetSetting, SetSettings, SetCleaner, Refresh, LeaveCleaner, GoOn, ProveClean, FlushWritecache)

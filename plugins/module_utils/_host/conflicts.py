@@ -161,9 +161,9 @@ def _enabled(request: HostRequest, devices: Devices, root: Path) -> t.Iterator[s
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import drives_of
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import read_specs
 
-    for spec, paths in drives_of(devices, read_specs(request.drives), root):
+    for spec, _paths in drives_of(devices, read_specs(request.drives), root):
         if spec.write_cache == "enabled" and not spec.allow_ignored_flushes:
-            yield from (path.path for path in paths) if spec.match else (spec.device,)
+            yield spec.device
 
 
 def _lies_on(devices: Devices, upper: str, path: str) -> bool:

@@ -118,6 +118,18 @@ def test_a_write_cache_below_a_cache_that_ignores_flushes():
     check(request_of(drives=[{**drive, "allow_ignored_flushes": True}], caches=[cache("flashcache", "b", "/dev/vg/data", SSD)]), DEVICES)
 
 
+def test_a_write_cache_that_a_match_enables_below_a_cache_that_ignores_flushes():
+    devices = NamedDevices([dataclasses.replace(one, size=1 << 30, transport="sata") for one in DEVICES])
+    everything = {"match": {"transport": "sata"}, "write_cache": "enabled"}
+    lists = {"caches": [cache("flashcache", "b", "/dev/vg/data", SSD)]}
+    with pytest.raises(Refused, match=rf"^{HDD} has write_cache: enabled \(drive_write_cache\) and is below b \(flashcache\)"):
+        check(request_of(drives=[everything], **lists), devices)
+    # What decides is the entry of each drive: one that names it, or the last match.
+    off = [{"device": HDD, "write_cache": "disabled"}, {"device": SSD, "write_cache": "disabled"}]
+    check(request_of(drives=[everything, *off], **lists), devices)
+    check(request_of(drives=[everything, {"match": {"kind": "disk"}, "write_cache": "disabled"}], **lists), devices)
+
+
 def test_devices_that_are_not_there_are_compared_by_their_paths():
     gone = "/dev/disk/by-id/ata-GONE"
     error = sentence(caches=[cache("bcache", "a", HDD, gone), cache("dm_cache", "b", OTHER, gone)])

@@ -319,3 +319,18 @@ def test_a_fleet_needs_no_serial_number_and_a_second_run_changes_nothing(
         files.update(rules_by_match(machine.rules))
     # The rule is the same on all of them.
     assert len(files) == 1
+
+
+def test_namespaces_of_a_controller_and_paths_to_a_drive_are_one_drive(machine: Machine) -> None:
+    for number in (1, 2):
+        machine.add(f"nvme7n{number}", "nvme", f"/dev/disk/by-id/nvme-FAST_{number}", serial="F", model="FAST", ID_MODEL="FAST")
+    for name in ("sdp", "sdq"):
+        machine.add(name, "sas", None, serial="5000c500", wwn="0x5000c500", model="ST600", ID_MODEL="ST600")
+    machine.host.disk("dm-3", "virtual", dm_name="mpatha", dm_uuid="mpath-35000c500", slaves=("sdp", "sdq"))
+    machine.dm_tables = ["mpatha: 0 100 multipath 0 0 1 1 service-time 0 2 2 8:16 1 1 8:32 1 1\n"]
+    outcome = converge(machine, {"match": {"transport": ["nvme", "sas"]}, "write_cache": "disabled", "persistent": False})
+    assert [step.attribute for step in outcome.steps] == ["write_cache", "write_cache"]
+    # Named by one of its paths, it is not chosen once more.
+    named = {"device": "/dev/mapper/mpatha", "write_cache": "disabled", "persistent": False}
+    machine.host.link("/dev/mapper/mpatha", "dm-3")
+    assert [drive.name for drive in converge(machine, named, {"match": {"transport": ["sas"]}, "write_cache": "enabled"}, check_mode=True).state] == ["sdp"]

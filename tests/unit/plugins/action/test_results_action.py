@@ -69,6 +69,15 @@ def test_campaigns_are_merged(campaign, run, tmp_path):
     assert refused["failed"] and "There is nothing to merge" in refused["msg"]
 
 
+def test_paths_below_the_home_folder_are_expanded(campaign, run, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    assert run("~/both", operation="merge", sources=["~/synthetic"])["path"] == str(tmp_path / "both")
+    assert run("~/both", operation="check")["states"] == {"ok": 2}
+    assert run("~/both", operation="export", file="~/all.ndjson")["file"] == str(tmp_path / "all.ndjson")
+    assert not (tmp_path / "~").exists()
+
+
 @pytest.mark.parametrize(("kind", "name"), [("ndjson", "results.ndjson"), ("openmetrics", "results.prom"), ("influx", "results.lp")])
 def test_export_updates_the_tables_first(campaign, run, kind, name):
     would = run(campaign, check_mode=True, operation="export", format=kind)

@@ -92,8 +92,7 @@ lint: venv ## ruff, yamllint, ansible-lint, licences, changelog, documentation, 
 
 .PHONY: unit
 unit: venv ## unit tests, with every ansible-core and the oldest Python of targets, as far as there are interpreters
-	@scripts/for-each-core scripts/unit-tests
-	@scripts/target-python-tests $(VENV)
+	@status=0; scripts/for-each-core scripts/unit-tests || status=$$?; scripts/target-python-tests $(VENV) || status=$$?; exit $$status
 
 .PHONY: unit-fast
 unit-fast: venv ## unit tests that the changes since their last run reach

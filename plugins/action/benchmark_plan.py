@@ -14,8 +14,11 @@ from pathlib import Path
 import yaml
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan import TIMING, argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import measured_as, measured_note
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
 
 _SUITES = Path(__file__).resolve().parent.parent.parent / "roles/fio_benchmark/files/suites"
@@ -37,13 +40,25 @@ class ActionModule(StorageAction):
             timing = options.pop("timing")
             _require_positive(timing)
             show = options.pop("show")
+            measured = {name: options.pop(name) for name in ("results", "campaign", "variant", "replace")}
             claims = options["dry_run"] or self._task.check_mode
             plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
             if show:
-                self._display.display(f"\n{plan['text']}\n")
+                self._display.display(f"\n{self._what_is_left(measured, host, plan)}\n")
             return {"changed": False, **plan, "timing": timing}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
+
+    def _what_is_left(self, measured: dict[str, t.Any], host: str, plan: dict[str, t.Any]) -> str:
+        """The plan, or that all of it was measured."""
+        cells = [(cell["name"], cell["repeat"]) for cell in plan["cells"]]
+        if not cells or measured["replace"] or not measured["campaign"]:
+            return str(plan["text"])
+        folder = results_folder(measured["results"]) / component(measured["campaign"], "campaign")
+        variant = component(measured["variant"], "variant")
+        done = len(measured_as(folder, host, variant).keys() & set(cells))
+        some = f"\n{done} of these cells of variant {variant} were measured already: {len(cells) - done} are left." if done else ""
+        return measured_note(folder, host, variant, cells) or f"{plan['text']}{some}"
 
     def _require_keys(self) -> None:
         """:raises BadInput: for a key that does not exist; a list or text as timing is left to the argument specification."""

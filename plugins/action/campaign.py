@@ -17,9 +17,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._fio.job import
 from ansible_collections.cachefleet.storage.plugins.modules.campaign import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files import store
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import ExpectedMeasurement, finished, measured_as, unexplained
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import (
+    ExpectedMeasurement,
+    finished,
+    measured_as,
+    measured_note,
+    unexplained,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.groups import note_group
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import META_FILE, results_folder
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.probes import Pattern
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.steps import jobs_of, mark_done
 
@@ -53,6 +59,7 @@ class ActionModule(StorageAction):
         folder, changed = store.open_campaign(results, options["name"], options["label"], now=now, dry_run=dry_run)
         done: set[CellKey] = set()
         steps: list[dict[str, t.Any]] = options["steps"]
+        note = ""
         if cells:
             # Of a cell with a job of its own the controller determines whether it is done; for steps the runner on the host does.
             jobs = {key: _expected(cell, key.cell) for key, cell in cells.items() if cell.get("job") is not None}
@@ -61,7 +68,10 @@ class ActionModule(StorageAction):
                 if steps:
                     stored = measured_as(folder, host, variant)
                     steps = mark_done(steps, stored)
-                    self._note_measured(folder, host, cells, stored)
+                    note = measured_note(folder, host, variant, [(key.cell, key.repeat) for key in cells])
+                    # In check mode it is printed with the plan, before this.
+                    if note and not dry_run:
+                        self._display.display(note)
                     self._warn_of_old(folder, host, cells)
             requested = [(key.cell, key.repeat) for key in cells]
             planned = {key.cell: cell["job"] for key, cell in cells.items() if isinstance(cell.get("job"), dict)} | jobs_of(steps)
@@ -71,19 +81,7 @@ class ActionModule(StorageAction):
         if done:
             self._display.display(f"{host}: {len(done)} of {len(cells)} cells are ok in {folder} already.")
         due = [cell for key, cell in cells.items() if key not in done]
-        return {"changed": changed, "name": folder.name, "path": str(folder), "due": due, "steps": steps}
-
-    def _note_measured(self, folder: Path, host: str, cells: t.Collection[CellKey], stored: t.Container[tuple[str, int]]) -> None:
-        """Say before the play waits that nothing is left: the runner on the host only measures what has become another measurement."""
-        if not all((key.cell, key.repeat) in stored for key in cells):
-            return
-        variant = next(iter(cells)).variant
-        latest = max((folder / host / variant).rglob(META_FILE), key=lambda path: path.stat().st_mtime).stat().st_mtime
-        which = f"all {len(cells)} cells of variant {variant} were" if len(cells) > 1 else f"the cell of variant {variant} was"
-        self._display.display(
-            f"{host}: {which} measured at {datetime.datetime.fromtimestamp(latest).strftime('%Y-%m-%d %H:%M')}, and only what would now be another measurement"
-            " is repeated: set another variant (fio_benchmark_variant), or fio_benchmark_replace=true."
-        )
+        return {"changed": changed, "name": folder.name, "path": str(folder), "due": due, "steps": steps, "measured": bool(note)}
 
     def _warn_of_old(self, folder: Path, host: str, cells: t.Iterable[CellKey]) -> None:
         """Warn before hours are spent on results that will be rejected."""

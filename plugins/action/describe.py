@@ -42,7 +42,7 @@ class ActionModule(StorageAction):
             return {"failed": True, "changed": False, **error.to_dict()}
 
     def _read(self, options: t.Mapping[str, t.Any], variables: dict[str, t.Any]) -> Results:
-        arguments = {"layers": options["layers"], "all_settings": options["all_settings"]}
+        arguments = {"layers": options["layers"], "all_settings": options["all_settings"], "by_match": True}
         found: Results = self._execute_module("cachefleet.storage.cache_description_info", module_args=arguments, task_vars=variables)
         return found
 

@@ -10,12 +10,14 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
 from ansible_collections.cachefleet.storage.plugins.modules.plan import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.reading import write_text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import HostPlan, groups_of, read_plans
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import as_markdown, as_text, summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import limiting_tags
 
 #: Columns if the output is not a terminal.
 _WIDTH = 150
@@ -33,14 +35,16 @@ class ActionModule(StorageAction):
         plans = read_plans(options["results"])
         groups = groups_of(plans)
         width = width_of(self._display, _WIDTH)
-        text = as_text(plans, groups, width)
+        layers = limiting_tags(GROUPS, task_vars or {})
+        text = as_text(plans, groups, width, layers)
         self._display.display(f"\n{text}\n")
         hosts = [one.to_dict() for one in plans]
         equal = [{"outcome": group.first.outcome, "hosts": group.names} for group in groups]
-        result = {"changed": False, "summary": summary(plans), "hosts": hosts, "groups": equal, "text": text, "files": {}, "problem": _problem(plans)}
+        found = {"summary": summary(plans, layers), "hosts": hosts, "groups": equal, "text": text}
+        result = {"changed": False, **found, "files": {}, "problem": _problem(plans)}
         try:
             if options["path"]:
-                contents = {"markdown": as_markdown(plans, groups), "json": json.dumps({"schema": 1, "hosts": hosts, "groups": equal}, indent=2) + "\n"}
+                contents = {"markdown": as_markdown(plans, groups, layers), "json": json.dumps({"schema": 1, "hosts": hosts, "groups": equal}, indent=2) + "\n"}
                 result["files"] = self._write(Path(options["path"]).absolute(), contents)
         except StorageError as error:
             return {**result, "failed": True, **error.to_dict()}
@@ -64,4 +68,13 @@ def _problem(plans: t.Sequence[HostPlan]) -> str:
     if not plans:
         return "No host was planned: select hosts with storage_hosts."
     wrong = [one.host for one in plans if one.outcome in ("refused", "unreachable")]
-    return f"The plan cannot be carried out on {', '.join(wrong[:8])}{f' and {len(wrong) - 8} more hosts' if len(wrong) > 8 else ''}." if wrong else ""
+    partial = [one.host for one in plans if one.outcome == "in_part"]
+    sentences = (
+        f"The plan cannot be carried out on {_named(wrong)}." if wrong else "",
+        f"It is carried out only in part on {_named(partial)}." if partial else "",
+    )
+    return " ".join(filter(None, sentences))
+
+
+def _named(hosts: t.Sequence[str]) -> str:
+    return f"{', '.join(hosts[:8])}{f' and {len(hosts) - 8} more hosts' if len(hosts) > 8 else ''}"

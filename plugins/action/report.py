@@ -135,7 +135,8 @@ class ActionModule(StorageAction):
         files = write.write_report(path, found, [name for name in formats if name != FORM])
         if FORM in formats:
             files |= write_form(path)
-        self._display.display("\n".join([*(f"Report: {file}" for file in files.values()), ""]))
+        opened = {"html": " (open it in a browser; it needs no network)"}
+        self._display.display("\n".join([*(f"Report: {file}{opened.get(name, '')}" for name, file in files.items()), ""]))
         return {"changed": True, "files": files}
 
 

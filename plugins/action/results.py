@@ -39,7 +39,7 @@ class ActionModule(StorageAction):
         try:
             # What is merged may be new.
             merged = options["operation"] == "merge" and options["path"]
-            path = Path(options["path"]).absolute() if merged else find_campaign(options["path"], "results_campaign", options["results"])
+            path = Path(options["path"]).expanduser().absolute() if merged else find_campaign(options["path"], "results_campaign", options["results"])
             result = {"path": str(path), **verbs[options["operation"]](path, tables, options)}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}

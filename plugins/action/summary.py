@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import typing as t
 
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import GROUPS
 from ansible_collections.cachefleet.storage.plugins.modules.summary import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._terminal import width_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import limiting_tags
 
 #: Columns if the output is not a terminal.
 _WIDTH = 150
@@ -30,14 +32,31 @@ class ActionModule(StorageAction):
         results = _registered(options["variable"], task_vars or {}) if options["variable"] else options["results"]
         runs = read_runs(results, set(options["active"]), check_mode=bool(self._task.check_mode))
         failures = failures_of(runs)
-        text = as_text(runs, failures, width_of(self._display, _WIDTH))
+        layers, check_mode = limiting_tags(GROUPS, task_vars or {}), bool(self._task.check_mode)
+        removal = options["removal"]
+        text = as_text(runs, failures, width_of(self._display, _WIDTH), layers, check_mode=check_mode, removal=removal)
         self._display.display(f"\n{text}\n")
         outcomes = {one.host: one.outcome for one in runs}
-        return {"changed": False, "summary": summary(runs), "outcomes": outcomes, "failures": [one.to_dict() for one in failures], "text": text}
+        return {
+            "changed": False,
+            "summary": summary(runs, layers, removal=removal),
+            "outcomes": outcomes,
+            "failures": [one.to_dict() for one in failures],
+            "text": text,
+        }
 
 
 def _registered(variable: str, task_vars: t.Mapping[str, t.Any]) -> dict[str, t.Any]:
     """What was registered of each host of the play, by its name."""
     hostvars = task_vars["hostvars"]
     raw = getattr(hostvars, "raw_get", hostvars.__getitem__)
-    return {str(host): raw(host).get(variable) or {} for host in task_vars["ansible_play_hosts_all"]}
+    return {str(host): _joined(raw(host).get(f"{variable}_before"), raw(host).get(variable) or {}) for host in task_vars["ansible_play_hosts_all"]}
+
+
+def _joined(before: t.Any, result: t.Any) -> t.Any:
+    """A result with the steps of the call before it, if there was one: the earlier result may be that of another run of the role."""
+    if not isinstance(before, dict) or not isinstance(result, dict) or not result.get("follows"):
+        return result
+    steps = [*(before.get("steps") or []), *(result.get("steps") or [])]
+    diff = {**result["diff"], "steps": [*(before.get("steps") or []), *(result["diff"].get("steps") or [])]} if isinstance(result.get("diff"), dict) else {}
+    return {**result, "changed": True, "steps": steps, "diff": diff, "pending": before.get("pending") or []}

@@ -13,13 +13,14 @@ from pathlib import Path
 from ansible import context
 from ansible.errors import AnsibleError
 from ansible.inventory.manager import split_host_pattern
+from ansible.utils.vars import load_extra_vars
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.modules.verify_inventory import argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import RoleVariables, complaint, few, selected_layers
 
-_LOCALHOST, _SELECTION = "localhost", "storage_hosts"
+_LOCALHOST, _SELECTION, _ABSENT = "localhost", "storage_hosts", "absent"
 _SEPARATORS = re.compile(r"[:,\s]")
 _ANY_TAG = frozenset({"all", "always", "never", "tagged", "untagged"})
 _PLAYBOOKS = Path(__file__).resolve().parent.parent.parent / "playbooks"
@@ -46,7 +47,9 @@ class ActionModule(StorageAction):
             or _without_hosts(options["hosts"], hosts, known.get("groups", {}))
             or _mistyped_tags(options["tags"], [*known.get("ansible_run_tags", ()), *known.get("ansible_skip_tags", ())])
             or _wrong_variables(hosts, known.get("hostvars", {}), types=options["types"])
-            or _nothing_described(_selected(options["layers"], known), hosts, known.get("hostvars", {}))
+            or _wrong_state(options["site_state"], load_extra_vars(self._loader).get("site_state"), known)
+            or _nothing_selected([] if options["site_state"] == _ABSENT else options["layers"], known)
+            or _nothing_described([] if options["site_state"] == _ABSENT else selected_layers(options["layers"], known), hosts, known.get("hostvars", {}))
         )
         return {"failed": True, "changed": False, "msg": problem} if problem else {"changed": False}
 
@@ -111,10 +114,26 @@ def _is_run_alone() -> bool:
     return bool(names) and all(str(name).startswith("cachefleet.storage.") or Path(name).resolve().parent == _PLAYBOOKS for name in names)
 
 
-def _selected(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> list[str]:
-    """Those of some layers that the tags select, as the role cache_layers does it."""
-    run, skip = ({str(tag).removesuffix("_configure") for tag in known.get(f"ansible_{word}_tags", ())} for word in ("run", "skip"))
-    return [one for one in layers if (not run or run & {one, "all", "tagged"}) and one not in skip]
+def _wrong_state(state: str, given: t.Any, known: t.Mapping[str, t.Any]) -> str:
+    """Why a value of site_state does not do what it says.
+
+    :param given: its value on the command line.
+    """
+    if state not in ("", "present", _ABSENT):
+        return f"site_state is {plain(state)!r}, and nothing was done: set it to present or absent."
+    if state == _ABSENT and given != _ABSENT:
+        return "site_state is set in the inventory, where it has no effect, and nothing was done: set it on the command line, with -e site_state=absent."
+    tags = [str(tag) for tag in (*known.get("ansible_run_tags", ()), *known.get("ansible_skip_tags", ())) if tag not in ("all", "always", "tagged")]
+    if state == _ABSENT and tags:
+        return f"site_state=absent removes what all layers have put on a host, and nothing was done: run it without the tag {plain(tags[0])}."
+    return ""
+
+
+def _nothing_selected(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> str:
+    """That tags leave nothing to do. The network can be proven without any layer."""
+    if not layers or selected_layers(layers, known) or any(str(tag).endswith("_prove") for tag in known.get("ansible_run_tags", ())):
+        return ""
+    return f"The tags leave out all layers, and nothing was done: the layers are {', '.join(layers)}."
 
 
 def _nothing_described(layers: t.Sequence[str], hosts: t.Sequence[str], hostvars: t.Any) -> str:

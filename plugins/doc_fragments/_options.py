@@ -17,9 +17,11 @@ options:
         or serial numbers, such as V(*SSDSC2BB*). A model must be complete, with the name of the vendor if the drive reports it, such as
         V(INTEL SSDSC2BB080G4). The first 16 characters, which sysfs has of the model of a SATA drive, are accepted too, but other models may have the
         same.
+      - A dictionary with C(match) declares all drives that match, with the criteria of O(cachefleet.storage.drive_write_cache#module:drives[].match),
+        for example by C(model) and C(transport). It must have a model, serial number or WWN.
       - There is no standard way to detect this protection, so it must be declared. Otherwise every volatile cache is considered unprotected.
     type: list
-    elements: str
+    elements: raw
     default: []
 """
 

@@ -105,7 +105,23 @@ options:
     type: bool
     default: false
   show:
-    description: Whether RV(text) is printed.
+    description: Whether RV(text) is printed, or what of it is left if the O(campaign) has results of it.
+    type: bool
+    default: false
+  results:
+    description: With O(show), the folder of all campaigns.
+    type: path
+    default: results
+  campaign:
+    description: With O(show), the name of the campaign whose results are taken into account. If empty, none.
+    type: str
+    default: ""
+  variant:
+    description: With O(show), the name of the cache configuration that is measured.
+    type: str
+    default: default
+  replace:
+    description: With O(show), whether cells are measured although they have results.
     type: bool
     default: false
   group:
@@ -239,6 +255,10 @@ def argument_spec() -> dict[str, t.Any]:
         "only": {"type": "list", "elements": "str", "default": []},
         "dry_run": {"type": "bool", "default": False},
         "show": {"type": "bool", "default": False},
+        "results": {"type": "path", "default": "results"},
+        "campaign": {"type": "str", "default": ""},
+        "variant": {"type": "str", "default": "default"},
+        "replace": {"type": "bool", "default": False},
         "group": {"type": "str", "default": ""},
         "repeat": {"type": "int", "default": 0},
         "refill": {"type": "bool", "default": False},

@@ -29,6 +29,12 @@ options:
       - Write caches of drives and policies of RAID volumes are always returned, since they have no common default.
     type: bool
     default: false
+  by_match:
+    description:
+      - Whether drives whose write caches agree with those of all others of their model are returned as one entry with C(match), in place of one
+        entry with C(device) for each. Every entry is verified either way.
+    type: bool
+    default: false
 extends_documentation_fragment:
   - cachefleet.storage._attributes
   - cachefleet.storage._attributes.info_module
@@ -100,11 +106,13 @@ def main() -> None:
         argument_spec={
             "layers": {"type": "list", "elements": "str", "choices": list(LAYERS), "default": list(LAYERS)},
             "all_settings": {"type": "bool", "default": False},
+            "by_match": {"type": "bool", "default": False},
         },
         supports_check_mode=True,
     )
     try:
-        described = describe(Runner(), layers=module.params["layers"], every=module.params["all_settings"])
+        params = module.params
+        described = describe(Runner(), layers=params["layers"], every=params["all_settings"], by_match=params["by_match"])
     except StorageError as error:
         module.fail_json(**error.to_dict())
     module.exit_json(changed=False, **described.to_dict())

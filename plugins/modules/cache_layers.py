@@ -177,9 +177,10 @@ actions:
   description:
     - The actions that were performed, or would be performed in check mode, one sentence each, in the order of the layers.
     - The steps of the storage network are in this list in check mode only.
+    - If the task fails, those that were performed are C(diff.actions), because Ansible prints everything else that a failed task returns.
   type: list
   elements: str
-  returned: always
+  returned: success
   sample: ["Disable the write cache of /dev/disk/by-id/ata-ST10000NM0086_ZA2A (sda), provider ata"]
 steps:
   description:
@@ -187,9 +188,10 @@ steps:
     - The C(risks) of a step are V(power_loss) if writes that are acknowledged and not flushed can be lost in a power failure, V(device_loss) if
       the cache devices will contain data that the origin does not have, V(interruption) if I/O or the network stops for moments, V(flush) if
       dirty blocks are written first, V(overwrite) if a device that must be empty is labelled or wiped, and V(slower_writes).
+    - If the task fails, they are C(diff.steps).
   type: list
   elements: dict
-  returned: success, or failure because of a missing tool
+  returned: success
   contains:
     layer: {description: 'The layer, by the name of its module.', type: str}
     item: {description: 'What changes, as it is named in the options.', type: str}
@@ -213,6 +215,10 @@ waiting:
   elements: str
   returned: success
   sample: [block_queue]
+follows:
+  description: Whether this is a call after the roles of RV(pending), with O(allow_pending=false).
+  type: bool
+  returned: with O(allow_pending=false)
 done:
   description: The layers that are configured as described, by the names of their modules. In check mode, those whose steps are known.
   type: list
@@ -233,9 +239,11 @@ broke_off:
   type: str
   returned: failure of a step
 left_out:
-  description: The reason for each layer that was left out because a tool is missing, by the name of the module.
+  description:
+    - The reason for each layer that was left out because a tool is missing, by the name of the module.
+    - The task fails then, and these are C(diff.left_out); its message has them too.
   type: dict
-  returned: success, or failure because of a missing tool
+  returned: success
 undetermined:
   description: The reason for each layer whose steps check mode cannot predict, because they depend on those of layers before it.
   type: dict

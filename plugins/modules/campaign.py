@@ -110,6 +110,10 @@ steps:
   type: list
   elements: dict
   returned: success
+measured:
+  description: Whether all of O(cells) have results, so that nothing is left unless it would now be another measurement.
+  type: bool
+  returned: success
 """
 
 import typing as t

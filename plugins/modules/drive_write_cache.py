@@ -16,11 +16,15 @@ description:
   - The setting after the next boot or hot-plug is a line of one udev rules file,
     C(/etc/udev/rules.d/99-cachefleet-drive-write-cache.rules), which matches the serial number or WWN of the drive. Lines of
     drives that are not in O(drives) are not changed.
+  - An entry with O(drives[].match) and V(disabled) has a line that matches what the drive is, so that a drive that is swapped in later is disabled
+    when it appears. V(enabled) is never set by such a line, but by one for each drive that was examined.
   - All checks are made before the first change.
 options:
   drives:
     description:
       - The drives to set. Other drives are neither read nor changed. An empty list changes nothing.
+      - An entry names one drive, or matches drives by their properties. Later entries take precedence over earlier ones, and entries with a
+        device over those with a match. The entry that decides sets all options of the drive.
     type: list
     elements: dict
     required: true
@@ -29,8 +33,56 @@ options:
         description:
           - The persistent path of the whole drive, such as C(/dev/disk/by-id/ata-…). A multipath device refers to its drive.
           - A kernel name such as C(/dev/sda) is accepted only with O(drives[].persistent=false).
+          - Either this or O(drives[].match) is required.
         type: str
-        required: true
+      match:
+        description:
+          - Criteria that a drive must match. All given criteria must match. An empty dictionary matches every disk.
+          - A drive that matches and cannot be set is an error, and nothing is changed. A match without a drive is a warning.
+          - The boot rule compares C(transport) (V(sata), V(sas), V(nvme), V(virtio)), C(model) and C(rotational). With other criteria, or if a pattern
+            of the model contains C([), each drive has a line of its own, and a drive that comes later is set by the next run.
+          - Options that begin with C(allow_) are refused in an entry with a match, since a permission is for one device.
+        type: dict
+        suboptions:
+          rotational:
+            description: Whether the kernel treats the drive as rotational.
+            type: bool
+          transport:
+            description: The transports of the drive. V(raid) is a volume of a RAID controller, whose cache is not set here.
+            type: list
+            elements: str
+            choices: [sata, sas, scsi, fc, iscsi, nvme, nvme_fabrics, virtio, usb, raid, aoe, nbd, rbd, virtual, unknown]
+          kind:
+            description: Kinds of devices. Only V(disk) is a drive, and it is what matches without this option.
+            type: list
+            elements: str
+            choices: [disk, multipath, lvm, crypt, dm, md, bcache, loop, zram, ram, aoe, nbd, rbd]
+          driver:
+            description: Shell patterns for the driver name, such as C(qla2xxx). One of them must match.
+            type: list
+            elements: str
+          model:
+            description: Shell patterns for the model as in C(/sys/block/*/device/model) or in C(ID_MODEL) of udev, not case-sensitive. One must match.
+            type: list
+            elements: str
+          vendor:
+            description: Shell patterns for the vendor. One of them must match. The vendor of SATA drives is V(ATA).
+            type: list
+            elements: str
+          serial:
+            description: Shell patterns for the serial number. One of them must match.
+            type: list
+            elements: str
+          wwn:
+            description: Shell patterns for the WWN. One of them must match.
+            type: list
+            elements: str
+          size_min:
+            description: The minimum size, with a suffix k, M, G or T (powers of 1024).
+            type: str
+          size_max:
+            description: The maximum size.
+            type: str
       write_cache:
         description:
           - The desired state of the volatile write cache. A drive without a cache is treated as V(disabled).
@@ -48,6 +100,8 @@ options:
       persistent:
         description:
           - Whether a udev rule applies the setting whenever the drive appears. V(false) removes the rule for this drive.
+          - The rules of entries with O(drives[].match) are those of the list, if it has such an entry. A list without one keeps them, and excepts
+            its drives from them as needed.
         type: bool
         default: true
       allow_ignored_flushes:
@@ -79,6 +133,14 @@ EXAMPLES = r"""
       - device: /dev/disk/by-id/ata-INTEL_SSDSC2BB080G4_BTWL1234
         write_cache: disabled
       - device: /dev/disk/by-id/nvme-SAMSUNG_MZQL2960HCJR_S64F
+        write_cache: disabled
+
+- name: Disable the write caches of all SSDs of a series, also of those that are swapped in later
+  cachefleet.storage.drive_write_cache:
+    drives:
+      - match:
+          model: INTEL SSDSC2*
+          transport: sata
         write_cache: disabled
 
 - name: Enable a cache until the next boot for a measurement
@@ -118,7 +180,7 @@ drives:
       description: The write cache as reported by the kernel, V(write back) or V(write through).
       type: str
     boot_rule:
-      description: The udev rule of this drive, V(none) if there is none.
+      description: The udev rules that set this drive, V(none) if there is none.
       type: str
   sample:
     - device: /dev/disk/by-id/ata-ST10000NM0086_ZA2A

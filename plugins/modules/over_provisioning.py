@@ -35,8 +35,57 @@ options:
           - The persistent path of the whole drive, for example in C(/dev/disk/by-id).
           - With O(drives[].method=namespace) a link with model and serial number (C(/dev/disk/by-id/nvme-MODEL_SERIAL)), which does not
             change when the namespace is recreated.
+          - Either this or O(drives[].match) is required.
         type: path
-        required: true
+      match:
+        description:
+          - Criteria that a drive must match. All given criteria must match. Later entries take precedence over earlier ones, and entries with a device over
+            those with a match.
+          - Every matched drive must be empty or as described. One that is in use or contains data, such as the disk of the system, is an error that names
+            the drive and the entry, and no drive is changed. A match without a drive is a warning.
+          - O(drives[].without_discard) is refused, since it is a statement about one drive, and so is O(drives[].method=namespace), since an interrupted
+            run can leave a drive without a namespace, which matches nothing. With V(hpa) do not use sizes, which it changes.
+        type: dict
+        suboptions:
+          rotational:
+            description: Whether the kernel treats the drive as rotational.
+            type: bool
+          transport:
+            description: The transports of the drive. V(raid) is a volume of a RAID controller.
+            type: list
+            elements: str
+            choices: [sata, sas, scsi, fc, iscsi, nvme, nvme_fabrics, virtio, usb, raid, aoe, nbd, rbd, virtual, unknown]
+          kind:
+            description: Kinds of devices. Only V(disk) is a drive, and it is what matches without this option.
+            type: list
+            elements: str
+            choices: [disk, multipath, lvm, crypt, dm, md, bcache, loop, zram, ram, aoe, nbd, rbd]
+          driver:
+            description: Shell patterns for the driver name, such as C(qla2xxx). One of them must match.
+            type: list
+            elements: str
+          model:
+            description: Shell patterns for the model as in C(/sys/block/*/device/model) or in C(ID_MODEL) of udev, not case-sensitive. One must match.
+            type: list
+            elements: str
+          vendor:
+            description: Shell patterns for the vendor. One of them must match. The vendor of SATA drives is V(ATA).
+            type: list
+            elements: str
+          serial:
+            description: Shell patterns for the serial number. One of them must match.
+            type: list
+            elements: str
+          wwn:
+            description: Shell patterns for the WWN. One of them must match.
+            type: list
+            elements: str
+          size_min:
+            description: The minimum size, with a suffix k, M, G or T (powers of 1024).
+            type: str
+          size_max:
+            description: The maximum size.
+            type: str
       method:
         description:
           - V(partition) creates a GPT with one partition, which is then the device to use. It works with every drive that supports discards.
@@ -84,6 +133,11 @@ EXAMPLES = r"""
       - name: images
         origin: vg0/images
         cache_devices: ["{{ reserve.drives[0].usable_device }}"]
+
+- name: Reserve a quarter of each empty SSD of a model
+  cachefleet.storage.over_provisioning:
+    drives:
+      - {match: {model: INTEL SSDSC2KB*, transport: sata}, usable: 75%}
 
 - name: Reserve a third of a SATA drive with a host protected area
   cachefleet.storage.over_provisioning:
@@ -135,10 +189,12 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import run_layer
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._health.over_provisioning import OverProvisioningLayer, read_drives
 
 DRIVE_OPTIONS = {
-    "device": {"type": "path", "required": True},
+    "device": {"type": "path"},
+    "match": {"type": "dict", "options": MATCH_OPTIONS},
     "method": {"type": "str", "choices": ["partition", "hpa", "namespace"], "default": "partition"},
     "usable": {"type": "str"},
     "without_discard": {"type": "bool", "default": False},

@@ -61,8 +61,9 @@ summary:
 hosts:
   description:
     - The plan of each host.
-    - C(outcome) is V(refused), V(unreachable), V(changes), V(unchanged), or V(nothing) if no variable describes a layer of the host. C(reason) is
-      why it is refused or unreachable.
+    - C(outcome) is V(refused), V(unreachable), V(in_part) if some layers would change and others are left out, V(changes), V(unchanged), or
+      V(nothing) if no variable describes a selected layer of the host. C(reason) is why it is refused, what is left out and why, or why it is
+      unreachable.
     - C(steps) are in their order, with the risks of RV(cachefleet.storage.cache_layers#module:steps). C(pending) and C(undetermined) are those of
       M(cachefleet.storage.cache_layers).
   type: list

@@ -104,8 +104,42 @@ options:
             description:
               - The address of the drive in the tool, V(0,5) (channel and id of C(arcconf)), V(252:3) (enclosure and slot) or V(1I:1:2)
                 (port, box and bay). V(all) means every drive that has such a setting.
+              - Either this or O(controllers[].drives[].match) is required.
             type: str
-            required: true
+          match:
+            description:
+              - Criteria that a drive must match, as the tool reports it. All given criteria must match, and what the tool does not report matches
+                nothing. A later entry takes precedence over an earlier one, one with an address over those with a match, and all over V(all).
+              - A drive that matches and has no such setting is an error. A match without a drive is a warning. O(controllers[].drives[].allow_unprotected)
+                is refused, since a permission is for one drive.
+            type: dict
+            suboptions:
+              rotational:
+                description: Whether it is a hard disk.
+                type: bool
+              transport:
+                description: The interfaces of the drive.
+                type: list
+                elements: str
+                choices: [sata, sas, scsi, nvme]
+              model:
+                description: Shell patterns for the model, not case-sensitive. One of them must match.
+                type: list
+                elements: str
+              serial:
+                description: Shell patterns for the serial number. One of them must match.
+                type: list
+                elements: str
+              wwn:
+                description: Shell patterns for the WWN. One of them must match.
+                type: list
+                elements: str
+              size_min:
+                description: The minimum size, with a suffix k, M, G or T (powers of 1024).
+                type: str
+              size_max:
+                description: The maximum size.
+                type: str
           write_cache:
             description: The desired state of the volatile write cache.
             type: str

@@ -196,9 +196,9 @@ options:
     type: int
   aoe_protected_drives:
     description:
-      - Serial numbers, WWNs or models of drives whose cache is known to survive a power failure.
+      - Serial numbers, WWNs or models of drives whose cache is known to survive a power failure, or dictionaries with C(match).
     type: list
-    elements: str
+    elements: raw
     default: []
   aoe_flushed_virtual_disks:
     description:

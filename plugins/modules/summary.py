@@ -13,6 +13,8 @@ description:
   - Prints how many hosts were changed, are configured as described, failed or are unreachable, from the results of
     M(cachefleet.storage.cache_layers). Hosts that failed for the same reason, apart from the names of their devices and their addresses, are
     printed together, and the reason once.
+  - The steps of hosts that were changed follow, of hosts with equal steps once, in at most 40 lines. If these do not suffice, steps of several
+    devices are counted, and the hosts that are left are counted.
   - Does not fail if hosts failed.
   - Runs on the controller only and needs no connection to a host.
 extends_documentation_fragment:
@@ -35,6 +37,10 @@ options:
     type: list
     elements: str
     required: true
+  removal:
+    description: Whether the results are those of M(cachefleet.storage.host_files), after which a host that did not change has nothing of this collection.
+    type: bool
+    default: false
 seealso:
   - module: cachefleet.storage.cache_layers
   - module: cachefleet.storage.plan
@@ -66,8 +72,8 @@ summary:
   sample: "3 hosts: 1 failed, 2 were changed."
 outcomes:
   description:
-    - V(failed), V(unreachable), V(changed), V(would_change) in check mode, V(unchanged), or V(nothing) if no variable describes a layer of the
-      host, by the name of the host.
+    - V(failed), V(unreachable), V(changed), V(would_change) in check mode, V(unchanged), or V(nothing) if no variable describes a selected
+      layer of the host, by the name of the host.
   type: dict
   returned: always
   sample: {node1: changed, node2: unreachable}
@@ -94,6 +100,7 @@ def argument_spec() -> dict[str, t.Any]:
         "results": {"type": "dict", "default": {}},
         "variable": {"type": "str", "default": ""},
         "active": {"type": "list", "elements": "str", "required": True},
+        "removal": {"type": "bool", "default": False},
     }
 
 

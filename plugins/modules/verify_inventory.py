@@ -48,6 +48,13 @@ options:
     type: list
     elements: str
     default: []
+  site_state:
+    description:
+      - The variable of the playbook C(site). Fails if it is neither V(present) nor V(absent), or was not set on the command line, where alone it has
+        an effect, or if it is V(absent) and tags select layers.
+      - With V(absent), O(layers) is not verified.
+    type: str
+    default: ""
 author:
   - the cachefleet.storage authors (@cachefleet)
 """
@@ -83,6 +90,7 @@ def argument_spec() -> dict[str, t.Any]:
         "types": {"type": "bool", "default": True},
         "layers": {"type": "list", "elements": "str", "default": []},
         "tags": {"type": "list", "elements": "str", "default": []},
+        "site_state": {"type": "str", "default": ""},
     }
 
 

@@ -28,6 +28,7 @@ OF_PLAYBOOKS = frozenset(
         "replace_cache_device": "confirm new old timeout usable without_discard",
         "report": "baseline campaign currency decide_by files formats host_class ignore latency_limit_ms power_loss prices rows",
         "results": "allow_missing campaign conflicts export_tables file force format operation sources tables",
+        "site": "state",
         "storage": "hosts",
         "sweep": "campaign knowledge power_loss report_baseline",
     }.items()
@@ -58,7 +59,8 @@ _WHO = frozenset({"delegated_vars", "group_names", "inventory_dir", "inventory_f
 
 #: Variables that several roles use.
 _OF_SEVERAL_ROLES: t.Mapping[str, t.Mapping[str, t.Any]] = {
-    name: {"type": "list", "elements": "str"} for name in ("storage_protected_drives", "storage_flushed_virtual_disks")
+    "storage_protected_drives": {"type": "list", "elements": "raw"},
+    "storage_flushed_virtual_disks": {"type": "list", "elements": "str"},
 }
 
 _ROLES = Path(__file__).resolve().parent.parent.parent / "roles"
@@ -219,3 +221,18 @@ def complaint(found: t.Mapping[str, t.Sequence[str]], variables: RoleVariables) 
             advice = f"rename it if it is a variable of your own, or see the README of the role {role}."
         sentences.append(f"No role or playbook has the variable {name}, which is set for {few(hosts)}: {advice}")
     return " ".join(sentences)
+
+
+def selected_layers(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> list[str]:
+    """Those of some layers that the tags of a run select, as the role cache_layers does it.
+
+    :param known: the variables of a task.
+    """
+    run, skip = ({str(tag).removesuffix("_configure") for tag in known.get(f"ansible_{word}_tags", ())} for word in ("run", "skip"))
+    return [one for one in layers if (not run or run & {one, "all", "tagged"}) and one not in skip]
+
+
+def limiting_tags(layers: t.Sequence[str], known: t.Mapping[str, t.Any]) -> list[str] | None:
+    """What tags limit a run to; None if they select all layers."""
+    selected = selected_layers(layers, known)
+    return None if len(selected) == len(layers) else selected

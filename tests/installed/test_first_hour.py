@@ -26,11 +26,11 @@ PAGE = (TOP / "docs/first_hour.md").read_text(encoding="utf-8")
 RULES = "etc/udev/rules.d/99-cachefleet-drive-write-cache.rules"
 
 
-def play(folder, name, inventory, **variables):
-    command = [str(_BIN / "ansible-playbook"), "-i", inventory, f"cachefleet.storage.{name}", "-e", json.dumps(variables)]
+def play(folder, name, inventory, *options, rc=0, **variables):
+    command = [str(_BIN / "ansible-playbook"), "-i", inventory, f"cachefleet.storage.{name}", "-e", json.dumps(variables), *options]
     environment = {**os.environ, "ANSIBLE_NOCOLOR": "1", "PATH": f"{_BIN}:{os.environ['PATH']}"}
     played = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900, check=False)
-    assert played.returncode == 0, played.stdout + played.stderr
+    assert played.returncode == rc, played.stdout + played.stderr
     return played.stdout
 
 
@@ -51,7 +51,12 @@ def test_description_of_before_undoes_what_site_has_done(tmp_path):
     described = tmp_path / f"inventory/host_vars/{host.name}.yml"
     edited = described.read_text().replace("write_cache: enabled", "write_cache: disabled")
     described.write_text(re.sub(r"^ +persistent: false\n", "", edited, flags=re.MULTILINE))
-    assert "1 host: 1 was changed." in play(tmp_path, "site", "inventory")
+    done = play(tmp_path, "site", "inventory")
+    # The steps are printed as the plan prints them.
+    assert (
+        f"1 host: 1 was changed.\n\n{host.name} was changed\n   1. drive_write_cache  Disable the write cache of /dev/disk/by-id/ata-SIMULATED_SDA (sda)"
+        in done
+    )
     assert (host.folder / RULES).exists()
 
     assert "1 host: 1 was changed." in play(tmp_path, "site", "before")
@@ -59,6 +64,59 @@ def test_description_of_before_undoes_what_site_has_done(tmp_path):
     play(tmp_path, "describe", "inventory", describe_directory="after", describe_all_settings=True)
     for path in (tmp_path / "before").rglob("*.yml"):
         assert (tmp_path / "after" / path.relative_to(tmp_path / "before")).read_text() == path.read_text()
+
+
+def with_own_var(host):
+    """Give a host its own /var. Without it, what is removed would be that of this machine."""
+    enter = host.folder / "enter"
+    text = enter.read_text()
+    assert "in sys dev etc run;" in text
+    enter.write_text(text.replace("in sys dev etc run;", "in sys dev etc run var;"))
+    for name in ("lib/cachefleet/released", "tmp"):
+        (host.folder / "var" / name).mkdir(parents=True)
+    (host.folder / "var/lib/cachefleet/released/x.json").write_text("{}")
+
+
+def everything_of(folder):
+    found = [path for name in ("etc", "run", "var") for path in (folder / name).rglob("*")]
+    return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in found}
+
+
+def test_removal_takes_away_every_file_and_no_setting(tmp_path):
+    hosts = simulated.make_hosts(tmp_path / "hosts", 2, "node")
+    first, before = hosts[0], everything_of(hosts[0].folder)
+    (tmp_path / "inventory.json").write_text(json.dumps(simulated.inventory_of(hosts, simulated.LAYERS)))
+    for host in hosts:
+        with_own_var(host)
+    play(tmp_path, "site", "inventory.json")
+    devices = {path: path.read_bytes() for path in (first.folder / "sys").rglob("*") if path.is_file()}
+    unit = first.folder / "etc/systemd/system/cachefleet-flashcache-images.service"
+    unit.parent.mkdir(parents=True)
+    unit.write_text("[Unit]\n")
+
+    refused = play(tmp_path, "site", "inventory.json", "--check", rc=2, site_state="absent")
+    assert "2 hosts: 1 failed, 1 would change." in refused
+    assert "/etc/systemd/system/cachefleet-flashcache-images.service brings its cache up at boot" in refused and (first.folder / RULES).exists()
+    # A refused host is a sentence, not its facts.
+    (line,) = [line for line in refused.splitlines() if line.startswith("fatal: ")]
+    assert len(line) < 1500
+    unit.unlink()
+    for folder in ("etc/systemd/system", "etc/systemd"):
+        (first.folder / folder).rmdir()
+
+    predicted = play(tmp_path, "site", "inventory.json", "--check", "--diff", site_state="absent")
+    assert "2 hosts with equal steps would change: node001 and node002" in predicted and '"/run/cachefleet.storage": {' in predicted
+    assert (first.folder / RULES).exists()
+    assert "2 hosts: 2 would change." in play(tmp_path, "plan", "inventory.json", site_state="absent")
+    done = play(tmp_path, "site", "inventory.json", site_state="absent")
+    assert f"2 hosts with equal steps were changed: node001 and node002\n   1. host_files  Remove /{RULES}" in done
+    left = everything_of(first.folder)
+    # mount(8), which makes the host, writes to /run/mount.
+    assert {path: content for path, content in left.items() if not path.startswith(("var", "run/mount"))} == before
+    assert [path for path in left if "cachefleet" in path] == []
+    assert {path: path.read_bytes() for path in devices} == devices
+    assert "2 hosts: 2 have nothing of this collection." in play(tmp_path, "site", "inventory.json", site_state="absent")
+    assert "run it without the tag raid_cache" in play(tmp_path, "site", "inventory.json", "--tags", "raid_cache", rc=2, site_state="absent")
 
 
 def test_page_has_the_commands_of_this_test():

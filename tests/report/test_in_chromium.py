@@ -10,9 +10,12 @@ pytest.importorskip("plotly", reason="the page needs plotly: pip install -r requ
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import page
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs
+from ansible_collections.cachefleet.storage.tests.report import harsh
+from ansible_collections.cachefleet.storage.tests.report.legible import BROKEN, CLIPPED
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 
-PHONE, SCREEN = 390, 1440
+#: Pixels of the CSS; of A4 without its margins.
+PHONE, SCREEN, PAPER = 390, 1440, 688
 
 #: Elements whose box goes past the right edge, but for those that scroll in a box of their own.
 OUTSIDE = """() => [...document.querySelectorAll('header *, nav *, main *, footer *')].filter(one => {
@@ -49,7 +52,7 @@ def write(folder, hosts):
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
-    return {hosts: write(folder, hosts) for hosts in (1, 6, 200)}
+    return {**{hosts: write(folder, hosts) for hosts in (1, 6, 200)}, "harsh": harsh.write(folder / "harsh.html")}
 
 
 class Opened:
@@ -182,6 +185,53 @@ def test_selected_cell_is_drawn_over_its_run(opened):
     one.page.locator("#bands").scroll_into_view_if_needed()
     wait_for(one.page, "document.getElementById('bands').dataset.drawn === 'yes'")
     assert "randwrite-4k-1 (write)" in one.page.inner_text("#bands-title")
+
+
+def laid_out(opened, report, width):
+    """A page with everything on it, on a screen or, with the width of paper, printed."""
+    one = opened(report, width=width)
+    if width == PAPER:
+        one.page.emulate_media(media="print")
+        one.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    else:
+        one.see_all()
+    return one
+
+
+@pytest.mark.parametrize("width", [PHONE, SCREEN, PAPER])
+@pytest.mark.parametrize("report", [6, "harsh"])
+def test_no_figure_is_broken_and_no_label_is_cut_off(opened, report, width):
+    one = laid_out(opened, report, width)
+    assert one.page.evaluate(BROKEN) == []
+    assert one.page.evaluate(CLIPPED) == []
+    assert one.page.evaluate("document.documentElement.scrollWidth") <= width
+    assert one.reported == []
+
+
+#: What a page without care has: a figure in a narrow cell, a figure that its unit leaves at the end of a line, a label at the edge of a picture.
+PLANTED = {
+    "anywhere": (BROKEN, "one => { one.textContent = '0.3125'; one.style.cssText = 'display: block; width: 1.6em; overflow-wrap: anywhere'; }", "0.3125 in: "),
+    "unit": (BROKEN, "cell => { cell.textContent = 'about 9.83 MB/s'; cell.style.cssText = 'display: block; width: 4em'; }", "9.83 MB/s in: about "),
+    "spans": (BROKEN, "cell => { cell.innerHTML = '12,<wbr><b>345</b>'; cell.style.cssText = 'display: block; width: 1em'; }", "12,345 in: "),
+    "label": (
+        CLIPPED,
+        """() => { const text = document.querySelector('.chart[data-chart=answer-0] svg.main-svg text'); text.textContent = '0.98 x noisy';
+           text.setAttribute('transform', 'translate(' + text.closest('.chart').clientWidth + ',0)'); }""",
+        "0.98 x noisy in answer-0",
+    ),
+    "box": (CLIPPED, """() => { document.querySelector('#answer h2').style.cssText = 'width: 40px; overflow: hidden; white-space: nowrap'; }""", "<h2"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLANTED)
+def test_what_cannot_be_read_is_found(opened, name):
+    one = opened(1, width=SCREEN)
+    one.page.locator("[data-chart=answer-0]").scroll_into_view_if_needed()
+    wait_for(one.page, "document.querySelector('[data-chart=answer-0]').dataset.drawn === 'yes'")
+    look, plant, found = PLANTED[name]
+    assert one.page.evaluate(look) == []
+    one.page.locator("#answer td").first.evaluate(plant)
+    assert any(said.startswith(found) for said in one.page.evaluate(look))
 
 
 #: How wide each chart is by its part of the page, how wide its drawing is by the chart, and whether anything is drawn in it.

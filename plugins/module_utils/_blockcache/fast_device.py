@@ -23,10 +23,10 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     resolve_stable,
     uses_of,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 
@@ -50,7 +50,7 @@ class HostDevices:
     arrays: t.Mapping[str, mirror.Array] = field(default_factory=dict)
     machine: str = ""
 
-    def without(self, leaving: t.Any) -> HostDevices:
+    def without(self, leaving: Expected) -> HostDevices:
         """The same once caches are removed."""
         arrays = {name: array for name, array in self.arrays.items() if name not in leaving.gone}
         freed = {name: DeviceUse(examined=True) for name in leaving.emptied}
@@ -89,6 +89,7 @@ def read_host_devices(
     in_use: t.Container[str] = (),
     root: Path = Path("/"),
     sleep: t.Callable[[float], None] = time.sleep,
+    expected: Expected = AS_IT_IS,
 ) -> HostDevices:
     """What :func:`choose` needs; costs one ``wipefs`` for each candidate that no cache lies on.
 
@@ -109,7 +110,7 @@ def read_host_devices(
     above.update({array.name: array.path for array in arrays.values() if array.ours})
     examined = {**{name: path for name, path in names.items() if name not in members}, **{name: node_of(name) for name in above}}
     around = Neighbourhood(devices, runner, root)
-    freed = expected_leaving(runner).emptied
+    freed = expected.emptied
     findings = {name: examine(runner, path, root, sleep, around=around) for name, path in examined.items() if name not in in_use and name not in freed}
     findings.update({name: DeviceUse(examined=True) for name in examined if name in freed})
     return HostDevices(devices, findings, arrays, mirror.machine_id(root))

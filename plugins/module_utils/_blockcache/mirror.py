@@ -10,7 +10,6 @@ was made after it, and the path of the array is known before it is made.
 
 from __future__ import annotations
 
-import abc
 import contextlib
 import os
 import typing as t
@@ -18,11 +17,11 @@ import uuid
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import PREFIX, examine, md_redundancy, still_empty
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Layer, Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
@@ -43,18 +42,8 @@ _BIRTH = 8.0
 _LOOK = 0.5
 
 
-class CacheOperation(Operation):
-    """An operation of a layer of caches: it does what it describes, with the runner and the commands of its layer."""
-
-    @abc.abstractmethod
-    def carry_out(self, layer: t.Any, step: Step) -> None:
-        """
-        :raises StorageError: if it does not succeed.
-        """
-
-
 @frozen
-class CreateMirror(CacheOperation):
+class CreateMirror(Operation):
     """Make the mirror of a cache.
 
     :param members: the paths of its two devices.
@@ -82,7 +71,7 @@ class CreateMirror(CacheOperation):
 
 
 @frozen
-class StartMirror(CacheOperation):
+class StartMirror(Operation):
     """Start a mirror that was made and does not run, as after a kill between two steps. Fields as of :class:`CreateMirror`."""
 
     needs_commands = ("mdadm", "udevadm")
@@ -97,7 +86,7 @@ class StartMirror(CacheOperation):
 
 
 @frozen
-class ReleaseMirror(CacheOperation):
+class ReleaseMirror(Operation):
     """Stop a mirror that nothing uses and make its members empty.
 
     :param array: its kernel name; empty if it does not run.
@@ -201,15 +190,9 @@ def smallest_size(members: t.Iterable[BlockDevice]) -> int:
 
 
 class CacheLayer(Layer[State, Spec]):
-    """A layer of caches, whose operations carry themselves out."""
+    """A layer of caches that may lie on a mirror."""
 
-    def carry_out(self, operation: CacheOperation, step: Step) -> None:
-        """
-        :raises StorageError: if it does not succeed.
-        """
-        operation.carry_out(self, step)
-
-    def settled_devices(self) -> Devices:
+    def settled_devices(self, expected: Expected = AS_IT_IS) -> Devices:
         """Every block device, once no array is in the making: a run that was killed may have left mdadm at work, and udev a moment behind it.
 
         An array that stays without a size or a name, as one that lacks members, is waited for in vain, for a few seconds.
@@ -219,7 +202,7 @@ class CacheLayer(Layer[State, Spec]):
             devices = read_devices(self.runner, self.root)
             begun = [device for device in devices if device.kind == "md" and device.slaves and not (device.size and device.properties.get("MD_UUID"))]
             if not begun or waited >= _BIRTH:
-                return expected_leaving(self.runner).without(devices)
+                return expected.without(devices)
             self.sleep(_LOOK)
             waited += _LOOK
 

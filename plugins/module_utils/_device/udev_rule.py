@@ -31,6 +31,9 @@ HEADER = (
 #: Properties that name a drive, the one to prefer first. virtio-blk has ID_SERIAL only.
 KEY_NAMES = ("ID_SERIAL_SHORT", "ID_WWN_WITH_EXTENSION", "ID_WWN", "ID_SERIAL")
 
+#: The property that a rule sets which chooses drives by what they are: such a rule is that of no drive.
+BY_MATCH = "CACHEFLEET_MATCH"
+
 _KEY_IN_LINE = re.compile(r'ENV\{([A-Z_]+)\}=="([^"]*)"')
 
 
@@ -106,7 +109,7 @@ def write_attribute(attribute: str, value: str) -> str:
 def lines_for(text: str, keys: t.Iterable[RuleKey]) -> tuple[str, ...]:
     """The lines of the file that concern a drive, whichever of its properties they are keyed on."""
     pairs = {(key.name, key.value) for key in keys}
-    return tuple(line for line in rules_in(text) if set(_KEY_IN_LINE.findall(line)) & pairs)
+    return tuple(line for line in rules_in(text) if BY_MATCH not in line and set(_KEY_IN_LINE.findall(line)) & pairs)
 
 
 def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.Sequence[str] = HEADER, stale: t.Iterable[str] = ()) -> str:
@@ -114,10 +117,12 @@ def with_line(text: str, keys: t.Iterable[RuleKey], line: str | None, header: t.
 
     Empty if no rule is left.
     """
-    gone = {*stale, *lines_for(text, keys)}
-    rules = {rule for rule in rules_in(text) if rule not in gone}
-    if line is not None:
-        rules.add(line)
+    return with_lines(text, {*stale, *lines_for(text, keys)}, () if line is None else (line,), header)
+
+
+def with_lines(text: str, gone: t.Container[str], lines: t.Iterable[str], header: t.Sequence[str] = HEADER) -> str:
+    """The file without the lines that are ``gone`` and with further ones. Empty if no rule is left."""
+    rules = {*(rule for rule in rules_in(text) if rule not in gone), *lines}
     return "\n".join((*header, *sorted(rules))) + "\n" if rules else ""
 
 

@@ -27,6 +27,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device import 
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import (
+    Match,
+    check_entry,
+    choose,
+    chosen_by,
+    no_match_sentence,
+    read_match,
+    traits_of,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.over_provisioning import read_max_sectors
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.partition_table import ALIGNMENT, NAME
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.purge.held import discard, require_same
@@ -40,6 +49,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.partition_table import Table
 
 LAYER = "over_provisioning"
+VARIABLE = "over_provisioning_drives"
 METHODS = ("partition", "hpa", "namespace")
 #: The table at the beginning and its copy at the end.
 _AROUND = 2 * ALIGNMENT
@@ -182,6 +192,7 @@ class ReserveSpec:
     """One drive. What stays usable is ``size`` in bytes, or ``share`` of the drive.
 
     :param without_discard: the user states that the drive is as it left the factory, so that a discard would change nothing.
+    :param match: what chooses drives in place of ``device``, which is then the path of one of them, or empty; ``number`` that of the entry.
     """
 
     device: str
@@ -190,6 +201,13 @@ class ReserveSpec:
     share: float = 1.0
     state: str = "present"
     without_discard: bool = False
+    match: Match | None = None
+    number: int = 0
+
+    @property
+    def label(self) -> str:
+        """How messages name an entry with ``match``."""
+        return f"the match of entry {self.number}"
 
 
 @frozen
@@ -224,16 +242,26 @@ def read_drives(items: t.Iterable[t.Mapping[str, t.Any]]) -> tuple[ReserveSpec, 
 
     :raises BadInput: naming what is invalid.
     """
-    specs = tuple(_read_drive(item) for item in items)
-    for path in {spec.device for spec in specs}:
+    specs = tuple(_read_drive(item, number) for number, item in enumerate(items, 1))
+    for path in {spec.device for spec in specs if spec.match is None}:
         if sum(spec.device == path for spec in specs) > 1:
             raise BadInput(f"{path} is listed twice: name it once.", item=path)
     return specs
 
 
-def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
-    path, state = item["device"], item.get("state") or "present"
-    if not path.startswith("/dev/"):
+def _read_drive(item: t.Mapping[str, t.Any], number: int) -> ReserveSpec:
+    check_entry(VARIABLE, number, item)
+    match = read_match(item["match"], number) if item.get("match") is not None else None
+    path, state = item.get("device") or "", item.get("state") or "present"
+    if match is not None:
+        path = f"{VARIABLE}: entry {number}"
+        if item.get("without_discard"):
+            raise BadInput(f"{path} has without_discard and match, but that is a statement about one drive: name it with device.", item=path)
+        if item.get("method") == "namespace":
+            raise BadInput(
+                f"{path} has method: namespace and match, but a drive whose namespace is gone matches nothing: name each drive with device.", item=path
+            )
+    elif not path.startswith("/dev/"):
         raise BadInput(f"'{path}' is not a path below /dev: use for example /dev/disk/by-id/ata-SERIAL.", item=path)
     given = item.get("usable")
     if state == "present" and given is None:
@@ -241,7 +269,23 @@ def _read_drive(item: t.Mapping[str, t.Any]) -> ReserveSpec:
     size, share = read_size(given, path) if state == "present" else (None, 1.0)
     if state == "present" and size is None and share >= 1:
         raise BadInput(f"{path}: with usable 100% nothing is kept free: use less, or state: absent to make the whole drive usable.", item=path)
-    return ReserveSpec(path, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")))
+    device = path if match is None else ""
+    return ReserveSpec(device, item.get("method") or "partition", size, share, state, bool(item.get("without_discard")), match, number)
+
+
+def drives_of(devices: Devices, specs: t.Sequence[ReserveSpec], root: Path = Path("/")) -> list[ReserveSpec]:
+    """An entry for each drive: those that are named, and the last match of each other one."""
+    found = [spec for spec in specs if spec.match is None]
+    named = set()
+    for spec in found:
+        # What is not there is reported when it is read.
+        with contextlib.suppress(DeviceMissing):
+            named.add(devices.resolve(spec.device).name)
+    for device in devices if len(found) < len(specs) else ():
+        chosen = choose(specs, traits_of(device, root)) if device.kind == "disk" and device.name not in named else None
+        if chosen is not None:
+            found.append(dataclasses.replace(chosen, device=device.stable_path or device.path))
+    return found
 
 
 def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
@@ -253,8 +297,11 @@ def plan(states: ReserveStates, specs: t.Iterable[ReserveSpec]) -> list[Step]:
     steps: list[Step] = []
     for spec in specs:
         found = states[spec.device]
-        _require_one(found, spec)
-        steps += planners[spec.method](found, spec)
+        try:
+            _require_one(found, spec)
+            steps += planners[spec.method](found, spec)
+        except StorageError as error:
+            raise error if spec.match is None else chosen_by(error, VARIABLE, spec.label, spec.device) from None
     return steps
 
 
@@ -458,6 +505,9 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         super().__init__(runner, spec, root, sleep=sleep)
         #: The result of reading back each discarded drive, as the rest of a sentence.
         self.proofs: dict[str, str] = {}
+        #: The entries of the list, until they are those of drives: what a drive is may change with its size.
+        self._entries: t.Sequence[ReserveSpec] | None = spec
+        self._unmatched: list[ReserveSpec] = []
 
     # -- read and plan
 
@@ -466,6 +516,11 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         if not self.spec:
             return {}
         devices = read_devices(self.runner, self.root)
+        if self._entries is not None:
+            self.spec = drives_of(devices, self._entries, self.root)
+            everything = [traits_of(device, self.root) for device in devices if device.kind == "disk"]
+            self._unmatched = [spec for spec in self._entries if spec.match and not any(spec.match.meets(one, one.rotational) for one in everything)]
+            self._entries = None
         return {spec.device: self._read_drive(devices, spec) for spec in self.spec}
 
     def _read_drive(self, devices: Devices, spec: ReserveSpec) -> ReserveState:
@@ -559,8 +614,8 @@ class OverProvisioningLayer(Layer[ReserveStates, t.Sequence[ReserveSpec]]):
         return {"drives": drives, "problems": self._to_do(state)}
 
     def check_settled(self, state: ReserveStates) -> None:
-        """The manual actions."""
-        for sentence in self._to_do(state):
+        """The manual actions, and matches without a drive."""
+        for sentence in (*self._to_do(state), *(no_match_sentence(VARIABLE, spec.label) for spec in self._unmatched)):
             self.warn(sentence)
 
     def _to_do(self, state: ReserveStates) -> list[str]:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import typing as t
+from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
@@ -38,7 +39,7 @@ class Use:
         return f"{self.name} ({self.kind})"
 
 
-def check(request: HostRequest, devices: Devices) -> None:
+def check(request: HostRequest, devices: Devices, root: Path = Path("/")) -> None:
     """Whether the lists of a host can be met together.
 
     :raises BadInput: for a device that two lists, or two entries of different types, use in ways that exclude each other.
@@ -50,7 +51,7 @@ def check(request: HostRequest, devices: Devices) -> None:
             _check_pair(other, use)
     _check_removed(request, uses, devices)
     _check_targets(request, uses, devices)
-    _check_drives(request, uses, devices)
+    _check_drives(request, uses, devices, root)
 
 
 def _uses(request: HostRequest, devices: Devices) -> t.Iterator[Use]:
@@ -139,18 +140,30 @@ def _is_below(use: Use) -> bool:
     return use.role == CACHE_DEVICE or bool(CACHE_TYPES[use.kind].device)
 
 
-def _check_drives(request: HostRequest, uses: t.Sequence[Use], devices: Devices) -> None:
+def _check_drives(request: HostRequest, uses: t.Sequence[Use], devices: Devices, root: Path) -> None:
     """Where a cache passes no flushes on, what is synced waits in the write cache of a drive below it."""
-    for drive in request.drives:
-        if drive["write_cache"] != "enabled" or drive["allow_ignored_flushes"]:
-            continue
-        use = next((use for use in uses if not CACHE_TYPES[use.kind].passes_flushes and _lies_on(devices, use.device, drive["device"])), None)
+    above = [use for use in uses if not CACHE_TYPES[use.kind].passes_flushes]
+    for path in _enabled(request, devices, root) if above else ():
+        use = next((use for use in above if _lies_on(devices, use.device, path)), None)
         if use is not None:
             raise Refused(
-                f"{drive['device']} has write_cache: enabled (drive_write_cache) and is below {use.label}, which passes no flushes on to it: set write_cache:"
+                f"{path} has write_cache: enabled (drive_write_cache) and is below {use.label}, which passes no flushes on to it: set write_cache:"
                 " disabled, or allow_ignored_flushes: true for this drive only if its cache survives a power failure.",
-                item=drive["device"],
+                item=path,
             )
+
+
+def _enabled(request: HostRequest, devices: Devices, root: Path) -> t.Iterator[str]:
+    """The drives whose cache is enabled without the permission for what drops flushes."""
+    if all(drive.get("device") for drive in request.drives):
+        yield from (drive["device"] for drive in request.drives if drive["write_cache"] == "enabled" and not drive["allow_ignored_flushes"])
+        return
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import drives_of
+    from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import read_specs
+
+    for spec, paths in drives_of(devices, read_specs(request.drives), root):
+        if spec.write_cache == "enabled" and not spec.allow_ignored_flushes:
+            yield from (path.path for path in paths) if spec.match else (spec.device,)
 
 
 def _lies_on(devices: Devices, upper: str, path: str) -> bool:

@@ -104,6 +104,7 @@ class HostConvergence:
         self.stages = [stage for stage in stages_of(request) if stage.group in groups]
         self.outcome = HostOutcome()
         self._finished: list[Stage] = []
+        self._current: StagePlan | None = None
         self._left: list[str] = []
         self._devices = Devices(())
 
@@ -141,6 +142,7 @@ class HostConvergence:
             yield
 
     def _take_turn(self, one: StagePlan) -> None:
+        self._current = one
         if one.left_out is not None:
             self.outcome.left_out[one.stage.layer] = one.left_out
         elif one.waits_for == BLOCK_CACHE or (one.waits_for == NETWORK and NETWORK in self.outcome.pending):
@@ -187,7 +189,6 @@ class HostConvergence:
         """What layers before it have changed may matter to its plan."""
         if self.check_mode or not (self.outcome.steps or one.deferred) or self._is_unaffected(one):
             return
-        self.host.runner.shared.expected.clear()
         if not self._changed_only_drives:
             self.host.runner.shared.forget()
         fresh = self.planner.again(one)
@@ -233,7 +234,6 @@ class HostConvergence:
         """
         if self._changed_only_drives or not self.outcome.steps:
             return
-        self.host.runner.shared.expected.clear()
         self.host.runner.shared.forget()
         plans = self.planner.plan(self.planner.make([stage for stage in self.stages if stage in self._finished])).stages
         steps = [step for one in plans for step in one.steps]
@@ -247,8 +247,11 @@ class HostConvergence:
 
     def _explain(self, error: StorageError) -> None:
         """Add what was done by layers before the one that failed."""
+        of_layer = error.facts.get("actions", [])
+        done = [step for step in (self._current.steps if self._current else ()) if step.action in of_layer and step not in self.outcome.steps]
         earlier = [step.action for step in self.outcome.steps]
-        error.facts["actions"] = [*earlier, *error.facts.get("actions", [])]
+        error.facts["actions"] = [*earlier, *of_layer]
+        error.facts["steps"] = [_plain(step) for step in (*self.outcome.steps, *done)]
         error.facts["changed"] = bool(error.facts.get("changed")) or (bool(earlier) and not self.check_mode)
         error.facts["done"] = self.outcome.done
         error.facts["not_done"] = list(dict.fromkeys(stage.layer for stage in self.stages if stage.layer not in self.outcome.done))
@@ -262,7 +265,10 @@ class HostConvergence:
             self._refuse_pending()
             return
         error = next(iter(self.outcome.left_out.values()))
-        reasons = "; ".join(f"{layer} was left out: {one.message.rstrip('.')}" for layer, one in self.outcome.left_out.items())
+        layers: dict[str, list[str]] = {}
+        for layer, one in self.outcome.left_out.items():
+            layers.setdefault(one.message.rstrip("."), []).append(layer)
+        reasons = "; ".join(f"{' and '.join(names)} {'were' if names[1:] else 'was'} left out: {reason}" for reason, names in layers.items())
         others = f" {'Planned' if self.check_mode else 'Done'} without it: {', '.join(self.outcome.done)}." if self.outcome.done else ""
         raise type(error)(f"{reasons}.{others}", item=error.item, completed=error.completed, **self._result())
 

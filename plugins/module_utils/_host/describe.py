@@ -48,18 +48,19 @@ def _names_of(controller: Controller) -> dict[str, t.Any]:
 class _Host:
     """The layers of one host, each described on its own: what cannot be read of one does not hide the others."""
 
-    def __init__(self, runner: Runner, root: Path, every: bool) -> None:
+    def __init__(self, runner: Runner, root: Path, every: bool, by_match: bool) -> None:
         self.runner = runner
         self.root = root
         self.every = every
+        self.by_match = by_match
         self.devices: Devices = read_devices(runner, root)
         self.controllers: tuple[Controller, ...] = ()
 
     def drive_write_cache(self) -> list[Variable]:
-        return [drive_description.describe(self.runner, self.devices, self.root)]
+        return [drive_description.describe(self.runner, self.devices, self.root, by_match=self.by_match)]
 
     def raid_cache(self) -> list[Variable]:
-        variable, self.controllers = describe_raid.describe(self.runner, self.devices, every=self.every)
+        variable, self.controllers = describe_raid.describe(self.runner, self.devices, every=self.every, by_match=self.by_match)
         return [variable]
 
     def storage_network(self) -> list[Variable]:
@@ -98,13 +99,14 @@ _FIRST = {
 }
 
 
-def describe(runner: Runner, root: Path = Path("/"), *, layers: t.Collection[str] = LAYERS, every: bool = False) -> HostDescription:
+def describe(runner: Runner, root: Path = Path("/"), *, layers: t.Collection[str] = LAYERS, every: bool = False, by_match: bool = False) -> HostDescription:
     """The state of a host as variables.
 
     :param layers: those of :data:`LAYERS` that are described.
     :param every: settings that have their default are described too.
+    :param by_match: drives that agree with all others of their model are described by one entry.
     :raises StorageError: if the block devices of the host cannot be read.
     """
-    host = _Host(runner, root, every)
+    host = _Host(runner, root, every, by_match)
     variables = [variable for layer in LAYERS if layer in layers for variable in host.describe(layer)]
     return HostDescription(tuple(variables), host.controllers)

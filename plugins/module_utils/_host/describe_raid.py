@@ -22,7 +22,7 @@ if t.TYPE_CHECKING:
 VARIABLE = "raid_cache_controllers"
 
 
-def describe(runner: Runner, devices: Devices, *, every: bool = False) -> tuple[Variable, tuple[Controller, ...]]:
+def describe(runner: Runner, devices: Devices, *, every: bool = False, by_match: bool = False) -> tuple[Variable, tuple[Controller, ...]]:
     """Every controller that a tool of this host sees, and the controllers themselves; without a tool, only that there are some."""
     providers = registry.find_tools(runner)
     state = registry.read_host(providers, tolerant=True)
@@ -30,7 +30,7 @@ def describe(runner: Runner, devices: Devices, *, every: bool = False) -> tuple[
     notes = [*_unseen(state, devices), *state.problems]
     entries: list[Entry] = []
     for seen in state.controllers:
-        entry, left_out = _describe_one(host, seen.controller, every)
+        entry, left_out = _describe_one(host, seen.controller, every, by_match)
         entries += [entry] if entry is not None else []
         notes += left_out
     return Variable(VARIABLE, tuple(entries), notes=tuple(notes)), tuple(seen.controller for seen in state.controllers)
@@ -43,9 +43,9 @@ def _unseen(state: RaidState, devices: Devices) -> list[str]:
     return [f"The controllers of the driver {' and '.join(drivers)} could not be read: no RAID tool of this host sees them."]
 
 
-def _describe_one(host: RaidHost, controller: Controller, every: bool) -> tuple[Entry | None, list[str]]:
+def _describe_one(host: RaidHost, controller: Controller, every: bool, by_match: bool) -> tuple[Entry | None, list[str]]:
     who = identity_of(controller)
-    entry, notes = describe_controller(host, controller, every=every)
+    entry, notes = describe_controller(host, controller, every=every, by_match=by_match)
     maxcache, more = describe_maxcache(host, controller, who)
     if entry is not None and maxcache:
         entry = Entry(joined(entry.values, maxcache.values), (*entry.notes, *maxcache.notes))

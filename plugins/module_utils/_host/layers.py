@@ -105,7 +105,8 @@ def _drive_stages(request: HostRequest) -> list[Stage]:
 
     if not request.drives:
         return []
-    return [Stage(DRIVES, DRIVES, make, tuple(drive["device"] for drive in request.drives))]
+    paths = tuple(drive["device"] for drive in request.drives if drive.get("device"))
+    return [Stage(DRIVES, DRIVES, make, paths, takes_any_device=len(paths) < len(request.drives))]
 
 
 def _raid_stages(request: HostRequest, *, removed: bool) -> list[Stage]:

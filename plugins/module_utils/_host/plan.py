@@ -27,6 +27,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers im
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.request import HostRequest
 
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import Expected
+
 #: How devices are attached that depend on the network of the host.
 _NETWORK_TRANSPORTS = ("aoe", "iscsi", "nbd", "nvme_fabrics", "rbd")
 #: Errors at planning that steps of other layers, which come before, can resolve: a device that appears, a risk that they remove.
@@ -111,15 +114,11 @@ class Planner:
         :raises StorageError: for what cannot be met, and is not resolved by the layers before it.
         """
         devices = read_devices(self.host.runner, self.host.root)
-        conflicts.check(self.request, devices)
+        conflicts.check(self.request, devices, self.host.root)
         plan = HostPlan(made, devices)
         migrating = self._migrating(devices)
-        try:
-            for place, one in enumerate(made):
-                self._plan_at(plan, place, one, migrating=migrating)
-        finally:
-            # Steps are carried out on the host as it is.
-            self._expect_removed(())
+        for place, one in enumerate(made):
+            self._plan_at(plan, place, one, migrating=migrating)
         return plan
 
     def _plan_at(self, plan: HostPlan, place: int, one: StagePlan, *, migrating: bool) -> None:
@@ -140,7 +139,7 @@ class Planner:
         except ToolMissing as error:
             one.left_out = error
         except StorageError as error:
-            # What drives will be is expected by caches already (_expect_drives); a target that is served also depends on what is between it and its drives.
+            # What drives will be is expected by caches already (_expected); a target that is served also depends on what is between it and its drives.
             expected = (DRIVES,) if one.stage.group == BLOCK_CACHE else ()
             related = [other for other in before if other.changes and other.stage.layer not in expected and depends(plan.devices, one.stage, other.stage)]
             if not one.waits_for and not (related and isinstance(error, _RESOLVABLE)):
@@ -153,16 +152,15 @@ class Planner:
         layer = one.layer
         if layer is None:
             return
-        if one.stage.group == BLOCK_CACHE:
-            self._expect_removed(before)
         if one.stage.layer == NETWORK:
-            report = transaction_of(layer, self.host, self.revert_after).predict()
+            report = transaction_of(layer, self.host, self.revert_after).predict(planned_drives(before))
             one.state, one.steps = report.state, report.steps
             return
-        one.state = _without_removed(layer.read(), before) if one.stage.layer == DRIVES else layer.read()
+        if one.stage.group == BLOCK_CACHE:
+            one.state = t.cast("t.Any", layer).read(self._expected(before))
+        else:
+            one.state = _without_removed(layer.read(), before) if one.stage.layer == DRIVES else layer.read()
         one.steps = plan_steps(layer, one.state)
-        if one.stage.layer == DRIVES:
-            self._expect_drives(one)
 
     def again(self, one: StagePlan) -> StagePlan:
         """The same layer, read and planned once layers before it have changed."""
@@ -170,21 +168,14 @@ class Planner:
         self.fill(fresh)
         return fresh
 
-    def _expect_removed(self, before: t.Sequence[StagePlan]) -> None:
-        """What is read of block devices by a layer of caches is what the caches leave that are removed before."""
-        removing = [one for one in before if one.stage.group == BLOCK_CACHE and any(step.attribute == "cache" and step.after is None for step in one.steps)]
-        if not removing and not self.host.runner.shared.expected:
-            return
-        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import leaving
+    def _expected(self, before: t.Sequence[StagePlan]) -> Expected:
+        """What a layer of caches is planned with: without the caches that are removed before, over drives as they will be."""
+        from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import left_by, together
 
+        removing = [one for one in before if one.stage.group == BLOCK_CACHE and any(step.attribute == "cache" and step.after is None for step in one.steps)]
         devices = read_devices(self.host.runner, self.host.root) if removing else Devices(())
         origins = {id(one): {spec.name: path_of_origin(spec.origin) for spec in t.cast("t.Any", one.layer).spec} for one in removing}
-        leaving.expect(self.host.runner, [leaving.leaving_of(one.stage.layer, origins[id(one)], one.steps, devices) for one in removing])
-
-    def _expect_drives(self, one: StagePlan) -> None:
-        """What is read of drives by the layers after it is what will be, once the steps have been carried out."""
-        planned = {step.item: step.after for step in one.steps if step.attribute == "write_cache"}
-        self.host.runner.shared.expected[DRIVES] = {path: planned[drive.item] for drive in one.state if drive.item in planned for path in drive.paths}
+        return together((left_by(one.stage.layer, origins[id(one)], one.steps, devices) for one in removing), planned_drives(before))
 
     def _waits_for(self, one: StagePlan, before: t.Sequence[StagePlan], *, migrating: bool) -> str:
         """What of the play has to come first. Check mode waits for the migration only, which it cannot foresee."""
@@ -212,6 +203,16 @@ class Planner:
 
         found = read_caches(devices, self.host.runner, self.host.root).caches
         return any(cache.type != item["type"] and is_meant(cache, str(item["origin"]), devices) for item in self.request.migrating for cache in found)
+
+
+def planned_drives(before: t.Sequence[StagePlan]) -> dict[str, str]:
+    """What the write cache of each drive will be that steps before change, by kernel name."""
+    planned = {}
+    for one in before:
+        if one.stage.layer == DRIVES:
+            wanted = {step.item: step.after for step in one.steps if step.attribute == "write_cache"}
+            planned.update({path: wanted[drive.item] for drive in one.state or () if drive.item in wanted for path in drive.paths})
+    return planned
 
 
 def _without_removed(drives: t.Sequence[t.Any], before: t.Sequence[StagePlan]) -> list[t.Any]:
@@ -249,7 +250,9 @@ def are_reported_by_tools(devices: Devices, stage: Stage) -> bool:
 def _related(devices: Devices, stage: Stage) -> set[str | None]:
     """Kernel names of the devices of a layer, of all below and above them; ``None`` stands for one that is not there."""
     found: set[str | None] = set()
-    named = [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in RAID_DRIVERS)]
+    chooses = stage.takes_any_device and not stage.needs_only_presence
+    named = [device for device in devices if chooses and device.kind == "disk"]
+    named += [device for device in devices if stage.touches_raid and (device.transport == "raid" or device.driver in RAID_DRIVERS)]
     for path in stage.paths:
         try:
             named.append(devices.resolve(path))

@@ -9,13 +9,13 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed, Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import SharedReading
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import SharedReading, SharingRunner
 
 #: Arguments of :meth:`Runner.run` with which a command does more than print what is there.
 _MORE_THAN_READING = ("stdin", "watch", "pass_fds")
 
 
-class HostRunner(Runner):
+class HostRunner(SharingRunner):
     """Runs commands with another runner and shares their output while nothing is being changed.
 
     :param inner: starts the processes.
@@ -23,9 +23,8 @@ class HostRunner(Runner):
     """
 
     def __init__(self, inner: Runner, shared: SharedReading | None = None) -> None:
-        super().__init__()
+        super().__init__(shared or SharedReading())
         self.inner = inner
-        self.shared = shared or SharedReading()
         self.history = inner.history if hasattr(inner, "history") else []
 
     def with_folders(self, folders: t.Sequence[str]) -> HostRunner:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import pathlib
 import pwd
@@ -106,10 +105,18 @@ def has_subordinate_ids(root: pathlib.Path, user: str) -> bool:
 class BuildImage(Operation):
     """Build the image, unless another run has done so meanwhile."""
 
+    def carry_out(self, layer: ImageLayer, _step: Step) -> None:
+        # Another builder may have finished while this one waited.
+        if not layer.read().present:
+            layer.build()
+
 
 @frozen
 class RemoveImage(Operation):
     """Remove the folder of the image."""
+
+    def carry_out(self, layer: ImageLayer, _step: Step) -> None:
+        shutil.rmtree(layer.folder)
 
 
 @frozen
@@ -171,21 +178,6 @@ class ImageLayer(Layer[ImageState, ImageSpec]):
         with exclusive(self.images / ".lock", patience=1800, what="the images"):
             super().apply(step)
 
-    @functools.singledispatchmethod
-    def carry_out(self, operation: Operation, _step: Step) -> None:
-        """:raises StorageError: if the image cannot be built."""
-        raise TypeError(operation)
-
-    @carry_out.register
-    def _build_unless_there(self, _operation: BuildImage, _step: Step) -> None:
-        # Another builder may have finished while this one waited.
-        if not self.read().present:
-            self._build()
-
-    @carry_out.register
-    def _remove(self, _operation: RemoveImage, _step: Step) -> None:
-        shutil.rmtree(self.folder)
-
     def facts(self, state: ImageState) -> dict[str, t.Any]:
         """The image, and the seconds it took to build."""
         return {"image": self.paths(), "seconds": state.seconds}
@@ -217,7 +209,7 @@ class ImageLayer(Layer[ImageState, ImageSpec]):
         require_free(self.scratch, SCRATCH_BYTES, "building the image")
         require_free(self.images, IMAGE_BYTES, "keeping the image")
 
-    def _build(self) -> None:
+    def build(self) -> None:
         self.require_builder()
         started = time.monotonic()
         require_protected(self.images)

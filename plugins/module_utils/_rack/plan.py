@@ -8,76 +8,26 @@ from __future__ import annotations
 import dataclasses
 import typing as t
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Disk, Machine
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Machine
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.operations import (
+    CreateMachine,
+    CutPower,
+    DestroyMachine,
+    DropDisk,
+    PlugDisk,
+    RecreateRoot,
+    RemoveFolder,
+    ShutDown,
+    StartMachine,
+    UnplugDisk,
+    WaitForLogin,
+)
 
 LAYER = "virtual_rack"
-
-
-@frozen
-class CreateMachine(Operation):
-    """Make what is missing of a machine's files, and keep its description."""
-
-    machine: Machine
-
-
-@frozen
-class RecreateRoot(Operation):
-    """Make the root disk anew from the image."""
-
-
-@frozen
-class DropDisk(Operation):
-    """Remove a file, named inside the folder of the machine, that holds the blocks of a disk."""
-
-    file: str
-
-
-@frozen
-class PlugDisk(Operation):
-    """Plug a disk into a running machine."""
-
-    disk: Disk
-
-
-@frozen
-class UnplugDisk(Operation):
-    """Pull a disk out of a running machine."""
-
-    disk: Disk
-
-
-@frozen
-class StartMachine(Operation):
-    """Start a machine; its first login is waited for together with those of the others."""
-
-
-@frozen
-class WaitForLogin(Operation):
-    """Wait until a machine that runs answers ssh; one that is paused for lack of space is continued."""
-
-
-@frozen
-class ShutDown(Operation):
-    """Have the guest shut down."""
-
-
-@frozen
-class CutPower(Operation):
-    """End the process of a machine at once."""
-
-
-@frozen
-class DestroyMachine(Operation):
-    """End a machine at once and remove its files."""
-
-
-@frozen
-class RemoveFolder(Operation):
-    """Remove the folder of the rack."""
 
 
 @frozen

@@ -15,8 +15,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._rack import ss
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.image import require_tools
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import Machine, machine_from_data
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import process_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.operations import CreateMachine, StartMachine
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.places import free_bytes, require_free
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import CreateMachine, StartMachine
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.qemu import TRANSLATION_CACHE
 
 if t.TYPE_CHECKING:

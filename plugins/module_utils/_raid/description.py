@@ -10,6 +10,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.description import (
     Candidate,
+    Check,
     Entry,
     Objection,
     Permission,
@@ -63,19 +64,38 @@ class RaidHost:
         return objection_of(lambda: layer(self.runner, parse(controllers), self.providers), self.state)
 
 
-def describe_controller(host: RaidHost, controller: Controller, *, every: bool = False) -> tuple[Entry | None, list[str]]:
-    """The entry of one controller without its SSD cache, and what cannot be described of it."""
+def describe_controller(host: RaidHost, controller: Controller, *, every: bool = False, by_match: bool = False) -> tuple[Entry | None, list[str]]:
+    """The entry of one controller without its SSD cache, and what cannot be described of it.
+
+    :param by_match: drives that agree with all others of their model are described by one entry.
+    """
     who = identity_of(controller)
     whole, remarks, notes = dict(who), [], []
     for key, items, candidate_of in (("volumes", controller.volumes, _volume), ("drives", controller.drives, _drive)):
         candidates = [candidate for item in items for candidate in [candidate_of(controller, item, every)] if candidate is not None]
         # What is stored and not in effect is a matter of the whole entry.
-        entries, left_out = prove(candidates, functools.partial(_check_items, host, {**who, "require_effective": False}, key), alone=True)
+        check = functools.partial(_check_items, host, {**who, "require_effective": False}, key)
+        entries, left_out = prove(candidates, check, alone=True)
+        if key == "drives" and by_match:
+            entries = _by_model(entries, controller, check)
         whole.update({key: [dict(entry.values) for entry in entries]} if entries else {})
         remarks += _remarks(key[:-1], entries)
         notes += left_out if len(left_out) <= _MOST_NOTES else [left_out[0], f"{len(left_out) - 1} more {key} of {controller.label} have such values."]
     entry, left_out = _prove_controller(host, controller, whole, tuple(remarks), every)
     return entry, [*notes, *left_out]
+
+
+def _by_model(entries: tuple[Entry, ...], controller: Controller, check: Check) -> tuple[Entry, ...]:
+    """The same, with one entry in the place of those of all drives of a model, where they have the same values."""
+    own = {entry.values["address"]: {key: value for key, value in entry.values.items() if key != "address"} for entry in entries if not entry.notes}
+    for model in dict.fromkeys(drive.model for drive in controller.drives if drive.model and not set("*?[") & set(drive.model)):
+        drives = [drive.address for drive in controller.drives if drive.model == model]
+        values = own.get(drives[0])
+        if len(drives) < 2 or not values or any(own.get(address) != values for address in drives):
+            continue
+        changed = (Entry({"match": {"model": [model]}, **values}), *(entry for entry in entries if entry.values.get("address") not in drives))
+        entries = changed if check([entry.values for entry in changed]) is None else entries
+    return entries
 
 
 def _remarks(kind: str, entries: t.Sequence[Entry]) -> list[str]:

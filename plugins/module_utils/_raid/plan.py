@@ -58,8 +58,10 @@ class RaidTarget:
     subject: Subject
     settings: Settings
     allowed: bool
-    #: Whether it was selected by name, and not as one of all.
+    #: Whether it was selected by name or match, and not as one of all.
     named: bool
+    #: The entry that chose it by match, as messages name it.
+    match: str = ""
 
     @property
     def controller(self) -> Controller:
@@ -110,7 +112,8 @@ def check(target: RaidTarget) -> None:
     """
     found = _danger(target)
     if found is not None and not target.allowed:
-        raise Refused(f"{target.label}: {found}. Set allow_unprotected: true on this entry only if its data may be lost.", item=target.item)
+        place = f"an entry of its own with its address (it is chosen by {target.match} of {raid_spec.VARIABLE})" if target.match else "this entry"
+        raise Refused(f"{target.label}: {found}. Set allow_unprotected: true on {place} only if its data may be lost.", item=target.item)
 
 
 def _danger(target: RaidTarget) -> str | None:
@@ -162,7 +165,7 @@ def _are_protected(target: RaidTarget) -> bool:
     else:
         drives = target.controller.drives
     declared = target.spec.protected_drives
-    return bool(drives) and all(drive is not None and declares(declared, (drive.serial, drive.wwn, drive.model)) for drive in drives)
+    return bool(drives) and all(drive is not None and declares(declared, drive.traits) for drive in drives)
 
 
 def _all_drives_off(target: RaidTarget) -> bool:
@@ -245,7 +248,8 @@ def settable(host: RaidState, specs: t.Sequence[ControllerSpec]) -> tuple[list[R
             found.append(target)
             continue
         if target.named:
-            raise BadInput(f"{target.label} {reason}.", item=target.item)
+            chosen = f" It is chosen by {target.match} of {raid_spec.VARIABLE}: narrow the match, or give it an entry with its address." if target.match else ""
+            raise BadInput(f"{target.label} {reason}.{chosen}", item=target.item)
         reduced, left_out = _reduced(target, reason)
         _check_left_out(targets, target, left_out)
         found.append(reduced)
@@ -274,7 +278,7 @@ def _check_nothing_lost(seen: Seen, spec: ControllerSpec) -> None:
     :raises NotUnderstood: if something is there that could not be read, and all of its kind are selected.
     """
     lost = seen.source.reading.lost_for(seen.controller.id)
-    if lost and any(one.for_all for one in (*spec.volumes, *spec.drives)):
+    if lost and any(one.for_all or one.match is not None for one in (*spec.volumes, *spec.drives)):
         raise NotUnderstood(
             f"{seen.controller.label}: not everything that is there could be read ({lost[0]}), so nothing can be set for all of it. "
             "Name volumes and drives one by one, or report the output.",
@@ -283,7 +287,8 @@ def _check_nothing_lost(seen: Seen, spec: ControllerSpec) -> None:
 
 
 def _item_target(seen: Seen, spec: ControllerSpec, subject: Subject, own: ItemSpec) -> RaidTarget:
-    return RaidTarget(seen, spec, subject, own.settings, own.allow_unprotected, named=not own.for_all)
+    match = own.label if own.match is not None else ""
+    return RaidTarget(seen, spec, subject, own.settings, own.allow_unprotected, named=not own.for_all, match=match)
 
 
 def _no_controller_message(targets: t.Sequence[RaidTarget]) -> list[str]:
@@ -295,7 +300,22 @@ def _no_controller_message(targets: t.Sequence[RaidTarget]) -> list[str]:
         for kind, entries, there in (("volumes", target.spec.volumes, target.controller.volumes), ("drives", target.spec.drives, target.controller.drives)):
             if not there and any(one.for_all and one.settings for one in entries):
                 found.append(f"{target.label} has no {kind}, so there is nothing to set for all of them.")
-    return found
+    return found + _no_match_messages(targets)
+
+
+def _no_match_messages(targets: t.Sequence[RaidTarget]) -> list[str]:
+    """A sentence for each match that no drive of any controller meets that its entry is for."""
+    there: dict[int, list[Controller]] = {}
+    specs = {id(target.spec): target.spec for target in targets}
+    for target in targets:
+        if isinstance(target.subject, Controller):
+            there.setdefault(id(target.spec), []).append(target.controller)
+    return [
+        f"{raid_spec.VARIABLE}: {own.label} matches no drive of {' and '.join(controller.label for controller in there[key])}."
+        for key, spec in specs.items()
+        for own in spec.drives
+        if own.match is not None and not any(raid_spec.matching([own], drive) for controller in there[key] for drive in controller.drives)
+    ]
 
 
 def _impossible(target: RaidTarget) -> str | None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, NotUnderstood
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS, Match, check_entry, read_match
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import DRIVE_CLASSES, Controller, Drive, Volume
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.provider import (
@@ -38,6 +39,12 @@ TOOL_OPTIONS: t.Mapping[str, Options] = {
 }
 CONTROLLER_OPTIONS: t.Mapping[str, Options] = {**TOOL_OPTIONS, "id": {"type": "str", "default": ALL}, "serial": {"type": "str"}}
 VOLUME_OPTIONS: t.Mapping[str, Options] = {name: {"type": "str"} for name in ("id", "name", "wwn")}
+#: What tools report of a drive.
+DRIVE_MATCH: t.Mapping[str, Options] = {
+    **{name: MATCH_OPTIONS[name] for name in ("rotational", "model", "serial", "wwn", "size_min", "size_max")},
+    "transport": {"type": "list", "elements": "str", "choices": ["sata", "sas", "scsi", "nvme"]},
+}
+VARIABLE = "raid_cache_controllers"
 
 
 def _choice_of(attributes: t.Mapping[str, t.Sequence[str] | None]) -> dict[str, t.Any]:
@@ -51,7 +58,7 @@ def argument_spec() -> dict[str, t.Any]:
     plain = {name: values for name, values in CONTROLLER_ATTRIBUTES.items() if name not in drive_cache}
     permission = {"allow_unprotected": {"type": "bool", "default": False}}
     volume = {**VOLUME_OPTIONS, **_choice_of(VOLUME_ATTRIBUTES), **permission}
-    drive = {"address": {"type": "str", "required": True}, **_choice_of(DRIVE_ATTRIBUTES), **permission}
+    drive = {"address": {"type": "str"}, "match": {"type": "dict", "options": DRIVE_MATCH}, **_choice_of(DRIVE_ATTRIBUTES), **permission}
     controller = {
         **CONTROLLER_OPTIONS,
         "volumes": {"type": "list", "elements": "dict", "default": [], "options": volume},
@@ -67,9 +74,10 @@ def argument_spec() -> dict[str, t.Any]:
 
 @frozen
 class ItemSpec:
-    """Settings of one volume or drive, or of ``all`` of them.
+    """Settings of one volume or drive, of ``all`` of them, or of the drives that a match chooses.
 
-    :param by: what identifies it: ``id``, ``name``, ``wwn`` or ``address``.
+    :param by: what identifies it: ``id``, ``name``, ``wwn``, ``address`` or ``match``.
+    :param value: its text; of a match the number of the entry.
     :param settings: attribute → wanted value, only those that were given.
     :param allow_unprotected: the permission of this item to keep writes where a power cut loses them.
     """
@@ -78,6 +86,7 @@ class ItemSpec:
     value: str
     settings: Settings = field(default_factory=dict)
     allow_unprotected: bool = False
+    match: Match | None = None
 
     @property
     def for_all(self) -> bool:
@@ -85,6 +94,8 @@ class ItemSpec:
 
     @property
     def label(self) -> str:
+        if self.match is not None:
+            return f"the match of entry {self.value} of drives"
         return self.value if self.by == "address" else f"{self.by} {self.value}"
 
 
@@ -133,9 +144,15 @@ def _parse_controller(entry: Options) -> ControllerSpec:
         **parse_selection(entry),
         settings=settings,
         volumes=tuple(parse_item(one, VOLUME_OPTIONS, VOLUME_ATTRIBUTES, "A volume", f": {_compact(one)}") for one in entry.get("volumes") or ()),
-        drives=tuple(parse_item(one, ("address",), DRIVE_ATTRIBUTES, "A drive", f": {_compact(one)}") for one in entry.get("drives") or ()),
+        drives=tuple(_parse_drive(number, one) for number, one in enumerate(entry.get("drives") or (), 1)),
         require_effective=entry.get("require_effective", True),
     )
+
+
+def _parse_drive(number: int, entry: Options) -> ItemSpec:
+    check_entry(f"drives of {VARIABLE}", number, entry, "address")
+    spec = parse_item(entry, ("address", "match"), DRIVE_ATTRIBUTES, "A drive", f": {_compact(entry)}")
+    return spec if spec.by == "address" else replace(spec, value=str(number), match=read_match(entry["match"], number))
 
 
 def parse_selection(entry: Options) -> dict[str, t.Any]:
@@ -255,7 +272,7 @@ def expand_volumes(controller: Controller, specs: t.Sequence[ItemSpec]) -> list[
 
 
 def expand_drives(controller: Controller, specs: t.Sequence[ItemSpec]) -> list[tuple[Drive, ItemSpec]]:
-    """As :func:`expand_volumes`, for drives by their addresses."""
+    """As :func:`expand_volumes`, for drives by their addresses. A match wins over the entry for all, and a later match over an earlier one."""
     return _expand(controller, controller.drives, specs, _find_drives, "drive")
 
 
@@ -274,7 +291,7 @@ def _expand(
         raise BadInput(f"{controller.label}: two entries are for all {kind}s: keep one.", item=kind)
     named: dict[int, ItemSpec] = {}
     for spec in specs:
-        if spec.for_all:
+        if spec.for_all or spec.match is not None:
             continue
         found = find(items, spec)
         if not found:
@@ -288,14 +305,21 @@ def _expand(
         if place in named:
             raise BadInput(f"{controller.label}: {named[place].label} and {spec.label} are the same {kind}: name it once.", item=spec.label)
         named[place] = spec
-    return [(item, spec) for index, item in enumerate(items) for spec in [_join(general, named.get(index))] if spec is not None]
+    joined = [_join([*general, *matching(specs, item), *([named[index]] if index in named else [])]) for index, item in enumerate(items)]
+    return [(item, spec) for item, spec in zip(items, joined) if spec is not None]
 
 
-def _join(general: t.Sequence[ItemSpec], own: ItemSpec | None) -> ItemSpec | None:
-    if own is None or not general:
-        return own or next(iter(general), None)
+def matching(specs: t.Sequence[ItemSpec], item: Volume | Drive) -> list[ItemSpec]:
+    """The entries whose match a drive meets."""
+    traits = item.traits if isinstance(item, Drive) else None
+    return [spec for spec in specs if spec.match is not None and traits is not None and spec.match.meets(traits, traits.rotational)]
+
+
+def _join(specs: t.Sequence[ItemSpec]) -> ItemSpec | None:
+    """The entries of one item as one, from the most general to its own."""
+    settings = {name: value for spec in specs for name, value in spec.settings.items()}
     # A permission for all drives or volumes is no permission for the one that has its own entry.
-    return ItemSpec(own.by, own.value, {**general[0].settings, **own.settings}, own.allow_unprotected)
+    return replace(specs[-1], settings=settings) if specs else None
 
 
 def _find_volumes(volumes: t.Sequence[Volume], spec: ItemSpec) -> list[Volume]:

@@ -330,9 +330,7 @@ def holding(controller: Controller, volume: Volume) -> list[Drive | None]:
 def _all_protected(controller: Controller, volume: Volume, protected: t.Collection[str]) -> bool:
     """Whether every drive of a volume is declared to keep its cache."""
     known = holding(controller, volume)
-    return (
-        bool(known) and not volume.members_untold and all(drive is not None and declares(protected, (drive.serial, drive.wwn, drive.model)) for drive in known)
-    )
+    return bool(known) and not volume.members_untold and all(drive is not None and declares(protected, drive.traits) for drive in known)
 
 
 def _drives_verdict(drives: str, protected: bool) -> tuple[bool | None, str]:

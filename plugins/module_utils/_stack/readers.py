@@ -11,7 +11,6 @@ line), ``mirror_status`` of drivers/md/dm-raid1.c.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import typing as t
 
@@ -19,7 +18,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.sur
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import KERNEL_KINDS, TARGETS
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exports import served_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.sysfs import read_aoe_device, read_mtu
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveCache
@@ -60,21 +58,9 @@ def read_drives(devices: Devices, runner: Runner, root: Path, protected: t.Seque
     for name, cache in read_drive_caches(runner, drives, root, transports).items():
         device = devices.get(name)
         if device is not None:
-            yield name, _as_expected(drive_facts(device, cache), expected_of(runner, "drive_write_cache").get(name))
+            yield name, drive_facts(device, cache)
     if behind.problems:
         raise StorageError(" ".join(behind.problems))
-
-
-def _as_expected(facts: LayerFacts, planned: str | None) -> LayerFacts:
-    """The facts of a drive once steps that are planned have been carried out; what lies elsewhere stays unknown.
-
-    :param planned: ``enabled`` or ``disabled``; ``None`` if no step is planned for the drive.
-    """
-    if planned is None or facts.volatile is None or facts.state.get("drive") == planned:
-        return facts
-    on = planned == "enabled"
-    why = "will have its volatile write cache on, as drive_write_cache requires" if on else "will have its write cache off"
-    return dataclasses.replace(facts, state={**facts.state, "drive": planned}, volatile=on, why=why)
 
 
 def drive_facts(device: BlockDevice, cache: DriveCache) -> LayerFacts:

@@ -48,6 +48,14 @@ class Stack(Layers):
         """The same with what became of flushes that were really sent."""
         return dataclasses.replace(self, proofs=(*self.proofs, *proofs))
 
+    def with_drives(self, planned: t.Mapping[str, str]) -> Stack:
+        """The same once planned steps have been carried out; what lies elsewhere stays unknown.
+
+        :param planned: what the write cache of a drive will be, ``enabled`` or ``disabled``, by kernel name.
+        """
+        changed = {name: [_with_cache(one, cache) for one in self.facts.get(name, ())] for name, cache in planned.items()}
+        return dataclasses.replace(self, facts={**self.facts, **changed})
+
     def describe(self, name: str) -> dict[str, t.Any]:
         """One device with its verdict and its layers from top to media, as plain data."""
         device = self.devices.get(name)
@@ -86,6 +94,14 @@ class Stack(Layers):
             "below": [*([device.parent] if device.parent else []), *device.slaves],
             "caches": [{"layer": facts.layer, **facts.state} for facts in self.facts.get(device.name, ())],
         }
+
+
+def _with_cache(facts: LayerFacts, planned: str) -> LayerFacts:
+    if facts.layer != "drive" or facts.volatile is None or facts.state.get("drive") == planned:
+        return facts
+    on = planned == "enabled"
+    why = "will have its volatile write cache on, as drive_write_cache requires" if on else "will have its write cache off"
+    return dataclasses.replace(facts, state={**facts.state, "drive": planned}, volatile=on, why=why)
 
 
 Reader = t.Callable[[Devices, "Runner", Path, t.Sequence[str]], t.Iterable[t.Tuple[str, LayerFacts]]]

@@ -30,11 +30,14 @@ class VolatileBelow:
         self.root = root
         self._stack: Stack | None = None
 
-    def __call__(self, path: str) -> list[str]:
-        """Each as a clause, for example ``/dev/sda has its volatile write cache on``; none for a path that is not there."""
+    def __call__(self, path: str, drives: t.Mapping[str, str] = {}) -> list[str]:
+        """Each as a clause, for example ``/dev/sda has its volatile write cache on``; none for a path that is not there.
+
+        :param drives: what is planned for them, as :meth:`Stack.with_drives` takes it.
+        """
         if self._stack is None:
             self._stack = read_stack(self.runner, self.root, self.protected, flushed=self.flushed)
-        return volatile_below(self._stack, path)
+        return volatile_below(self._stack.with_drives(drives), path)
 
 
 def volatile_below(stack: Stack, path: str) -> list[str]:

@@ -47,7 +47,8 @@ def _wrong(entry: dict[str, t.Any], named: t.Mapping[str, type]) -> str:
             return f"{key} is not a list of texts"
     for key in (key for key in _LISTS if key in kinds):
         for one in entry[key]:
-            problem = _wrong(one, _LISTS[key]) if isinstance(one, dict) else f"{key} is not a list of dictionaries"
+            # A drive that is chosen by match has no address.
+            problem = _wrong(one, {} if one.get("match") is not None else _LISTS[key]) if isinstance(one, dict) else f"{key} is not a list of dictionaries"
             if not problem and key == "volumes" and not any(one.get(name) for name in _NAMES_OF_VOLUME):
                 problem = "a volume has no name"
             if problem:

@@ -19,7 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
 
 #: The states of a host, the most urgent first.
-OUTCOMES = ("refused", "unreachable", "changes", "unchanged", "nothing")
+OUTCOMES = ("refused", "unreachable", "in_part", "changes", "unchanged", "nothing")
 
 #: Characters of a sentence, and steps of a host, at most.
 _LONGEST, _MOST_STEPS = 1000, 10_000
@@ -54,10 +54,10 @@ class PlannedStep:
 
 @dataclass(frozen=True)
 class HostPlan:
-    """What would happen to a host.
+    """What would happen to a host, or has happened.
 
-    :param outcome: one of :data:`OUTCOMES`; ``nothing`` if no variable describes a layer of it.
-    :param reason: why it is refused or unreachable, else empty.
+    :param outcome: one of :data:`OUTCOMES`; ``in_part`` if layers are left out, and others change; ``nothing`` if no variable describes a layer of it.
+    :param reason: why it or a part of it is refused, or it is unreachable, else empty.
     :param pending: roles that have to replace or configure something first; ``undetermined``: layers whose steps depend on others, with the reason.
     """
 
@@ -121,12 +121,27 @@ def _read(host: str, result: t.Mapping[str, t.Any]) -> HostPlan:
         return HostPlan(host, "unreachable", failure_reason(result))
     if not result:
         return HostPlan(host, "refused", "no plan was made for this host")
-    if not result.get("failed") and result.get("skipped"):
+    if has_nothing(result):
         return HostPlan(host, "nothing")
-    steps, pending, undetermined = tuple(_steps(result.get("steps"))), tuple(_texts(result.get("pending"))), _reasons(result)
-    outcome = "refused" if result.get("failed") else "changes" if steps or pending or undetermined else "unchanged"
-    reason = failure_reason(result) if outcome == "refused" else ""
+    failed, steps, pending, undetermined = bool(result.get("failed")), steps_of(result), tuple(_texts(result.get("pending"))), _reasons(result)
+    changes = bool(steps or pending or undetermined)
+    outcome = ("in_part" if changes else "refused") if failed else "changes" if changes else "unchanged"
+    reason = failure_reason(result) if failed else ""
     return HostPlan(host, outcome, reason, steps, pending, undetermined, tuple(_texts(result.get("warnings"))))
+
+
+def has_nothing(result: t.Mapping[str, t.Any]) -> bool:
+    """Whether no variable of a host describes one of the layers that were selected."""
+    if result.get("failed"):
+        return False
+    some = any(result.get(name) for name in ("changed", "pending", "waiting", "undetermined", "steps"))
+    return bool(result.get("skipped")) or (result.get("done") == [] and not some)
+
+
+def steps_of(result: t.Mapping[str, t.Any]) -> tuple[PlannedStep, ...]:
+    """The steps of a call; those of a failed one are in its diff, which Ansible does not print."""
+    diff = result.get("diff")
+    return tuple(_steps(diff.get("steps") if result.get("failed") and isinstance(diff, dict) else result.get("steps")))
 
 
 def _steps(value: t.Any) -> t.Iterator[PlannedStep]:
@@ -160,5 +175,9 @@ def _counted(members: t.Sequence[HostPlan]) -> tuple[tuple[PlannedStep, int], ..
     steps = members[0].steps
     if len({one.steps for one in members}) == 1:
         return tuple((step, 1) for step in steps)
-    counts = Counter(step.kind for step in steps)
-    return tuple(counts.items())
+    return counted_kinds(steps)
+
+
+def counted_kinds(steps: t.Iterable[PlannedStep]) -> tuple[tuple[PlannedStep, int], ...]:
+    """Steps in their order, the same of several devices once."""
+    return tuple(Counter(step.kind for step in steps).items())

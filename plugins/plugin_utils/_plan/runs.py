@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._failure import failure_reason
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import alike
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import NAMED, NARROWEST, counted_outcomes, wrapped
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import Group, HostPlan, PlannedStep, alike, groups_of, has_nothing, steps_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import NAMED, NARROWEST, Predicates, counted_outcomes, screenful, within, wrapped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 #: The states of a host, the most urgent first, with the predicate for one host and for several.
@@ -24,6 +24,12 @@ _PREDICATES = {
     "unchanged": ("is configured as described", "are configured as described"),
     "nothing": ("has no cache layer in its variables", "have no cache layer in their variables"),
 }
+_NOTHING_LEFT = ("has nothing of this collection", "have nothing of this collection")
+#: The predicates of hosts with their steps, after a run and in check mode.
+_STEPS: t.Mapping[bool, Predicates] = {
+    False: {"changes": ("was changed", "were changed"), "in_part": ("was changed in part", "were changed in part")},
+    True: {"changes": ("would change", "would change"), "in_part": ("would change in part", "would change in part")},
+}
 _LATER = "A task after the planning of its layers failed, or the host could not be reached any more: see its message above."
 
 
@@ -32,11 +38,13 @@ class HostRun:
     """:param outcome: ``failed``, ``unreachable``, ``changed``, ``would_change`` (in check mode), ``unchanged``, or ``nothing`` if no variable
     describes a layer of the host.
     :param reason: of a failure, else empty.
+    :param changes: its steps, if it has any.
     """
 
     host: str
     outcome: str
     reason: str = ""
+    changes: HostPlan | None = None
 
 
 @dataclass(frozen=True)
@@ -64,14 +72,23 @@ def _read(host: str, result: t.Mapping[str, t.Any], *, is_active: bool, check_mo
     name = plain(host)
     if result.get("unreachable"):
         return HostRun(name, "unreachable", failure_reason(result))
+    changes = _changes(name, result, check_mode=check_mode, in_part=bool(result.get("failed")) or not is_active)
     if result.get("failed"):
-        return HostRun(name, "failed", failure_reason(result))
+        return HostRun(name, "failed", failure_reason(result), changes)
     if not is_active or not result:
-        return HostRun(name, "failed", _LATER)
-    if result.get("skipped"):
+        return HostRun(name, "failed", _LATER, changes)
+    if has_nothing(result):
         return HostRun(name, "nothing")
     changed = "would_change" if check_mode else "changed"
-    return HostRun(name, changed if result.get("changed") or result.get("pending") else "unchanged")
+    return HostRun(name, changed if result.get("changed") or result.get("pending") else "unchanged", changes=changes)
+
+
+def _changes(name: str, result: t.Mapping[str, t.Any], *, check_mode: bool, in_part: bool) -> HostPlan | None:
+    """What was done; of a host that failed only if something was."""
+    steps = steps_of(result) if result.get("changed") or check_mode else ()
+    pending = [plain(one, 40) for one in result["pending"]] if isinstance(result.get("pending"), list) else []
+    roles = () if in_part else tuple(PlannedStep(layer, "several steps, which are those of the tasks of its role above", ()) for layer in pending)
+    return HostPlan(name, "in_part" if in_part else "changes", steps=(*steps, *roles)) if steps or roles else None
 
 
 def failures_of(runs: t.Iterable[HostRun]) -> list[Failure]:
@@ -87,18 +104,36 @@ def failures_of(runs: t.Iterable[HostRun]) -> list[Failure]:
     return sorted(found, key=lambda one: (one.outcome != "failed", -len(one.hosts), natural(one.hosts[0])))
 
 
-def summary(runs: t.Sequence[HostRun]) -> str:
-    """``200 hosts: 4 failed, 10 are unreachable, 6 were changed, 180 are configured as described.``"""
-    return counted_outcomes([one.outcome for one in runs], _PREDICATES)
+def changes_of(runs: t.Iterable[HostRun]) -> list[Group]:
+    """The steps of all hosts, those with equal ones together."""
+    return groups_of(one.changes for one in runs if one.changes is not None)
 
 
-def as_text(runs: t.Sequence[HostRun], failures: t.Sequence[Failure], width: int) -> str:
-    """:param width: columns of the terminal."""
+def summary(runs: t.Sequence[HostRun], layers: t.Sequence[str] | None = None, *, removal: bool = False) -> str:
+    """``200 hosts: 4 failed, 10 are unreachable, 6 were changed, 180 are configured as described.``
+
+    :param layers: what tags limit the run to, as in :func:`within`.
+    :param removal: whether the run removed what the collection has put on hosts.
+    """
+    predicates = {**_PREDICATES, "unchanged": _NOTHING_LEFT} if removal else within(_PREDICATES, layers)
+    return counted_outcomes([one.outcome for one in runs], predicates)
+
+
+def as_text(
+    runs: t.Sequence[HostRun],
+    failures: t.Sequence[Failure],
+    width: int,
+    layers: t.Sequence[str] | None = None,
+    *,
+    check_mode: bool = False,
+    removal: bool = False,
+) -> str:
+    """:param width: columns of the terminal; ``layers`` and ``removal``: see :func:`summary`."""
     wide = max(width, NARROWEST)
-    blocks = [wrapped(summary(runs), wide, "", "  ")]
+    blocks = [wrapped(summary(runs, layers, removal=removal), wide, "", "  ")]
     for one in failures:
         several = len(one.hosts) > 1
         names = f"{counted(len(one.hosts), 'host')} {_PREDICATES[one.outcome][1]}: {listed(list(one.hosts), NAMED)}"
         title = names if several else f"{one.hosts[0]} {_PREDICATES[one.outcome][0]}"
         blocks.append("\n".join([wrapped(title, wide, "", "    "), wrapped(one.reason, wide, "  ", "  ")]))
-    return "\n\n".join(blocks)
+    return "\n\n".join([*blocks, *screenful(changes_of(runs), wide, _STEPS[check_mode])])

@@ -10,17 +10,19 @@ import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import Group, HostPlan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.hosts import Group, HostPlan, counted_kinds
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
 #: The predicate of each outcome, the most urgent first: for one host, for several.
 _PREDICATES = {
     "refused": ("would be refused", "would be refused"),
     "unreachable": ("is unreachable", "are unreachable"),
+    "in_part": ("would change in part", "would change in part"),
     "changes": ("would change", "would change"),
     "unchanged": ("is configured as described", "are configured as described"),
     "nothing": ("has no cache layer in its variables", "have no cache layer in their variables"),
 }
+Predicates = t.Mapping[str, t.Tuple[str, str]]
 
 RISKS = {
     "power_loss": "power loss: writes that are acknowledged and not flushed can be lost if the power fails and the cache is not protected",
@@ -33,29 +35,48 @@ RISKS = {
 
 #: Names of hosts on a line, and columns at least.
 NAMED, NARROWEST = 8, 40
+#: Lines of the steps of all hosts after a run.
+SCREEN = 40
 
 
 def name_of_risk(risk: str) -> str:
     return risk.replace("_", " ")
 
 
-def summary(plans: t.Sequence[HostPlan]) -> str:
-    """``200 hosts: 3 would be refused, 180 would change, 17 are configured as described.``"""
-    return counted_outcomes([one.outcome for one in plans], _PREDICATES)
+def within(predicates: Predicates, layers: t.Sequence[str] | None) -> Predicates:
+    """Predicates of a run that tags limit.
+
+    :param layers: those that were selected; None if tags select none and leave none out.
+    """
+    if layers is None:
+        return predicates
+    one, several = predicates["unchanged"]
+    only = f", limited to {listed(list(layers))}" if layers else ""
+    nothing = ("has no variable of the selected layers", "have no variable of the selected layers")
+    unseen = ("was not examined, because the tags select no layer", "were not examined, because the tags select no layer")
+    return {**predicates, "unchanged": (one + only, several + only), "nothing": nothing if layers else unseen}
 
 
-def counted_outcomes(outcomes: t.Sequence[str], predicates: t.Mapping[str, tuple[str, str]]) -> str:
+def summary(plans: t.Sequence[HostPlan], layers: t.Sequence[str] | None = None) -> str:
+    """``200 hosts: 3 would be refused, 180 would change, 17 are configured as described.``
+
+    :param layers: what tags limit the plan to, as in :func:`within`.
+    """
+    return counted_outcomes([one.outcome for one in plans], within(_PREDICATES, layers))
+
+
+def counted_outcomes(outcomes: t.Sequence[str], predicates: Predicates) -> str:
     """:param predicates: of each outcome in the order of the sentence, for one host and for several."""
     counts = Counter(outcomes)
     parts = [f"{counts[outcome]} {words[counts[outcome] != 1]}" for outcome, words in predicates.items() if counts[outcome]]
     return f"{counted(len(outcomes), 'host')}: {', '.join(parts) or 'nothing is planned'}."
 
 
-def as_text(plans: t.Sequence[HostPlan], groups: t.Sequence[Group], width: int) -> str:
+def as_text(plans: t.Sequence[HostPlan], groups: t.Sequence[Group], width: int, layers: t.Sequence[str] | None = None) -> str:
     """:param width: columns of the terminal."""
     wide = max(width, NARROWEST)
-    blocks = [wrapped(summary(plans), wide, "", "  ")]
-    blocks += ["\n".join(_lines(group, wide)) for group in groups]
+    blocks = [wrapped(summary(plans, layers), wide, "", "  ")]
+    blocks += ["\n".join(_lines(group, wide, within(_PREDICATES, layers))) for group in groups]
     risks = _risks(plans)
     if risks:
         blocks.append("\n".join(["Risks:", *(wrapped(line, wide, "  ", "    ") for line in risks)]))
@@ -67,17 +88,37 @@ def _risks(plans: t.Sequence[HostPlan]) -> list[str]:
     return [f"{RISKS[risk]} (on {counted(counts[risk], 'host')})" for risk in RISKS if counts[risk]]
 
 
-def _title(group: Group) -> str:
+def screenful(groups: t.Sequence[Group], width: int, predicates: Predicates) -> list[str]:
+    """The steps of all hosts, a block for each group, in :data:`SCREEN` lines: with the name of each device if there is room for it."""
+    whole = [_lines(group, width, predicates, "steps") for group in groups]
+    if sum(map(len, whole)) + len(whole) > SCREEN:
+        short = [Group(group.hosts, counted_kinds(group.first.steps)) for group in groups]
+        whole = [_lines(group, width, predicates, "steps") for group in short]
+    room, blocks = SCREEN, []
+    for place, lines in enumerate(whole):
+        if len(lines) + 1 > room and (blocks or len(lines) > SCREEN):
+            kept = lines[: max(room - 1, 0)] if not blocks else []
+            others = sum(len(group.hosts) for group in groups[place + bool(kept) :])
+            rest = [f"{len(lines) - len(kept)} more lines of steps"] if kept else []
+            rest += [f"{counted(others, 'more host')} with other steps"] if others else []
+            last = f"Not shown: {' and '.join(rest)}; --diff prints the changes of each host."
+            return [*blocks, "\n".join([*kept, wrapped(last, width, "", "  ")])]
+        blocks.append("\n".join(lines))
+        room -= len(lines) + 1
+    return blocks
+
+
+def _title(group: Group, predicates: Predicates, name: str) -> str:
     several = len(group.hosts) > 1
-    predicate = _PREDICATES[group.first.outcome][several]
+    predicate = predicates[group.first.outcome][several]
     if not several:
         return f"{group.first.host} {predicate}"
-    alike = " with equal plans" if group.steps else ""
+    alike = f" with equal {name}" if group.steps else ""
     return f"{len(group.hosts)} hosts{alike} {predicate}: {listed(group.names, NAMED)}"
 
 
-def _lines(group: Group, width: int) -> list[str]:
-    lines = [wrapped(_title(group), width, "", "    ")]
+def _lines(group: Group, width: int, predicates: Predicates, name: str = "plans") -> list[str]:
+    lines = [wrapped(_title(group, predicates, name), width, "", "    ")]
     if group.reason:
         lines.append(wrapped(group.reason, width, "  ", "  "))
     layers = max((len(step.layer) for step, _count in group.steps), default=0)
@@ -85,7 +126,7 @@ def _lines(group: Group, width: int) -> list[str]:
         beginning = f"  {number:2}. {step.layer.ljust(layers)}  "
         lines.append(wrapped(_step(step, count), width, beginning, " " * len(beginning)))
     lines += [wrapped(line, width, "  ", "    ") for line in _rest(group.first)]
-    return lines
+    return "\n".join(lines).splitlines()
 
 
 def _step(step: t.Any, count: int) -> str:
@@ -108,12 +149,13 @@ def wrapped(text: str, width: int, first: str, others: str) -> str:
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False)
 
 
-def as_markdown(plans: t.Sequence[HostPlan], groups: t.Sequence[Group]) -> str:
+def as_markdown(plans: t.Sequence[HostPlan], groups: t.Sequence[Group], layers: t.Sequence[str] | None = None) -> str:
     """Every group with all of its hosts."""
-    lines = ["# Plan", "", escaped(summary(plans)), ""]
+    predicates = within(_PREDICATES, layers)
+    lines = ["# Plan", "", escaped(summary(plans, layers)), ""]
     for group in groups:
         several = len(group.hosts) > 1
-        lines += [f"## {escaped(f'{len(group.hosts)} hosts' if several else group.first.host)} {_PREDICATES[group.first.outcome][several]}", ""]
+        lines += [f"## {escaped(f'{len(group.hosts)} hosts' if several else group.first.host)} {predicates[group.first.outcome][several]}", ""]
         lines += [escaped(", ".join(group.names)), ""] if several else []
         lines += [escaped(group.reason), ""] if group.reason else []
         lines += [*_markdown_table(group), ""] if group.steps else []

@@ -143,7 +143,7 @@ class FlashcacheHost:
         def tick(_seconds: float) -> None:
             self.kernel.tick()
 
-        def volatile(path: str) -> list[str]:
+        def volatile(path: str, _drives: t.Mapping[str, str]) -> list[str]:
             return self.volatile.get(path, [])
 
         return FlashcacheLayer(

@@ -21,7 +21,7 @@ CODE = {UTILS + "_blockcache/types.py", UTILS + "_blockcache/survey/host_caches.
 #: Written by scripts/role-specs, but for one sentence about each type; and the modules that every collection lists.
 DOCUMENTS = {"roles/block_cache/meta/argument_specs.yml", "meta/runtime.yml"}
 #: Here the same words are names of the kernel: of a module, a target of device-mapper, a kind of block devices, a signature.
-OF_THE_KERNEL = {"roles/block_queue/meta/argument_specs.yml"} | {
+OF_THE_KERNEL = {f"roles/{role}/meta/argument_specs.yml" for role in ("block_queue", "drive_write_cache", "over_provisioning")} | {
     UTILS + name
     for name in (
         "_core/distributions.py",
@@ -29,7 +29,7 @@ OF_THE_KERNEL = {"roles/block_queue/meta/argument_specs.yml"} | {
         "_device/discovery.py",
         "_device/drive_cache/above.py",
         "_device/drive_cache/drives.py",
-        "_device/queue/spec.py",
+        "_device/match.py",
         "_device/queue/sysfs.py",
         "_guard/description.py",
         "_guard/examination.py",

@@ -6,8 +6,8 @@
 Its behaviour is in the JSON file that ``FAKE_FIO`` names, read anew by each run: ``version``; ``unknown``: options that it lacks;
 ``seconds`` instead of the job's runtime; ``deaf``: SIGTERM is ignored; ``rates``: IOPS of one run after the other; ``latency_per_depth``: ns
 for each I/O in flight; ``fails``: names of jobs that end with an error; ``entry``: values that replace those of the job in the report;
-``does``: a shell command that runs before the report is written. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a line in
-``<FAKE_FIO>.runs``.
+``does``: a shell command that runs before the report is written. ``exec_prerun`` of a job runs first, as with fio. Each run leaves a
+link in the folder ``<FAKE_FIO>.runs``, whose text is JSON.
 """
 
 from __future__ import annotations
@@ -94,12 +94,17 @@ def _run(words: list[str], behaviour: dict) -> int:
 
 
 def _remember(name: str, text: str) -> int:
-    """Which run this is, from 1."""
-    path = os.environ.get("FAKE_FIO", os.devnull) + ".runs"
-    with open(path, "a") as file:
-        file.write(json.dumps({"name": name, "time": time.time(), "pid": os.getpid(), "job": text}) + "\n")
-    with open(path) as file:
-        return len(file.readlines())
+    """Which run this is, from 1. A file that is open for writing, however briefly, may be seen there, and a fio that has one is killed."""
+    folder = os.environ.get("FAKE_FIO", os.devnull) + ".runs"
+    os.makedirs(folder, exist_ok=True)
+    number = len(os.listdir(folder)) + 1
+    while True:
+        try:
+            os.symlink(json.dumps({"name": name, "time": time.time(), "pid": os.getpid(), "job": text}), f"{folder}/{number:06}")
+        except FileExistsError:
+            number += 1
+        else:
+            return number
 
 
 def _direction(figures: dict) -> dict:

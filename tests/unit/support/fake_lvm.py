@@ -155,7 +155,7 @@ class FakeLvm:
         #: What the tool that shows initramfs images prints of each, by path; ``inside`` is their devices file.
         self.images: dict[str, str] = {}
         self.inside = ""
-        self.missing_initramfs: set[str] = {"lsinitramfs", "lsinitrd"}
+        self.missing_initramfs: set[str] = {"lsinitramfs", "lsinitrd", "mkinitramfs", "dracut"}
         self.calls: list[tuple[str, ...]] = []
 
     # -- as Runner

@@ -106,8 +106,8 @@ class RunnerRig:
     @property
     def runs(self) -> list[dict[str, t.Any]]:
         try:
-            return [json.loads(line) for line in Path(f"{self.behaviour}.runs").read_text().splitlines()]
-        except (OSError, ValueError):
+            return [json.loads(os.readlink(link)) for link in sorted(Path(f"{self.behaviour}.runs").iterdir())]
+        except FileNotFoundError:
             return []
 
     def kill(self, number: int = signal.SIGKILL) -> None:

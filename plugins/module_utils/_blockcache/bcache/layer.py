@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.sysfs import Sysfs
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.target import LAYER, BcacheState, with_backing_devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch, write_out
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheLayer
@@ -77,16 +78,16 @@ class BcacheLayer(CacheLayer[BcacheState, t.Sequence[BcacheSpec]]):
 
     # -- read and plan
 
-    def read(self) -> BcacheState:
+    def read(self, expected: Expected = AS_IT_IS) -> BcacheState:
         """One ``udevadm`` and at most one ``dmsetup``; a device that is no part of a bcache yet costs a ``wipefs`` more."""
         if not self.spec:
             return BcacheState(HostDevices(Devices(())))
-        devices = self.settled_devices()
+        devices = self.settled_devices(expected)
         registered = bcache_facts.read_registered(self.sysfs)
         self.spec = with_backing_devices(self.spec, registered, devices)
         in_use = {*registered.backings, *(name for cset in registered.sets.values() for name in cset.caches)}
         candidates = [path for spec in self.spec for path in (spec.origin, *spec.cache_devices)]
-        ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
+        ground = read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep, expected=expected)
         carriers = [name for name, finding in ground.findings.items() if any(text.startswith("bcache") for text in finding.signatures)]
         return BcacheState(
             ground=ground,

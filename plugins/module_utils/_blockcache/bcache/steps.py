@@ -18,19 +18,15 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bca
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.bcache.settings import BACKING, CACHE, SET, chosen, has_value
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import still_empty
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import write_out
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheOperation
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import node_of
 
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-
 
 @frozen
-class MakeBacking(CacheOperation):
+class MakeBacking(Operation):
     """Make an empty device a backing device, and register it."""
 
     needs_commands = ("make-bcache", "bcache-super-show", "udevadm")
@@ -46,7 +42,7 @@ class MakeBacking(CacheOperation):
 
 
 @frozen
-class RegisterBacking(CacheOperation):
+class RegisterBacking(Operation):
     """Register a backing device with the kernel."""
 
     needs_commands = ("udevadm",)
@@ -58,7 +54,7 @@ class RegisterBacking(CacheOperation):
 
 
 @frozen
-class SetLabel(CacheOperation):
+class SetLabel(Operation):
     """Set the label in the superblock of the backing device."""
 
     origin: str
@@ -73,7 +69,7 @@ class SetLabel(CacheOperation):
 
 
 @frozen
-class MakeSet(CacheOperation):
+class MakeSet(Operation):
     """Make an empty device the cache device of a new set, and register it.
 
     :param origin: the backing device that will be attached to it first.
@@ -97,7 +93,7 @@ class MakeSet(CacheOperation):
 
 
 @frozen
-class RegisterSet(CacheOperation):
+class RegisterSet(Operation):
     """Register a cache device with the kernel, which starts its set."""
 
     needs_commands = ("udevadm",)
@@ -110,7 +106,7 @@ class RegisterSet(CacheOperation):
 
 
 @frozen
-class UnregisterSet(CacheOperation):
+class UnregisterSet(Operation):
     """Stop a set that nothing is attached to and that holds nothing dirty."""
 
     device: str
@@ -131,7 +127,7 @@ class UnregisterSet(CacheOperation):
 
 
 @frozen
-class Wipe(CacheOperation):
+class Wipe(Operation):
     """Make a cache device empty, if it still carries that set."""
 
     needs_commands = ("wipefs", "bcache-super-show", "udevadm")
@@ -158,7 +154,7 @@ class Wipe(CacheOperation):
 
 
 @frozen
-class Attach(CacheOperation):
+class Attach(Operation):
     """Attach a backing device to a set."""
 
     origin: str
@@ -169,7 +165,7 @@ class Attach(CacheOperation):
 
 
 @frozen
-class Detach(CacheOperation):
+class Detach(Operation):
     """Detach a backing device from a set, once nothing of it is dirty there."""
 
     needs_commands = ("sync",)
@@ -191,7 +187,7 @@ class Detach(CacheOperation):
 
 
 @frozen
-class SetMode(CacheOperation):
+class SetMode(Operation):
     """Change the mode of a cache, without a flush."""
 
     origin: str
@@ -203,7 +199,7 @@ class SetMode(CacheOperation):
 
 
 @frozen
-class Flush(CacheOperation):
+class Flush(Operation):
     """Leave writeback and write everything back.
 
     :param flush_timeout: seconds that it may take, or None.
@@ -231,7 +227,7 @@ class Flush(CacheOperation):
 
 
 @frozen
-class EndFlush(CacheOperation):
+class EndFlush(Operation):
     """Restore the settings that an interrupted flush changed."""
 
     origin: str
@@ -241,7 +237,7 @@ class EndFlush(CacheOperation):
 
 
 @frozen
-class SetSetting(CacheOperation):
+class SetSetting(Operation):
     """Change one setting now.
 
     :param place: whose it is, as in :data:`settings.SETTINGS`.
@@ -263,7 +259,7 @@ class SetSetting(CacheOperation):
 
 
 @frozen
-class WriteRules(CacheOperation):
+class WriteRules(Operation):
     """Keep settings in the udev rules.
 
     :param settings: of the backing device; None removes what is kept of it.

@@ -36,6 +36,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_settings import WRITECACHE
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
@@ -44,7 +45,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.typ
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Difference, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file, require_room
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.in_use.neighbourhood import Neighbourhood
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
@@ -82,17 +82,16 @@ class DmCacheLayer(CacheLayer[DmCacheState, t.Sequence[DmCacheSpec]]):
 
     # -- read and plan
 
-    def read(self) -> DmCacheState:
+    def read(self, expected: Expected = AS_IT_IS) -> DmCacheState:
         """Three dmsetup and a scan of the block devices, whatever the number of caches; a device without a cache costs a wipefs more."""
         if not self.spec:
             return DmCacheState(Kernel(), Devices(()), HostDevices(Devices(())), Tools("dmsetup"))
-        devices = self.settled_devices()
-        leaving = expected_leaving(self.runner)
+        devices = self.settled_devices(expected)
         kernel = dm_cache_facts.read_kernel(self.runner, self.root)
         for kind in CACHE_TYPES.values():
             if kind.in_mapper:
-                kernel = dataclasses.replace(kernel, mappings=leaving.rest(kind.name, kernel.mappings))
-        records, units = (leaving.rest(LAYER, found) for found in dm_cache_record.read_records(self.root))
+                kernel = dataclasses.replace(kernel, mappings=expected.rest(kind.name, kernel.mappings))
+        records, units = (expected.rest(LAYER, found) for found in dm_cache_record.read_records(self.root))
         self.spec = [dm_cache_facts.with_own_origin(cache, kernel, devices) for cache in self.spec]
         in_use = set()
         for mapping in kernel.mappings.values():
@@ -102,11 +101,11 @@ class DmCacheLayer(CacheLayer[DmCacheState, t.Sequence[DmCacheSpec]]):
         return DmCacheState(
             kernel=kernel,
             devices=devices,
-            ground=read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep),
+            ground=read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep, expected=expected),
             records=records,
             units=units,
             heads={record.cache_device: self._head(record.cache_device) for record in records.values() if record.cache_device},
-            origins=self._origins(devices, kernel),
+            origins=self._origins(devices, kernel, expected),
             caches=dm_cache_facts.describe(kernel, records, devices, self.root),
             tools=self.tools(),
             found=read_origins(devices, unresolved(self.spec), self.root),
@@ -149,7 +148,7 @@ class DmCacheLayer(CacheLayer[DmCacheState, t.Sequence[DmCacheSpec]]):
         node = self.node(path)
         return read_cache_metadata(node) if node.exists() else None
 
-    def _origins(self, devices: Devices, kernel: Kernel) -> dict[str, OriginContent]:
+    def _origins(self, devices: Devices, kernel: Kernel, expected: Expected) -> dict[str, OriginContent]:
         """What stands on origins and uses them, of those that have no cache yet."""
         found = {}
         around = Neighbourhood(devices, self.runner, self.root)
@@ -162,7 +161,7 @@ class DmCacheLayer(CacheLayer[DmCacheState, t.Sequence[DmCacheSpec]]):
             except DeviceMissing:
                 continue
             # An origin keeps its data: only who uses it matters.
-            alone = mapping is not None or origin.name in expected_leaving(self.runner).origins
+            alone = mapping is not None or origin.name in expected.origins
             users = () if alone else cache_device.examine(self.runner, cache.origin, self.root, self.sleep, around=around, empty=False).users
             found[cache.origin] = OriginContent(users, self._content_block(cache.origin) if cache.kind == tables.WRITECACHE else 0)
         return found

@@ -20,21 +20,17 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch, write_out
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheOperation
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.signatures import read_cache_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import holding
 
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
-
 
 @frozen
-class WriteUnit(CacheOperation):
+class WriteUnit(Operation):
     """Write the unit that brings the cache up at boot; None removes it."""
 
     needs_commands = ("systemctl",)
@@ -47,7 +43,7 @@ class WriteUnit(CacheOperation):
 
 
 @frozen
-class PrepareDevice(CacheOperation):
+class PrepareDevice(Operation):
     """Make the mappings on the cache device, with nothing in them.
 
     :param device: path of the cache device.
@@ -72,7 +68,7 @@ class PrepareDevice(CacheOperation):
 
 
 @frozen
-class LoadTable(CacheOperation):
+class LoadTable(Operation):
     """Give what is mounted a table, or make it with that table."""
 
     table: str
@@ -89,7 +85,7 @@ class LoadTable(CacheOperation):
 
 
 @frozen
-class EnterPassthrough(CacheOperation):
+class EnterPassthrough(Operation):
     """Load the table of a cache in mode passthrough, which the kernel takes only while no block is dirty.
 
     :param table: the table in mode passthrough.
@@ -132,7 +128,7 @@ class EnterPassthrough(CacheOperation):
 
 
 @frozen
-class ResumeMapping(CacheOperation):
+class ResumeMapping(Operation):
     """Let a mapping go on with the table in effect, and drop one that waits."""
 
     def carry_out(self, layer: t.Any, step: Step) -> None:
@@ -140,7 +136,7 @@ class ResumeMapping(CacheOperation):
 
 
 @frozen
-class StartUnit(CacheOperation):
+class StartUnit(Operation):
     """Start the unit of a cache that is known and does not run.
 
     :param kind: the target of its table.
@@ -174,7 +170,7 @@ class StartUnit(CacheOperation):
 
 
 @frozen
-class FlushCache(CacheOperation):
+class FlushCache(Operation):
     """Write back until nothing is dirty.
 
     :param clean: the table with which nothing becomes dirty.
@@ -197,7 +193,7 @@ class FlushCache(CacheOperation):
 
 
 @frozen
-class ProveClean(CacheOperation):
+class ProveClean(Operation):
     """Prove that no block is dirty and none can become so, and have the origin write out what it keeps in volatile memory."""
 
     needs_commands = ("sync",)
@@ -220,7 +216,7 @@ class ProveClean(CacheOperation):
 
 
 @frozen
-class ClearDevice(CacheOperation):
+class ClearDevice(Operation):
     """Make a cache device empty that nothing goes through any more, and remove its mappings.
 
     :param device: path of the cache device; empty if it is not known.
@@ -252,7 +248,7 @@ class ClearDevice(CacheOperation):
 
 
 @frozen
-class RemoveMapping(CacheOperation):
+class RemoveMapping(Operation):
     """Remove what is mounted, once it is unused."""
 
     def carry_out(self, layer: t.Any, step: Step) -> None:

@@ -32,8 +32,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.spec import DmCacheSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.state import OUR_METADATA, DmCacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_cache.table import CacheTable, Layout, LinearTable
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import left_by
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import leaving_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.spec import MISSING
@@ -56,7 +56,7 @@ def plan(state: DmCacheState, specs: t.Sequence[DmCacheSpec]) -> list[Step]:
         planned = _CachePlan(state, spec, taken).steps()
         steps += planned
         if not spec.present:
-            state = state.without(leaving_of(LAYER, {spec.name: spec.origin}, planned, state.devices))
+            state = state.without(left_by(LAYER, {spec.name: spec.origin}, planned, state.devices))
     return steps
 
 

@@ -23,6 +23,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import Expected
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 
 #: What a cache of ours leaves on its device, in the words of ``signatures.py``.
@@ -54,7 +55,7 @@ class DmCacheState:
     starters: tuple[Starter, ...] = ()
     root: Path = Path("/")
 
-    def without(self, leaving: t.Any) -> DmCacheState:
+    def without(self, leaving: Expected) -> DmCacheState:
         """The same once caches are removed."""
         return replace(
             self,

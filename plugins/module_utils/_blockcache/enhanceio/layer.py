@@ -30,6 +30,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState, half_flushed, problems
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import read_origins, unresolved
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
@@ -37,7 +38,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import read_file, replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 #: Seconds in which another command should have done with a cache.
@@ -48,7 +48,8 @@ class EnhanceIOLayer(CacheLayer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
     """EnhanceIO caches.
 
     :param kernel_module: the name of the kernel module.
-    :param volatile_below: what may lose acknowledged writes in a power cut at or below the device of a path, sentences.
+    :param volatile_below: what may lose acknowledged writes in a power cut at or below the device of a path, sentences; it is given what is planned
+        for drives.
     """
 
     name = LAYER
@@ -61,7 +62,7 @@ class EnhanceIOLayer(CacheLayer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
         root: Path = Path("/"),
         *,
         kernel_module: str = "enhanceio",
-        volatile_below: t.Callable[[str], t.Sequence[str]] = lambda path: (),  # noqa: ARG005
+        volatile_below: t.Callable[[str, t.Mapping[str, str]], t.Sequence[str]] = lambda path, drives: (),  # noqa: ARG005
         clock: t.Callable[[], float] = time.monotonic,
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
@@ -71,33 +72,32 @@ class EnhanceIOLayer(CacheLayer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
 
     # -- read and plan
 
-    def read(self) -> EnhanceIOState:
+    def read(self, expected: Expected = AS_IT_IS) -> EnhanceIOState:
         """The block devices and files of /proc, whatever the number of caches.
 
         Only a cache device that no cache lies on costs a wipefs more, and is opened.
         """
         if not self.spec:
             return EnhanceIOState({}, Devices(()), fast_device.HostDevices(Devices(())))
-        leaving = expected_leaving(self.runner)
-        caches = leaving.rest(LAYER, self._settled())
-        devices = self.settled_devices()
+        caches = expected.rest(LAYER, self._settled())
+        devices = self.settled_devices(expected)
         at_boot = {item.name: self._read_boot(item.name) for item in self.spec}
         fast = [proc.find(devices, cache.config.fast) for cache in caches.values()]
         in_use = {device.name for device in fast if device is not None}
         candidates = [path for item in self.spec for path in item.cache_devices]
-        ground = fast_device.read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep)
+        ground = fast_device.read_host_devices(self.runner, devices, candidates, in_use=in_use, root=self.root, sleep=self.sleep, expected=expected)
         looked_at = [*candidates, *(files.fast for files in at_boot.values() if files.fast)]
         return EnhanceIOState(
             caches=caches,
             devices=devices,
             ground=ground,
-            superblocks=self._read_superblocks(devices, looked_at, in_use | leaving.emptied, ground),
+            superblocks=self._read_superblocks(devices, looked_at, in_use | expected.emptied, ground),
             boot=at_boot,
             tools=self._find_tools(),
             module=self.kernel_module,
             module_there=self._module_there(set(at_boot) - set(caches)),
             kernel=read_file(self.root / "proc/sys/kernel/osrelease").strip(),
-            volatile=self._read_volatile(caches),
+            volatile=self._read_volatile(caches, expected.drives),
             found=read_origins(devices, unresolved(self.spec), self.root),
             starters=starters.read_starters(self.runner, devices, self.spec, self.root, running=caches, hides=True),
         )
@@ -158,7 +158,7 @@ class EnhanceIOLayer(CacheLayer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
         # It is not needed: not worth a command.
         return bool(missing) and kernel_modules.is_available(self.runner, self.kernel_module, self.root)
 
-    def _read_volatile(self, caches: t.Mapping[str, proc.Cache]) -> dict[str, t.Sequence[str]]:
+    def _read_volatile(self, caches: t.Mapping[str, proc.Cache], drives: t.Mapping[str, str]) -> dict[str, t.Sequence[str]]:
         """Only for caches that are to enter write-back: it requires a query of every drive."""
         modes = {name: cache.config.mode for name, cache in caches.items()}
         entering = [item for item in self.spec if item.present and item.mode in proc.SWALLOWS and modes.get(item.name) != item.mode]
@@ -168,7 +168,7 @@ class EnhanceIOLayer(CacheLayer[EnhanceIOState, t.Sequence[EnhanceIOSpec]]):
         for path in paths:
             # The plan reports which device is missing.
             with contextlib.suppress(DeviceMissing):
-                found[path] = self.volatile_below(path)
+                found[path] = self.volatile_below(path, drives)
         return found
 
     # -- apply

@@ -14,22 +14,18 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import boot, output
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio import facts as proc
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import INTERVAL, FlushWatch
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import CacheOperation
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.files import replace_file
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-
-if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 
 #: Making a cache writes all of its metadata; changing one that is clean takes a moment.
 PATIENCE = 3600.0
 
 
 @frozen
-class CreateCache(CacheOperation):
+class CreateCache(Operation):
     """Create a cache on an empty device.
 
     :param path: of the cache device.
@@ -60,7 +56,7 @@ class CreateCache(CacheOperation):
 
 
 @frozen
-class EnableCache(CacheOperation):
+class EnableCache(Operation):
     """Start a cache with what the superblock on its device holds.
 
     :param path: of the cache device.
@@ -86,7 +82,7 @@ class EnableCache(CacheOperation):
 
 
 @frozen
-class FlushCache(CacheOperation):
+class FlushCache(Operation):
     """Have everything written back, with nothing becoming dirty meanwhile.
 
     :param flush_timeout: seconds, or None for as long as it makes progress.
@@ -108,7 +104,7 @@ class FlushCache(CacheOperation):
 
 
 @frozen
-class StopCleaning(CacheOperation):
+class StopCleaning(Operation):
     """Let blocks become dirty again after an interrupted flush."""
 
     needs_commands = ("sysctl",)
@@ -118,7 +114,7 @@ class StopCleaning(CacheOperation):
 
 
 @frozen
-class SetMode(CacheOperation):
+class SetMode(Operation):
     """Change the mode of a cache that runs; it leaves ``writeback`` only while it is clean."""
 
     needs_commands = ("eio_cli",)
@@ -140,7 +136,7 @@ class SetMode(CacheOperation):
 
 
 @frozen
-class SetSetting(CacheOperation):
+class SetSetting(Operation):
     """Set one sysctl of a cache that runs."""
 
     needs_commands = ("sysctl",)
@@ -152,7 +148,7 @@ class SetSetting(CacheOperation):
 
 
 @frozen
-class ResumeCache(CacheOperation):
+class ResumeCache(Operation):
     """Give a degraded cache its device back, empty.
 
     :param path: of the cache device.
@@ -182,7 +178,7 @@ class ResumeCache(CacheOperation):
 
 
 @frozen
-class ProveClean(CacheOperation):
+class ProveClean(Operation):
     """Prove that no block is dirty and none can become so."""
 
     origin: str
@@ -192,7 +188,7 @@ class ProveClean(CacheOperation):
 
 
 @frozen
-class DeleteCache(CacheOperation):
+class DeleteCache(Operation):
     """Delete a cache that is proven to be clean."""
 
     needs_commands = ("eio_cli",)
@@ -207,7 +203,7 @@ class DeleteCache(CacheOperation):
 
 
 @frozen
-class WipeSuperblock(CacheOperation):
+class WipeSuperblock(Operation):
     """Overwrite the superblock of a cache that does not run and in which nothing is dirty.
 
     :param path: of the cache device.
@@ -246,7 +242,7 @@ class WipeSuperblock(CacheOperation):
 
 
 @frozen
-class WriteBootFiles(CacheOperation):
+class WriteBootFiles(Operation):
     """Write the files that bring the cache back at boot; empty texts remove them.
 
     :param unit: the text of the systemd unit.

@@ -47,8 +47,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enh
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.state import EnhanceIOState
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import left_by
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import FastDevice, HostDevices
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import leaving_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
@@ -77,7 +77,7 @@ def plan(state: EnhanceIOState, specs: t.Sequence[EnhanceIOSpec]) -> list[Step]:
         planned = _CachePlan(state, spec, taken).steps()
         steps += planned
         if not spec.present:
-            state = state.without(leaving_of(LAYER, {spec.name: spec.origin}, planned, state.devices))
+            state = state.without(left_by(LAYER, {spec.name: spec.origin}, planned, state.devices))
     return steps
 
 

@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.units imp
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.enhanceio.spec import EnhanceIOSpec
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import Expected
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
     from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices
 
@@ -51,7 +52,7 @@ class EnhanceIOState:
     found: t.Mapping[str, Origin] = field(default_factory=dict)
     starters: tuple[Starter, ...] = ()
 
-    def without(self, leaving: t.Any) -> EnhanceIOState:
+    def without(self, leaving: Expected) -> EnhanceIOState:
         """The same once caches are removed."""
         return replace(
             self,

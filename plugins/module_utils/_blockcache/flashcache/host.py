@@ -27,6 +27,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.records i
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute
 
 if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import Expected
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.unit import Places
@@ -109,7 +110,7 @@ class FlashcacheState:
     found: t.Mapping[str, Origin] = field(default_factory=dict)
     starters: tuple[Starter, ...] = ()
 
-    def without(self, leaving: t.Any) -> FlashcacheState:
+    def without(self, leaving: Expected) -> FlashcacheState:
         """The same once caches are removed."""
         stored = {name: superblock for name, superblock in self.stored.items() if name not in leaving.emptied}
         return dataclasses.replace(self, ground=self.ground.without(leaving), running=leaving.rest("flashcache", self.running), stored=stored)

@@ -17,6 +17,7 @@ import typing as t
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import boot_unit, starters
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import AS_IT_IS, Expected
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fast_device import HostDevices, read_host_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import diff as flashcache_diff
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import facts as flashcache_facts
@@ -40,7 +41,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.ori
 from ansible_collections.cachefleet.storage.plugins.module_utils._core import kernel_modules
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import expected_leaving
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import Devices, node_of
 
 if t.TYPE_CHECKING:
@@ -50,13 +50,13 @@ if t.TYPE_CHECKING:
 
 TOOLS = ("flashcache_create", "flashcache_load", "flashcache_destroy", "flashcache_setioctl", "dmsetup", "modprobe", "blockdev")
 
-Volatile = t.Callable[[str], t.Sequence[str]]
+Volatile = t.Callable[[str, t.Mapping[str, str]], t.Sequence[str]]
 
 
 class FlashcacheLayer(CacheLayer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
     """Caches of flashcache.
 
-    :param volatile_below: what below a path keeps writes in volatile memory, each as a clause.
+    :param volatile_below: what below a path keeps writes in volatile memory, each as a clause; it is given what is planned for drives.
     :param kernel_module: the name of the kernel module; ``release`` is that of the kernel, by default of the one that runs.
     """
 
@@ -84,7 +84,7 @@ class FlashcacheLayer(CacheLayer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
 
     # -- read and plan
 
-    def read(self) -> FlashcacheState:
+    def read(self, expected: Expected = AS_IT_IS) -> FlashcacheState:
         """The block devices, two dmsetup for all caches, one systemctl, and one wipefs for each device that no cache lies on yet."""
         if not self.spec:
             return FlashcacheState(HostDevices(Devices(())), {}, {}, {}, Places({}, self.kernel_module))
@@ -93,18 +93,19 @@ class FlashcacheLayer(CacheLayer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
         remains = {item.name: flashcache_remains.read_remains(item.name, self.root) for item in self.spec}
         emptied = {item: left.device for item, left in remains.items()}
         paths = [path for item in self.spec for path in (*item.cache_devices, ssd_of(units[item.name]), emptied[item.name]) if path]
-        devices, running, removing = self._read_settled(paths)
+        devices, running, removing = self._read_settled(paths, expected)
         self.spec = [flashcache_host.with_own_origin(item, running, devices) for item in self.spec]
         used = {cache.ssd_name for cache in running.values() if cache.ssd_name}
-        ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep)
+        ground = read_host_devices(self.runner, devices, paths, in_use=used | removing, root=self.root, sleep=self.sleep, expected=expected)
         tools = {name: self.runner.find(name) for name in TOOLS if self.runner.has(name)}
-        freed = expected_leaving(self.runner).emptied
-        stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings if name not in freed}
+        stored = {name: flashcache_host.read_superblock(self.root, node_of(name)) for name in ground.findings if name not in expected.emptied}
         return FlashcacheState(
             ground=ground,
             running=running,
             stored={name: found for name, found in stored.items() if found is not None},
-            volatile={path: tuple(self.volatile_below(path)) for item in self.spec for path in (*item.cache_devices, item.origin) if item.present},
+            volatile={
+                path: tuple(self.volatile_below(path, expected.drives)) for item in self.spec for path in (*item.cache_devices, item.origin) if item.present
+            },
             places=Places(tools, self.kernel_module),
             removing=frozenset(removing),
             memory=flashcache_host.read_memory(self.root),
@@ -159,12 +160,12 @@ class FlashcacheLayer(CacheLayer[FlashcacheState, t.Sequence[FlashcacheSpec]]):
                 )
         return sentences
 
-    def _read_settled(self, paths: t.Sequence[str]) -> tuple[Devices, dict[str, Running], set[str]]:
+    def _read_settled(self, paths: t.Sequence[str], expected: Expected) -> tuple[Devices, dict[str, Running], set[str]]:
         """The devices, once no removal is under way: ``dmsetup remove`` of a run that was killed goes on in the kernel, out of sight."""
         waited = 0.0
         while True:
-            devices = self.settled_devices()
-            running = expected_leaving(self.runner).rest(LAYER, flashcache_host.read_running(devices, self.runner, self.root))
+            devices = self.settled_devices(expected)
+            running = expected.rest(LAYER, flashcache_host.read_running(devices, self.runner, self.root))
             names = {name for name in (flashcache_host.name_behind(devices, path) for path in paths) if name}
             removing = {name for name in names if _is_unused(devices, name)}
             if not removing or waited >= STANDSTILL:

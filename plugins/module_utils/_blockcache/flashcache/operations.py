@@ -13,17 +13,13 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.output import folder_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flush import FlushWatch
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.mirror import (
-    CacheOperation,
-)
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.released import releasing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, NotEffective, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Completed
 
 LAYER = "flashcache"
@@ -32,7 +28,7 @@ PATIENCE = 7 * 24 * 3600.0
 
 
 @frozen
-class WriteUnit(CacheOperation):
+class WriteUnit(Operation):
     """Write the unit that brings the cache up at boot; an empty text removes it."""
 
     needs_commands = ("systemctl",)
@@ -43,7 +39,7 @@ class WriteUnit(CacheOperation):
 
 
 @frozen
-class StartUnit(CacheOperation):
+class StartUnit(Operation):
     """Start the unit of a cache that is up, so that systemd takes it down at shutdown."""
 
     needs_commands = ("systemctl",)
@@ -53,7 +49,7 @@ class StartUnit(CacheOperation):
 
 
 @frozen
-class CreateCache(CacheOperation):
+class CreateCache(Operation):
     """Create a cache on an empty SSD.
 
     :param ssd: path of the SSD, or of its mirror.
@@ -73,7 +69,7 @@ class CreateCache(CacheOperation):
 
 
 @frozen
-class LoadCache(CacheOperation):
+class LoadCache(Operation):
     """Load a write-back cache from its SSD."""
 
     needs_commands = ("blockdev", "dmsetup", "udevadm")
@@ -86,7 +82,7 @@ class LoadCache(CacheOperation):
 
 
 @frozen
-class SetSysctl(CacheOperation):
+class SetSysctl(Operation):
     """Set one sysctl of a cache that runs."""
 
     key: str
@@ -97,7 +93,7 @@ class SetSysctl(CacheOperation):
 
 
 @frozen
-class FlushCache(CacheOperation):
+class FlushCache(Operation):
     """Let nothing more become dirty, and write back until nothing is.
 
     :param flush_timeout: seconds, or None for as long as it makes progress.
@@ -126,7 +122,7 @@ class FlushCache(CacheOperation):
 
 
 @frozen
-class RemoveCache(CacheOperation):
+class RemoveCache(Operation):
     """Remove a cache that runs.
 
     :param ssd: the path of the SSD in its table; ``disk`` that of its origin.
@@ -156,7 +152,7 @@ class RemoveCache(CacheOperation):
 
 
 @frozen
-class ClearDevice(CacheOperation):
+class ClearDevice(Operation):
     """Prove that an SSD holds nothing that its origin does not have, and make it empty.
 
     :param lasting: as of :class:`RemoveCache`.
@@ -200,7 +196,7 @@ class ClearDevice(CacheOperation):
 
 
 @frozen
-class ForgetRemains(CacheOperation):
+class ForgetRemains(Operation):
     """Delete the note that an SSD was to be made empty."""
 
     def carry_out(self, layer: t.Any, step: Step) -> None:

@@ -13,6 +13,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache import fast_device
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DEGRADED, require_whole_unit
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import left_by
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import remains as flashcache_remains
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache import unit as flashcache_unit
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.diff import Diff
@@ -31,7 +32,6 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.fla
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.settings import default_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.flashcache.spec import FlashcacheSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import leaving_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import SECTOR
@@ -57,7 +57,7 @@ def plan(state: FlashcacheState, specs: t.Sequence[FlashcacheSpec]) -> list[Step
         planned = CachePlan(state, spec, taken).steps()
         steps += planned
         if not spec.present:
-            state = state.without(leaving_of(LAYER, {spec.name: spec.origin}, planned, state.ground.devices))
+            state = state.without(left_by(LAYER, {spec.name: spec.origin}, planned, state.ground.devices))
     return steps
 
 

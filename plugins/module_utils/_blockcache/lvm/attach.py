@@ -12,9 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import settings_at_attach, steps_after_attach
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, kind_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import (
     Attach,
     CachedVolume,
     CreateMetadata,
@@ -24,6 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
     JoinPool,
     RemoveVolume,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import settings_at_attach, steps_after_attach
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import format_size, round_up

@@ -38,23 +38,30 @@ _DEVICES_FILE = "etc/lvm/devices/system.devices"
 class Tool:
     """How a distribution shows and makes an initramfs.
 
+    :param maker: what makes it, as :data:`distributions.DISTRIBUTIONS` calls it.
     :param show: the command that lists the files of an image.
     :param image: where the image of a kernel is.
-    :param way: how the drivers get into it, and the command that makes it.
     """
 
+    maker: str
     show: str
     image: str
-    way: str
 
 
-_DRACUT = 'write add_drivers+=" {modules} " to /etc/dracut.conf.d/cachefleet.conf and run dracut -f --regenerate-all'
 TOOLS = (
-    Tool("lsinitramfs", "boot/initrd.img-{kernel}", "add {modules} to /etc/initramfs-tools/modules and run update-initramfs -u -k all"),
-    Tool("lsinitrd", "boot/initramfs-{kernel}.img", _DRACUT),
-    Tool("lsinitrd", "boot/initrd-{kernel}", _DRACUT),
-    Tool("lsinitrd", "boot/initrd.img-{kernel}", _DRACUT),
+    Tool("initramfs-tools", "lsinitramfs", "boot/initrd.img-{kernel}"),
+    Tool("dracut", "lsinitrd", "boot/initramfs-{kernel}.img"),
+    Tool("dracut", "lsinitrd", "boot/initrd-{kernel}"),
+    Tool("dracut", "lsinitrd", "boot/initrd.img-{kernel}"),
 )
+#: How drivers get into an image, and the command that makes it, by what makes it; and the command that only a host with it has.
+_WAYS = {
+    "initramfs-tools": "add {modules} to /etc/initramfs-tools/modules and run update-initramfs -u -k all",
+    "dracut": 'write add_drivers+=" {modules} " to /etc/dracut.conf.d/cachefleet.conf and run dracut -f --regenerate-all',
+}
+_COMMANDS = {"initramfs-tools": "mkinitramfs", "dracut": "dracut"}
+#: What makes the image of a new kernel in the Debian family, where parts of both can be installed.
+_HOOKS = "etc/kernel/postinst.d"
 
 
 def read_boot_volumes(runner: Runner, devices: Devices, specs: t.Iterable[LvmCacheSpec], root: Path = Path("/")) -> dict[str, BootVolume]:
@@ -89,11 +96,13 @@ def _lacking(runner: Runner, root: Path, needed: t.Sequence[str]) -> tuple[str, 
     """What the images of the installed kernels lack, and the way; a kernel without an image boots without one, or not at all."""
     modules = " ".join(one for one in needed if one != "cache_check")
     unknown = "look whether the initramfs has " + ", ".join(needed)
-    for tool in TOOLS:
+    maker = _maker(runner, root)
+    for tool in sorted(TOOLS, key=lambda one: one.maker != maker) if maker else TOOLS:
         kernels = [place.name for place in sorted((root / "lib/modules").glob("*")) if (root / tool.image.format(kernel=place.name)).exists()]
         if not kernels or not runner.has(tool.show):
             continue
-        way = tool.way.format(modules=modules)
+        # A tool may show the image that the other one makes.
+        way = _WAYS[maker or tool.maker].format(modules=modules)
         for kernel in kernels:
             image = tool.image.format(kernel=kernel)
             shown = runner.run([tool.show, f"/{image}"], ok=None)
@@ -108,6 +117,19 @@ def _lacking(runner: Runner, root: Path, needed: t.Sequence[str]) -> tuple[str, 
                 return f"the devices file in /{image} is not that of the host (/{_DEVICES_FILE})", way
         return "", ""
     return "no initramfs image of an installed kernel could be examined (lsinitramfs, lsinitrd)", unknown
+
+
+def _maker(runner: Runner, root: Path) -> str:
+    """What makes the images of this host: by its hooks, else by the commands that are there, else by its distribution; empty if that is not known."""
+    by_hooks = [maker for maker in _WAYS if (root / _HOOKS / maker).exists()]
+    by_commands = [maker for maker, command in _COMMANDS.items() if runner.has(command)]
+    for found in (by_hooks, by_commands):
+        if len(found) == 1:
+            return found[0]
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.distributions import distribution_of, os_release
+
+    row = distribution_of(os_release(root))
+    return row.initramfs[0] if row else ""
 
 
 def _has(listing: str, name: str) -> bool:

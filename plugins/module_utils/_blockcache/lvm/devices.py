@@ -18,8 +18,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cac
     resolve_stable,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import sizes as lvm_layout
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import CreatePhysicalVolume, ExtendVolumeGroup, ReleaseDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import CreatePhysicalVolume, ExtendVolumeGroup, ReleaseDevice
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused
 

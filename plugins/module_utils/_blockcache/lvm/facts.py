@@ -16,8 +16,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import health as lvm_health
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import metadata as lvm_metadata
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import report as lvm_report
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import CLEANER
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, INTEGRITY, LAYER, LvmState, kind_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import CLEANER, GONE, INTEGRITY, LAYER, LvmState, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import CacheState
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, DeviceMissing, NotUnderstood, TimedOut
 

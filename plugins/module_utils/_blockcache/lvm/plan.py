@@ -17,9 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import names as lvm_names
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.attach import AttachPlan
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.devices import Earlier, Placement
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import setting_steps
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, LvmState, given_name, kind_of
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import (
     ActivateUnused,
     Detach,
     Drop,
@@ -31,6 +29,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
     SetCleaner,
     SetMode,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.settings import setting_steps
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import GONE, LAYER, TAG, LvmState, given_name, kind_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.origin import require_no_cache
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step

@@ -15,8 +15,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.dm_
     WRITECACHE,
     effective_migration_threshold,
 )
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LAYER
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import CachedVolume, Refresh, SetSetting, SetSettings
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import CachedVolume, Refresh, SetSetting, SetSettings
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import CLEANER, LAYER
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.settings import require_order
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
 
@@ -25,8 +25,6 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import LvmCacheSpec
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.state import LvmState
 
-#: In LVM's list of settings, and no setting of the user: it is how a writecache is flushed.
-CLEANER = "cleaner"
 #: Settings of a writecache that not every LVM supports that supports the others (2.03.16 does not).
 _NEWER = (PAUSE_WRITEBACK, METADATA_ONLY)
 #: What LVM has stored and leaves out of a table.

@@ -19,6 +19,8 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.model import Origin
 
 LAYER = "lvm_cache"
+#: In LVM's list of settings, and no setting of the user: it is how a writecache is flushed.
+CLEANER = "cleaner"
 #: On every volume that this layer made: without it an unattached volume might hold other data and is not touched.
 TAG = "cachefleet.storage"
 #: What LVM prints in place of the path of a device that is not there.

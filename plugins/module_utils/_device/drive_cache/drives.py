@@ -6,10 +6,15 @@
 from __future__ import annotations
 
 import re
+import typing as t
+from dataclasses import replace
+from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import choose, traits_of
 
 _NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
 _BUILT_ON_DRIVES = {
@@ -57,8 +62,30 @@ def find_drive(devices: Devices, item: str) -> list[BlockDevice]:
         )
     if device.kind != "disk":
         raise BadInput(f"{item} is {_WITHOUT_DRIVES.get(device.kind, device.kind)}: it has no write cache of a drive.", item=item)
+    return _paths_of(devices, device)
+
+
+def _paths_of(devices: Devices, device: BlockDevice) -> list[BlockDevice]:
     group = devices.multipath_over(device)
     return [device, *(path for path in devices.existing(group.slaves if group else ()) if path.name != device.name)]
+
+
+def drives_of(devices: Devices, specs: t.Sequence[DriveSpec], root: Path = Path("/")) -> list[tuple[DriveSpec, list[BlockDevice]]]:
+    """Each drive that an entry names, in the order of the list, then each other drive that a match chooses: its entry and its paths.
+
+    The last match decides. The entry of a chosen drive has its path as ``device``.
+
+    :raises DeviceMissing: for a path that is not there.
+    :raises BadInput: for what is no drive.
+    """
+    found = [(spec, find_drive(devices, spec.device)) for spec in specs if spec.match is None]
+    units = {unit_of(devices, paths[0]) for spec, paths in found}
+    for device in devices if len(found) < len(specs) else ():
+        spec = choose(specs, traits_of(device, root)) if device.kind == "disk" else None
+        if spec is not None and unit_of(devices, device) not in units:
+            units.add(unit_of(devices, device))
+            found.append((replace(spec, device=own_path(devices, device) or device.path), _paths_of(devices, device)))
+    return found
 
 
 def unit_of(devices: Devices, device: BlockDevice) -> str:

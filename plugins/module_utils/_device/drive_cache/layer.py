@@ -17,7 +17,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.aoe.exp
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import NO_STABLE_PATH, BlockDevice, Devices, require_stable
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import parse_dm_table, read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.above import Above, above_of, ending_flushes, ignoring_flushes
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import find_drive, names_only, own_path, unit_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import drives_of, names_only, own_path, unit_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.kernel_view import (
     driver_sees_cache,
     dropping_sentence,
@@ -25,17 +25,29 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
     read_kernel,
     stays_written,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.match_rule import (
+    Reach,
+    conditions_of,
+    head_of,
+    place_of,
+    rules_by_match,
+    rules_for,
+    rules_with_mark,
+    with_exceptions,
+)
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import (
     ABSENT,
     DISABLED,
     ENABLED,
     KERNEL_WORD,
+    VARIABLE,
     DriveCache,
     DriveCacheSetting,
     DriveSpec,
     kernel_agrees,
 )
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS, DriveCacheProvider, query_drives
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Match, Traits, choose, chosen_by, no_match_sentence, traits_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import WRITE_CACHE, Override, read_overrides
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.table_exchange import Exchange
 
@@ -55,13 +67,14 @@ def require_listed_once(pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> None
         raise BadInput(f"{seen[drive.unit].item} and {drive.item} are the same drive ({drive.name}): name it once.", item=spec.device)
 
 
-def require_settable(drive: DriveState, spec: DriveSpec) -> None:
+def require_settable(drive: DriveState, spec: DriveSpec, *, covered: bool) -> None:
     """Everything that speaks against setting a drive, before anything is set.
 
+    :param covered: whether a rule by match disables it at boot, so that it needs none of its own.
     :raises BadInput: for what cannot be met.
     :raises Refused: for a cache below which flushes end.
     """
-    if spec.persistent:
+    if spec.persistent and spec.match is None:
         require_stable(spec.device, drive.stable_path, NO_STABLE_PATH)
     if spec.write_cache == ENABLED and drive.drive == ABSENT:
         raise BadInput(
@@ -87,7 +100,7 @@ def require_settable(drive: DriveState, spec: DriveSpec) -> None:
         raise Refused(dropping_sentence(spec.device, drive.dropping[0]), item=spec.device)
     if drive.drive not in (ABSENT, spec.write_cache) and not drive.changeable:
         raise BadInput(f"{spec.device}: the drive reports its write cache as {drive.drive} and does not let it be changed.", item=spec.device)
-    if spec.persistent and drive.drive != ABSENT and not drive.boot_rules:
+    if spec.persistent and drive.drive != ABSENT and not drive.boot_rules and not covered:
         raise BadInput(drive.no_rule or f"{spec.device} cannot have a boot rule: set persistent: false for it.", item=spec.device)
 
 
@@ -109,6 +122,8 @@ class DriveState:
     :param keys: udev properties a line about this drive may be keyed on.
     :param boot_rule: the present lines about this drive in the rules file, ``None`` if there are none.
     :param boot_rules: the line for each wanted state; empty if there cannot be one, for the reason in ``no_rule``.
+    :param reach: what a rule by match sees of it; ``None`` if there cannot be one.
+    :param by_match: the rules by match in the file; the same for all drives.
     """
 
     item: str
@@ -129,6 +144,9 @@ class DriveState:
     boot_rules: t.Mapping[str, str] = field(default_factory=dict)
     no_rule: str | None = None
     overrides: tuple[Override, ...] = ()
+    traits: Traits = field(default_factory=Traits)
+    reach: Reach | None = None
+    by_match: tuple[str, ...] = ()
 
 
 @frozen
@@ -220,6 +238,33 @@ class WriteRule(udev_rule.WriteRule):
         super().carry_out(layer, step)
 
 
+@frozen
+class WriteMatchRules(Operation):
+    """Replace the rules by match, if what they will do to the drives succeeds now.
+
+    :param proving: what they will do to drives, with the provider of each.
+    """
+
+    needs_commands = ("udevadm",)
+    lines: tuple[str, ...]
+    proving: tuple[tuple[str, DriveCacheSetting], ...] = ()
+
+    def carry_out(self, layer: Layer[t.Any, t.Any], step: Step) -> None:
+        for provider, setting in self.proving:
+            PROVIDERS[provider](layer.runner, layer.root).prove_boot(setting)
+        text = udev_rule.read_rules(layer.root)
+        udev_rule.write_rules(udev_rule.with_lines(text, rules_by_match(text), self.lines), layer.root)
+        layer.runner.run(["udevadm", "control", "--reload"], item=step.item)
+
+
+@frozen
+class _MatchPlan:
+    """The rules by match that should be in the file; ``covered``: the units of the drives that one of them disables in place of a rule of their own."""
+
+    lines: tuple[str, ...] = ()
+    covered: frozenset[str] = frozenset()
+
+
 class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]]):
     """Drive write caches of one host. Only the drives of the specification are read: querying a sleeping drive wakes it up."""
 
@@ -231,7 +276,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         self.commands: dict[str, Completed] = {}
 
     def read(self) -> t.Sequence[DriveState]:
-        """The drives of the list, in its order.
+        """The drives that the list names, in its order, then those that a match chooses.
 
         :raises DeviceMissing: for a path that is not there.
         :raises BadInput: for what is no drive, or no drive of the provider.
@@ -240,25 +285,25 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         if not self.spec:
             return []
         devices = read_devices(self.runner, self.root)
-        found = [find_drive(devices, spec.device) for spec in self.spec]
-        caches = self._read_caches([paths[0] for paths in found])
+        found = drives_of(devices, self.spec, self.root)
+        caches = self._read_caches([(spec, paths[0]) for spec, paths in found])
         rules = udev_rule.read_rules(self.root)
         exports = served_devices(devices, self.root)
-        above = [ending_flushes(devices, paths, exports) if spec.write_cache == ENABLED else [] for spec, paths in zip(self.spec, found)]
+        above = [ending_flushes(devices, paths, exports) if spec.write_cache == ENABLED else [] for spec, paths in found]
         tables = parse_dm_table(self.runner.run(["dmsetup", "table"]).stdout) if any(above) else {}
         overrides = read_overrides(self.root)
-        states = [self._state(spec, paths, caches[paths[0].name], devices, rules, exports, overrides) for spec, paths in zip(self.spec, found)]
+        states = [self._state(spec, paths, caches[paths[0].name], devices, rules, exports, overrides) for spec, paths in found]
         return [replace(state, above=tuple(above_of(device, tables) for device in ending)) for state, ending in zip(states, above)]
 
-    def _read_caches(self, drives: t.Sequence[BlockDevice]) -> dict[str, DriveCache]:
-        providers = {drive.name: spec.provider for spec, drive in zip(self.spec, drives) if spec.provider != "auto"}
-        states = query_drives(self.runner, list({drive.name: drive for drive in drives}.values()), self.root, providers)
+    def _read_caches(self, pairs: t.Sequence[tuple[DriveSpec, BlockDevice]]) -> dict[str, DriveCache]:
+        providers = {drive.name: spec.provider for spec, drive in pairs if spec.provider != "auto"}
+        states = query_drives(self.runner, list({drive.name: drive for spec, drive in pairs}.values()), self.root, providers)
         caches: dict[str, DriveCache] = {}
-        for spec, drive in zip(self.spec, drives):
+        for spec, drive in pairs:
             state = states[drive.name]
             if isinstance(state, StorageError):
                 state.item = spec.device
-                raise state
+                raise _with_entry(spec, state)
             caches[drive.name] = state
         return caches
 
@@ -276,7 +321,7 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         unit = unit_of(devices, drive)
         keys = tuple(key for key in udev_rule.keys_of(drive.properties) if names_only(devices, unit, key))
         boot_rules: dict[str, str] = {}
-        no_rule = None
+        key = no_rule = None
         try:
             others = [other.properties for other in devices if other.kind == "disk" and unit_of(devices, other) != unit]
             key = udev_rule.choose_key(drive.properties, others, spec.device)
@@ -305,7 +350,23 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             overrides=tuple(
                 one for one in overrides if one.setting == WRITE_CACHE and one.concerns(drive.name, (drive.serial or "",), (*drive.by_id, *drive.links))
             ),
+            traits=traits_of(drive, self.root),
+            reach=self._reach(spec, drive, cache, key),
+            by_match=tuple(rules_by_match(rules)),
         )
+
+    def _reach(self, spec: DriveSpec, drive: BlockDevice, cache: DriveCache, key: udev_rule.RuleKey | None) -> Reach | None:
+        place = place_of(drive, self.root)
+        if place is None:
+            return None
+        provider = PROVIDERS[t.cast(str, cache.provider)](self.runner, self.root)
+        try:
+            effect = provider.boot_effect(DriveCacheSetting(drive.name, drive.path, DISABLED, spec.device))
+        except StorageError:
+            # The drive has no rule of its own either, for the reason that is in no_rule.
+            return None
+        head = head_of(provider.kernel_pattern, provider.events, place)
+        return Reach(head, drive.properties.get("ID_MODEL") or "", drive.rotational, drive.transport, effect, key)
 
     def _is_dropping(self, name: str, cache: DriveCache) -> bool:
         # The NVMe driver takes every cache that is there for enabled.
@@ -320,21 +381,86 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         :raises BadInput: for a specification that contradicts another one or cannot be met.
         :raises Refused: for a write cache below a layer that passes no flushes on.
         """
-        drives = {drive.item: drive for drive in state}
-        pairs = [(drives[spec.device], spec) for spec in self.spec]
-        require_listed_once(pairs)
+        pairs = self._pairs(state)
+        by_match = self._match_plan(pairs)
         for drive, spec in pairs:
-            require_settable(drive, spec)
+            try:
+                require_settable(drive, spec, covered=drive.unit in by_match.covered)
+            except StorageError as error:
+                raise _with_entry(spec, error) from None
+        rules = self._plan_match(pairs, by_match)
         steps: list[Step] = []
+        later: list[Step] = []
         loaded: set[str] = set()
         for drive, spec in pairs:
-            live, boot = self._plan_live(drive, spec), self._plan_boot(drive, spec)
+            live, boot = self._plan_live(drive, spec), self._plan_boot(drive, spec, covered=drive.unit in by_match.covered)
             if spec.write_cache == DISABLED:
-                steps += [*live, *boot]
+                steps += live
+                # A rule of the drive goes once a rule by match is there in its place.
+                (later if rules else steps).extend(boot)
             else:
                 # A device on several drives passes flushes on to all of them once it was loaded after the first.
-                steps += [*boot, *live, *self._plan_above(drive, live, loaded)]
-        return steps
+                (later if rules else steps).extend([*boot, *live, *self._plan_above(drive, live, loaded)])
+        return [*steps, *rules, *later]
+
+    def _pairs(self, state: t.Sequence[DriveState]) -> list[tuple[DriveState, DriveSpec]]:
+        """Each drive with the entry that decides: one that names it, or the last match.
+
+        :raises BadInput: for a drive that is named twice.
+        """
+        drives = {drive.item: drive for drive in state}
+        pairs = [(drives[spec.device], spec) for spec in self.spec if spec.match is None]
+        require_listed_once(pairs)
+        named = {drive.unit for drive, spec in pairs}
+        for drive in state if len(pairs) < len(self.spec) else ():
+            spec = choose(self.spec, drive.traits)
+            if spec is not None and drive.unit not in named:
+                named.add(drive.unit)
+                pairs.append((drive, replace(spec, device=drive.item)))
+        return pairs
+
+    def _match_plan(self, pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> _MatchPlan:
+        """:raises BadInput: for a drive that a rule by match would disable against its own entry, and cannot except."""
+        chosen = [(drive, drive.reach, own.write_cache == DISABLED and own.persistent) for drive, own in pairs if drive.reach and drive.drive != ABSENT]
+        labels: dict[str, str] = {}
+        for spec in self.spec:
+            if spec.match is not None and spec.write_cache == DISABLED and spec.persistent and conditions_of(spec.match) is not None:
+                labels.update(dict.fromkeys(self._rules_of(spec.match, pairs), f"{VARIABLE}: {spec.label}"))
+        if pairs and not any(spec.match for spec in self.spec):
+            # Those of another list.
+            labels = dict.fromkeys(pairs[0][0].by_match, f"/{udev_rule.RULES_FILE}")
+        lines = []
+        for line, label in labels.items():
+            fitting = [(reach, disabled) for drive, reach, disabled in chosen if reach.fits(line)]
+            lines.append(
+                with_exceptions(line, [reach for reach, disabled in fitting if disabled], [reach for reach, disabled in fitting if not disabled], label)
+            )
+        covered = [drive.unit for drive, reach, disabled in chosen if disabled and any(reach.disabled_by(line) for line in lines)]
+        return _MatchPlan(tuple(sorted(set(lines))), frozenset(covered))
+
+    def _rules_of(self, match: Match, pairs: t.Sequence[tuple[DriveState, DriveSpec]]) -> list[str]:
+        """The rules of one entry; while all of its drives are out, those that are there."""
+        matched = [drive for drive, own in pairs if match.meets(drive.traits, drive.traits.rotational)]
+        if matched:
+            return rules_for(match, [drive.reach for drive in matched if drive.reach and drive.drive != ABSENT and drive.reach.meets(match)])
+        return rules_with_mark(pairs[0][0].by_match, match) if pairs else []
+
+    def _plan_match(self, pairs: t.Sequence[tuple[DriveState, DriveSpec]], wanted: _MatchPlan) -> list[Step]:
+        before = sorted(pairs[0][0].by_match) if pairs else []
+        if list(wanted.lines) == before or not pairs:
+            return []
+        proving = tuple((drive.provider, replace(_settings(drive, spec)[0], value=DISABLED)) for drive, spec in pairs if drive.unit in wanted.covered)
+        return [
+            Step(
+                layer=self.name,
+                item=f"/{udev_rule.RULES_FILE}",
+                attribute="match_rules",
+                before="\n".join(before) or None,
+                after="\n".join(wanted.lines) or None,
+                action=f"{'Write' if wanted.lines else 'Remove'} the udev rules that disable write caches by match in /{udev_rule.RULES_FILE}",
+                operation=WriteMatchRules(wanted.lines, proving if wanted.lines else ()),
+            )
+        ]
 
     def _plan_above(self, drive: DriveState, live: t.Sequence[Step], loaded: set[str]) -> t.Iterator[Step]:
         undo = next((step.operation.disabling() for step in live if isinstance(step.operation, SetDrive)), None)
@@ -380,8 +506,8 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
             ]
         return []
 
-    def _plan_boot(self, drive: DriveState, spec: DriveSpec) -> list[Step]:
-        rule = drive.boot_rules[spec.write_cache] if spec.persistent and drive.drive != ABSENT else None
+    def _plan_boot(self, drive: DriveState, spec: DriveSpec, *, covered: bool) -> list[Step]:
+        rule = drive.boot_rules[spec.write_cache] if spec.persistent and drive.drive != ABSENT and not covered else None
         if rule == drive.boot_rule:
             return []
         # What the drive has when the rule is written: a cache is disabled before that, and enabled after it.
@@ -417,10 +543,12 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
         return differences
 
     def check_settled(self, state: t.Sequence[DriveState]) -> None:
-        """What services make of a drive after its rule has set it."""
-        drives = {drive.item: drive for drive in state}
+        """Matches without a drive, and what services make of a drive after its rule has set it."""
         for spec in self.spec:
-            for override in drives[spec.device].overrides if spec.persistent else ():
+            if spec.match is not None and not any(spec.match.meets(drive.traits, drive.traits.rotational) for drive in state):
+                self.warn(no_match_sentence(VARIABLE, spec.label))
+        for drive, spec in self._pairs(state):
+            for override in drive.overrides if spec.persistent else ():
                 if override.value != spec.write_cache:
                     self.warn(override.sentence(spec.device, spec.write_cache))
 
@@ -437,11 +565,19 @@ class DriveWriteCacheLayer(Layer[t.Sequence[DriveState], t.Sequence[DriveSpec]])
                     "provider": drive.provider,
                     "drive": drive.drive,
                     "kernel": drive.kernel,
-                    "boot_rule": drive.boot_rule,
+                    "boot_rule": drive.boot_rule or _rule_by_match(drive),
                 }
                 for drive in state
             ]
         }
+
+
+def _with_entry(spec: DriveSpec, error: StorageError) -> StorageError:
+    return error if spec.match is None else chosen_by(error, VARIABLE, spec.label, spec.device)
+
+
+def _rule_by_match(drive: DriveState) -> str | None:
+    return "\n".join(line for line in drive.by_match if drive.reach and drive.reach.disabled_by(line)) or None
 
 
 def _settings(drive: DriveState, spec: DriveSpec) -> tuple[DriveCacheSetting, ...]:

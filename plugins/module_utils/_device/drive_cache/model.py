@@ -8,10 +8,13 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import MATCH_OPTIONS, Match, check_entry, read_match
 
-#: Options of one drive, as a module takes them.
+VARIABLE = "drive_write_cache_drives"
+#: Options of one entry, as a module takes them.
 DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
-    "device": {"type": "str", "required": True},
+    "device": {"type": "str"},
+    "match": {"type": "dict", "options": MATCH_OPTIONS},
     "write_cache": {"type": "str", "required": True, "choices": ["enabled", "disabled"]},
     "provider": {"type": "str", "default": "auto", "choices": ["auto", "ata", "scsi", "nvme", "virtio"]},
     "persistent": {"type": "bool", "default": True},
@@ -21,18 +24,38 @@ DRIVE_OPTIONS: t.Mapping[str, t.Any] = {
 
 @frozen
 class DriveSpec:
-    """What is wanted of one drive; the options of one list entry."""
+    """What is wanted of one drive, or of those that a match chooses; the options of one list entry.
+
+    :param device: its path; of an entry with ``match`` that of the drive that it was chosen for, or empty.
+    :param number: that of the entry.
+    """
 
     device: str
     write_cache: str
     provider: str = "auto"
     persistent: bool = True
     allow_ignored_flushes: bool = False
+    match: Match | None = None
+    number: int = 0
+
+    @property
+    def label(self) -> str:
+        """How messages name an entry with ``match``."""
+        return f"the match of entry {self.number}"
 
 
 def read_specs(drives: t.Sequence[t.Mapping[str, t.Any]]) -> list[DriveSpec]:
-    """The parameter ``drives`` of a module."""
-    return [DriveSpec(**drive) for drive in drives]
+    """The parameter ``drives`` of a module.
+
+    :raises BadInput: for an entry that is not for one device or a match, a permission in one with ``match``, and a size that is none.
+    """
+    return [_read_spec(number, drive) for number, drive in enumerate(drives, 1)]
+
+
+def _read_spec(number: int, drive: t.Mapping[str, t.Any]) -> DriveSpec:
+    check_entry(VARIABLE, number, drive)
+    match = drive.get("match")
+    return DriveSpec(**{**drive, "device": drive.get("device") or "", "match": None if match is None else read_match(match, number), "number": number})
 
 
 ENABLED = "enabled"

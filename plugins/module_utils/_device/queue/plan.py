@@ -12,6 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import NO_STABLE_PATH, require_stable
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import no_match_sentence
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.overrides import Override
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue import boot as queue_boot
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.boot import ModuleSpec, ModuleState, module_warnings
@@ -270,7 +271,7 @@ def warnings(state: QueuesState, spec: QueuesSpec) -> list[str]:
     """Warnings although everything is set."""
     settled = settle_all(state, spec)
     met = {number for one in settled for number in one.selected.entries}
-    found = [f"block_queue_devices: {queue_spec.name} matches no device of this host." for queue_spec in spec.queues if queue_spec.number not in met]
+    found = [no_match_sentence("block_queue_devices", queue_spec.name) for queue_spec in spec.queues if queue_spec.number not in met]
     renamed: dict[tuple[str, str], list[str]] = {}
     for one in settled:
         for names in one.renamed:

@@ -5,32 +5,14 @@
 
 from __future__ import annotations
 
-import fnmatch
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import EITHER, MATCH_OPTIONS, Match, read_match
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import FLAGS, ORDER, PROFILES
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.sysfs import Queue
 
-#: Disks of a network are named by their transport; a match without it means the disks of this host.
-_NETWORK_DISKS = ("aoe", "nbd", "rbd")
-_PATTERNS: t.Mapping[str, t.Any] = {"type": "list", "elements": "str"}
-TRANSPORTS = ["sata", "sas", "scsi", "fc", "iscsi", "nvme", "nvme_fabrics", "virtio", "usb", "raid", "aoe", "nbd", "rbd", "virtual", "unknown"]
-KINDS = ["disk", "multipath", "lvm", "crypt", "dm", "md", "bcache", "loop", "zram", "ram", "aoe", "nbd", "rbd"]
-MATCH_OPTIONS: t.Mapping[str, t.Any] = {
-    "rotational": {"type": "bool"},
-    "transport": {"type": "list", "elements": "str", "choices": TRANSPORTS},
-    "kind": {"type": "list", "elements": "str", "choices": KINDS},
-    "driver": _PATTERNS,
-    "model": _PATTERNS,
-    "vendor": _PATTERNS,
-    "serial": _PATTERNS,
-    "wwn": _PATTERNS,
-    "size_min": {"type": "str"},
-    "size_max": {"type": "str"},
-}
 DEVICE_OPTIONS: t.Mapping[str, t.Any] = {
     "device": {"type": "str"},
     "match": {"type": "dict", "options": MATCH_OPTIONS},
@@ -53,58 +35,12 @@ MODULE_OPTIONS: t.Mapping[str, t.Any] = {"module": {"type": "str", "required": T
 
 def argument_spec() -> dict[str, t.Any]:
     """The options of the module ``block_queue``."""
-    either = [("device", "match")]
-    devices = {"type": "list", "elements": "dict", "default": [], "options": DEVICE_OPTIONS, "required_one_of": either, "mutually_exclusive": either}
+    devices = {"type": "list", "elements": "dict", "default": [], "options": DEVICE_OPTIONS, "required_one_of": EITHER, "mutually_exclusive": EITHER}
     return {
         "devices": devices,
         "module_options": {"type": "list", "elements": "dict", "default": [], "options": MODULE_OPTIONS},
         "exclusive": {"type": "bool", "default": False},
     }
-
-
-@frozen
-class Match:
-    """What a device must be like; an empty field accepts every one. Sizes in bytes; texts are shell patterns, whatever their case."""
-
-    rotational: bool | None = None
-    transport: tuple[str, ...] = ()
-    kind: tuple[str, ...] = ()
-    driver: tuple[str, ...] = ()
-    model: tuple[str, ...] = ()
-    vendor: tuple[str, ...] = ()
-    serial: tuple[str, ...] = ()
-    wwn: tuple[str, ...] = ()
-    size_min: int | None = None
-    size_max: int | None = None
-
-    def meets(self, queue: Queue, rotational: bool | None) -> bool:
-        """Whether a device matches.
-
-        :param rotational: what it is taken for.
-        """
-        checks = (
-            self._kind_meets(queue),
-            queue.size > 0,
-            self.rotational is None or self.rotational == rotational,
-            not self.transport or queue.transport in self.transport,
-            self.size_min is None or queue.size >= self.size_min,
-            self.size_max is None or queue.size <= self.size_max,
-            _fits(self.driver, (queue.driver,)),
-            _fits(self.model, queue.models),
-            _fits(self.vendor, (queue.vendor,)),
-            _fits(self.serial, queue.serials),
-            _fits(self.wwn, queue.wwns),
-        )
-        return all(checks)
-
-    def _kind_meets(self, queue: Queue) -> bool:
-        if self.kind:
-            return queue.kind in self.kind
-        return queue.kind == "disk" or (queue.kind in _NETWORK_DISKS and queue.transport in self.transport)
-
-
-def _fits(patterns: t.Sequence[str], texts: t.Iterable[str | None]) -> bool:
-    return not patterns or any(fnmatch.fnmatchcase((text or "").strip().lower(), pattern.lower()) for text in texts for pattern in patterns)
 
 
 @frozen
@@ -154,7 +90,7 @@ def _read_spec(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
     spec = QueueSpec(
         number=number,
         device=entry.get("device"),
-        match=_read_match(number, entry["match"]) if entry.get("match") is not None else None,
+        match=read_match(entry["match"], number) if entry.get("match") is not None else None,
         members=bool(entry.get("members")),
         profile=entry.get("profile"),
         settings=settings,
@@ -168,12 +104,6 @@ def _read_spec(number: int, entry: t.Mapping[str, t.Any]) -> QueueSpec:
     if spec.match is not None and spec.members and not spec.match.kind:
         raise BadInput(f"{spec.name}: members: true selects the disks below other devices: select those with kind.")
     return spec
-
-
-def _read_match(number: int, fields: t.Mapping[str, t.Any]) -> Match:
-    texts = {key: tuple(fields.get(key) or ()) for key in ("transport", "kind", "driver", "model", "vendor", "serial", "wwn")}
-    sizes = {key: parse_size(fields[key], f"the match of entry {number}", key) if fields.get(key) is not None else None for key in ("size_min", "size_max")}
-    return Match(rotational=fields.get("rotational"), size_min=sizes["size_min"], size_max=sizes["size_max"], **texts)
 
 
 @frozen

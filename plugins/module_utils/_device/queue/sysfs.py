@@ -19,6 +19,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.kernel_mo
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Traits, traits_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.profiles import ORDER, place_of
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.sysfs import read_attribute, read_number
 
@@ -50,7 +51,7 @@ _NCQ = 32
 
 
 @frozen
-class Queue:
+class Queue(Traits):
     """One block device with the settings of its queue.
 
     :param values: by setting; ``scheduler`` is a word, the others are numbers. What cannot be read is missing.
@@ -66,18 +67,9 @@ class Queue:
     :param keys: properties a line about this device may be keyed on; ``key`` the one to take, or the reason why there is none in ``no_key``.
     """
 
-    name: str
-    path: str
-    kind: str
-    transport: str
-    size: int
-    rotational: bool | None
+    name: str = ""
+    path: str = ""
     stable_path: str | None = None
-    driver: str | None = None
-    vendor: str | None = None
-    models: tuple[str, ...] = ()
-    serials: tuple[str, ...] = ()
-    wwns: tuple[str, ...] = ()
     values: t.Mapping[str, int | str] = field(default_factory=dict)
     settable: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
@@ -122,7 +114,6 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
     :param others: the naming properties of other drives that share one of them with this one.
     """
     place = root / "sys/class/block" / device.name
-    vendor = device.properties.get("ID_VENDOR") or read_attribute(place / "device/vendor")
     below = [one for one in devices.parents(device) if one.kind == "disk"]
     shown = tuple(attribute for attribute in ORDER if (place / place_of(attribute)).is_file())
     own = properties_of(device)
@@ -134,18 +125,10 @@ def _read_queue(device: BlockDevice, devices: Devices, others: t.Sequence[t.Mapp
         no_key = error.message
     words = (read_attribute(place / "queue/scheduler") or "").split()
     return Queue(
+        **vars(traits_of(device, root)),
         name=device.name,
         path=device.path,
-        kind=device.kind,
-        transport=device.transport,
-        size=device.size,
-        rotational=device.rotational,
         stable_path=device.stable_path,
-        driver=device.driver,
-        vendor=vendor.replace("_", " ").strip() if vendor else None,
-        models=device.models,
-        serials=_distinct(device.serial, *(device.properties.get(name) for name in ("ID_SERIAL_SHORT", "ID_SCSI_SERIAL", "ID_SERIAL"))),
-        wwns=_distinct(device.wwn, *(device.properties.get(name) for name in ("ID_WWN_WITH_EXTENSION", "ID_WWN"))),
         values=read_values(device.name, root),
         settable=tuple(attribute for attribute in shown if _mode(place / place_of(attribute)) & 0o200),
         shown=shown,
@@ -353,10 +336,6 @@ def same(queue: Queue, attribute: str, requested: int | str, rotational: bool) -
     if attribute == "wbt_lat_usec" and requested == -1:
         return queue.values.get(attribute) == (75000 if rotational else 2000)
     return queue.values.get(attribute) == requested
-
-
-def _distinct(*texts: str | None) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(text for text in texts if text))
 
 
 def _mode(path: Path) -> int:

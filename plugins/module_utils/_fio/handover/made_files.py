@@ -74,6 +74,10 @@ class MadeFiles:
         own = {path for path, unit in self._own.items() if unit is not None and unit_of(self._place(path)) == unit}
         return frozenset(own | {path for path, made in self._made.items() if self._is_free(path, made)})
 
+    def recorded(self) -> frozenset[str]:
+        """All that was made, whatever has become of it."""
+        return frozenset(self._made)
+
     def make(self, path: str) -> int:
         """Make an empty file that is then laid out.
 

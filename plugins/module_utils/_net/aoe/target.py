@@ -42,12 +42,20 @@ if t.TYPE_CHECKING:
 
 
 def swallowed_by(
-    runner: Runner, specs: t.Sequence[AoeTargetSpec], root: Path = Path("/"), protected: t.Sequence[str] = (), flushed: t.Sequence[str] = ()
+    runner: Runner,
+    specs: t.Sequence[AoeTargetSpec],
+    root: Path = Path("/"),
+    protected: t.Sequence[str] = (),
+    flushed: t.Sequence[str] = (),
+    drives: t.Mapping[str, str] = {},
 ) -> dict[str, list[str]]:
-    """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only on demand."""
+    """By item, what would lose acknowledged writes, each as a clause; the stack is read once, and only on demand.
+
+    :param drives: what is planned for them, as :meth:`Stack.with_drives` takes it.
+    """
     if not specs:
         return {}
-    stack = _without_exports(read_stack(runner, root, protected, flushed=flushed))
+    stack = _without_exports(read_stack(runner, root, protected, flushed=flushed).with_drives(drives))
     return {spec.item: judge(stack, spec) for spec in specs}
 
 
@@ -80,7 +88,7 @@ _TEMPLATES = ("etc/systemd/system/vblade@.service", "usr/lib/systemd/system/vbla
 PATIENCE = 5.0
 SETTLED = 0.5
 
-Swallowed = t.Callable[[t.Sequence[AoeTargetSpec]], t.Mapping[str, t.Sequence[str]]]
+Swallowed = t.Callable[[t.Sequence[AoeTargetSpec], t.Mapping[str, str]], t.Mapping[str, t.Sequence[str]]]
 
 
 @frozen
@@ -168,7 +176,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
     """The AoE targets of one host that are in the list; others are not touched.
 
     :param protected: serials, WWNs or models of drives whose cache is known to survive a power cut; ``flushed``: of virtual disks whose flushes reach media.
-    :param swallowed: what of targets loses acknowledged writes, by item.
+    :param swallowed: what of targets loses acknowledged writes, by item; it is given what is planned for drives.
     """
 
     name = LAYER
@@ -186,9 +194,9 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         sleep: t.Callable[[float], None] = time.sleep,
     ) -> None:
         super().__init__(runner, spec, root, clock=clock, sleep=sleep)
-        self.swallowed = swallowed or (lambda specs: swallowed_by(runner, specs, root, protected, flushed))
+        self.swallowed = swallowed or (lambda specs, drives: swallowed_by(runner, specs, root, protected, flushed, drives))
 
-    def read(self) -> AoeTargetsState:
+    def read(self, drives: t.Mapping[str, str] = {}) -> AoeTargetsState:
         """One ``systemctl``, one ``ss`` where something runs, one ``udevadm``; and the stack, where a target may lose writes."""
         targets = self.spec.targets
         if not targets:
@@ -200,7 +208,7 @@ class AoeTargetLayer(Layer[AoeTargetsState, AoeTargetsSpec]):
         sockets = self._sockets() if exports else {}
         served = [spec for spec in targets if spec.present]
         devices = read_devices(self.runner, self.root) if served else None
-        swallowed = self.swallowed([spec for spec in served if not spec.allow_ignored_flushes and not spec.read_only])
+        swallowed = self.swallowed([spec for spec in served if not spec.allow_ignored_flushes and not spec.read_only], drives)
         states = {}
         for spec in targets:
             unit = units.get(unit_of(instances[spec.item]), {})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import PROTECTED_DRIVES_OPTION
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import AOE_INITIATOR_OPTIONS, AoeInitiatorLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.initiator import read_spec as read_initiator
 from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target_spec import AOE_TARGET_OPTIONS
@@ -30,7 +31,7 @@ def argument_spec() -> dict[str, t.Any]:
         "aoe_initiator": {"type": "dict", "options": AOE_INITIATOR_OPTIONS},
         "aoe_targets": {"type": "list", "elements": "dict", "default": [], "options": AOE_TARGET_OPTIONS},
         "aoe_receive_buffer": {"type": "int"},
-        "aoe_protected_drives": {"type": "list", "elements": "str", "default": []},
+        "aoe_protected_drives": PROTECTED_DRIVES_OPTION["protected_drives"],
         "aoe_flushed_virtual_disks": {"type": "list", "elements": "str", "default": []},
         "direction": {"type": "str", "default": "all", "choices": ["all", "raise", "lower"]},
         "revert_after": {"type": "int", "default": 60},
@@ -62,7 +63,7 @@ def _parts(runner: Runner, params: t.Mapping[str, t.Any]) -> list[Part]:
         from ansible_collections.cachefleet.storage.plugins.module_utils._net.aoe.target import AoeTargetLayer
 
         layer = AoeTargetLayer(runner, targets, protected=params["aoe_protected_drives"], flushed=params["aoe_flushed_virtual_disks"])
-        parts.append(Part(layer, lambda state, mtus, untold: state.after_links(mtus, targets)))  # noqa: ARG005
+        parts.append(Part(layer, lambda state, mtus, untold: state.after_links(mtus, targets), over_drives=True))  # noqa: ARG005
     initiator = read_initiator(params["aoe_initiator"])
     if initiator is not None:
         parts.append(Part(AoeInitiatorLayer(runner, initiator), later_initiator))

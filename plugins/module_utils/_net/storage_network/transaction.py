@@ -40,10 +40,12 @@ class Part:
     """A layer over the interfaces.
 
     :param later: its state when interfaces have other MTUs, by name, and when the users of some of them are not updated yet.
+    :param over_drives: whether its state depends on the write caches of drives, so that it is read with what is planned for them.
     """
 
     layer: Layer[t.Any, t.Any]
     later: t.Callable[[t.Any, t.Mapping[str, int], frozenset[str]], t.Any] = lambda state, mtus, untold: state  # noqa: ARG005
+    over_drives: bool = False
 
 
 @frozen
@@ -67,9 +69,13 @@ class StorageNetworkLayer(Layer[States, NetworkSpec]):
         self.links = LinkLayer(runner, spec.links, root, direction=spec.direction, peers=spec.peers)
         self._layers: dict[str, Layer[t.Any, t.Any]] = {self.links.name: self.links, **{part.layer.name: part.layer for part in spec.parts}}
 
-    def read(self) -> States:
-        """The state of every layer, by its name."""
-        return {name: layer.read() for name, layer in self._layers.items()}
+    def read(self, drives: t.Mapping[str, str] = {}) -> States:
+        """The state of every layer, by its name.
+
+        :param drives: what the write cache of a drive will be, by kernel name, once planned steps have been carried out.
+        """
+        over_drives = {part.layer.name for part in self.spec.parts if part.over_drives}
+        return {name: t.cast("t.Any", layer).read(drives) if name in over_drives else layer.read() for name, layer in self._layers.items()}
 
     def plan(self, state: States) -> list[Step]:
         """The steps of the interfaces; where they are planned in all directions, also those of what lies on them."""
@@ -152,10 +158,13 @@ class Transaction:
         self.root = root
         self.done: list[Step] = []
 
-    def predict(self) -> Report:
-        """What a run would do. It waits for an earlier one that is not confirmed, since what that leaves behind is not known yet."""
+    def predict(self, drives: t.Mapping[str, str] = {}) -> Report:
+        """What a run would do. It waits for an earlier one that is not confirmed, since what that leaves behind is not known yet.
+
+        :param drives: as of :meth:`StorageNetworkLayer.read`.
+        """
         put_back = self._settle(repair=False)
-        state = self.layer.read()
+        state = self.layer.read(drives)
         if put_back:
             state = self.layer.with_mtus(state, {entry["name"]: entry["mtu"] for entry in self.rollback_timer.armed().get("live", [])})
         steps = plan_steps(self.layer, state)

@@ -13,6 +13,7 @@ import dataclasses
 import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Traits
 
 UNKNOWN = "unknown"
 
@@ -221,6 +222,13 @@ class Drive:
     usage: str = UNKNOWN
     state: str = UNKNOWN
     maxcache_capable: bool | None = None
+
+    @property
+    def traits(self) -> Traits:
+        """What a match finds, as far as the tool reports it."""
+        rotational = {"hdd": True, "ssd": False}.get(self.media)
+        models, serials, wwns = (tuple(text for text in (one,) if text) for one in (self.model, self.serial, self.wwn))
+        return Traits(transport=self.interface, size=self.size, rotational=rotational, models=models, serials=serials, wwns=wwns)
 
 
 @frozen

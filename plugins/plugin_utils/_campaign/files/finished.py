@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import datetime
 import typing as t
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,3 +80,16 @@ def unexplained(campaign: Path, host: str, keys: t.Iterable[CellKey]) -> list[Ce
     """
     folder = campaign / component(host, "host")
     return [key for key in keys if stored_state(folder, key) == "ok" and not is_sha256(read_json(key.below(folder) / META_FILE).get("measurement_sha256"))]
+
+
+def measured_note(campaign: Path, host: str, variant: str, cells: t.Sequence[tuple[str, int]]) -> str:
+    """That every cell of a plan, by name and repeat, was measured; empty if one is left."""
+    stored = measured_as(campaign, host, variant)
+    if not all(cell in stored for cell in cells):
+        return ""
+    latest = max((campaign / host / variant).rglob(META_FILE), key=lambda path: path.stat().st_mtime).stat().st_mtime
+    which = f"all {len(cells)} cells of variant {variant} were" if len(cells) > 1 else f"the cell of variant {variant} was"
+    return (
+        f"{host}: {which} measured at {datetime.datetime.fromtimestamp(latest).strftime('%Y-%m-%d %H:%M')}, and only what would now be another measurement"
+        " is repeated: set another variant (fio_benchmark_variant), or fio_benchmark_replace=true."
+    )

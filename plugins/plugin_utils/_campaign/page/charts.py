@@ -16,8 +16,9 @@ import typing as t
 from dataclasses import dataclass, field
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, by_load, load_name
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries, every_second, range_sentence, series_sentence
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import HOVER, counted, figure, in_seconds, latency, listed, rounded, tick_text
 
@@ -26,6 +27,7 @@ if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import CurveSet, LoadValue
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rounds import RoundsRun
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
 
 #: On the axis, by how many nines they have.
 _TICKS = (1.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
@@ -104,7 +106,7 @@ INK = "#000000"
 LEVELS = "levels found"
 
 
-def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Chart:
+def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str, rate: Rate = IOPS) -> Chart:
     """One cell along its run in every variant: the middle host, and where eight of ten are."""
     data: list[dict[str, t.Any]] = []
     for band in cells:
@@ -122,10 +124,10 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
                 "y": [rounded(value) for value in band.middle],
                 "name": chart_text(band.variant),
                 "line": {"width": 2, **style},
-                "hovertemplate": f"%{{x}} s: %{{y{HOVER}}} IOPS",
+                "hovertemplate": f"%{{x}} s: %{{y{HOVER}}} {rate.unit}",
             }
         )
-    layout = layout_of("time since the start (s)", "IOPS (1/s)")
+    layout = layout_of("time since the start (s)", rate.axis)
     layout["yaxis"]["rangemode"] = "tozero"
     hosts = max(band.hosts for band in cells)
     first = cells[0]
@@ -140,7 +142,10 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
     elif abs(moved[2] / max(moved[1], 1e-9) - 1) < _NOTICED:
         sentence = f"{'no variant' if len(cells) > 1 else moved[0]} {'ends' if len(cells) > 1 else 'does not end'} more than 5 % from where it began"
     else:
-        sentence = f"from {figure(moved[1])} to {figure(moved[2])} IOPS in {moved[0]}"
+        sentence = f"from {figure(moved[1])} to {figure(moved[2])} {rate.unit} in {moved[0]}"
+    widest = max((_between(settled) for band in cells if (settled := _of_all_runs(band))), key=lambda one: one[1] / max(one[0], 1e-9), default=None)
+    if widest is not None and longest >= FEWEST and moved is not None and _is_outside(widest, moved[1:]):
+        sentence += f", tenths of a run from {figure(widest[0])} to {figure(widest[1])} {rate.unit}"
     if shortest is not None and any(second > shortest for band in cells for second in band.second):
         sentence += f" in the first {in_seconds(shortest)}, when the first run ends"
     spread = f", middle of {counted(hosts, 'host')}; the band holds eight of ten" if hosts > 1 else ""
@@ -150,6 +155,17 @@ def bands(cells: t.Sequence[Band], variants: t.Sequence[str], name: str) -> Char
 def _of_all_runs(band: Band) -> list[float]:
     """The middle while all runs are measured: after the end of one the others alone are another level, and no change."""
     return [value for second, value in zip(band.second, band.middle) if band.common is None or second <= band.common]
+
+
+def _between(values: t.Sequence[float]) -> tuple[float, float]:
+    """The lowest and the highest mean of a tenth of a run: what its ends do not show."""
+    count = max(1, round(_END * len(values)))
+    means = [sum(part) / len(part) for start in range(0, len(values), count) if len(part := values[start : start + count]) == count]
+    return min(means), max(means)
+
+
+def _is_outside(span: tuple[float, float], ends: t.Sequence[float]) -> bool:
+    return span[0] < min(ends) * (1 - _NOTICED) or span[1] > max(ends) * (1 + _NOTICED)
 
 
 def _ends(values: t.Sequence[float]) -> tuple[float, float]:
@@ -168,7 +184,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     # A line of one point cannot be seen.
     shown = {"type": "scatter", "mode": "lines" if len(x) > 1 else "markers", "x": x}
     mean = [rounded(sum(block) / len(block)) for block in blocks]
-    data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": "IOPS", "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
+    data: list[dict[str, t.Any]] = [{**shown, "y": mean, "name": one.rate.unit, "line": {"width": 1.5, "color": style["color"]}, "opacity": 0.85}]
     if width > 1:
         # Averages alone would hide a stall of a second.
         data.append(
@@ -179,7 +195,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
     steps_y = [edge for level in levels for edge in (rounded(level.mean), rounded(level.mean), None)]
     if levels:
         data.append({**shown, "mode": "lines", "x": steps_x, "y": steps_y, "name": LEVELS, "line": {"width": 2.5, "color": INK}})
-    layout = layout_of("time since the start (s)", "IOPS (1/s)")
+    layout = layout_of("time since the start (s)", one.rate.axis)
     layout["yaxis"]["rangemode"] = "tozero"
     if one.finding.change is not None:
         layout["shapes"] = [
@@ -195,7 +211,7 @@ def series(one: NamedSeries, variants: t.Sequence[str], name: str) -> Chart:
         ]
     where = f"{one.series.host}, {one.series.cell} ({one.series.direction}), {one.series.variant}, repeat {one.series.repeat}"
     spread = f" ({range_sentence(one.series)})" if one.finding.kind == "steady" else ""
-    return Chart(name, f"{series_sentence(one.finding)}{spread}: {where}", data, layout)
+    return Chart(name, f"{series_sentence(one)}{spread}: {where}", data, layout)
 
 
 def rounds(members: t.Sequence[RoundsRun], variants: t.Sequence[str], name: str) -> Chart:
@@ -250,10 +266,10 @@ def latency_over_iops(curves: CurveSet, variants: t.Sequence[str], name: str) ->
                 **({"mode": "lines+markers+text", "textposition": "top center", "textfont": {"size": 10}, "cliponaxis": False} if is_labelled else {}),
                 "text": [load_name(value, curves.load) for value in known],
                 "customdata": [counted(value.hosts, "host") for value in known],
-                "hovertemplate": f"%{{x{HOVER}}} IOPS, %{{y{HOVER}}} ms<br>{curves.load} %{{text}}, %{{customdata}}",
+                "hovertemplate": f"%{{x{HOVER}}} {curves.rate.unit}, %{{y{HOVER}}} ms<br>{curves.load} %{{text}}, %{{customdata}}",
             }
         )
-    layout = layout_of("IOPS (1/s)", f"{curves.latency_name} latency (ms)")
+    layout = layout_of(curves.rate.axis, f"{curves.latency_name} latency (ms)")
     heights = [rounded(value.latency / 1e6) for curve in curves.curves for value in curve.values if value.latency]
     log_axis(layout["yaxis"], [*heights, curves.limit / 1e6 if curves.limit else None])
     layout["xaxis"]["rangemode"] = "tozero"
@@ -276,7 +292,7 @@ def latency_over_iops(curves: CurveSet, variants: t.Sequence[str], name: str) ->
 def over_load(curves: CurveSet, variants: t.Sequence[str], name: str) -> list[Chart]:
     """IOPS, bandwidth and latency against jobs or queue depth."""
     charts: tuple[tuple[str, str, t.Callable[[LoadValue], float | None], bool], ...] = (
-        ("iops", "IOPS (1/s)", lambda value: value.iops, False),
+        *([("iops", "IOPS (1/s)", lambda value: value.iops, False)] if curves.rate is IOPS else []),
         ("bandwidth", "bandwidth (MB/s)", lambda value: value.bandwidth / 1e6 if value.bandwidth is not None else None, False),
         ("latency", f"{curves.latency_name} latency (ms)", lambda value: value.latency / 1e6 if value.latency else None, True),
     )
@@ -317,15 +333,14 @@ def _most(curves: CurveSet, what: str, read: t.Callable[[LoadValue], float | Non
             tops[curve.variant] = max(known, key=lambda found: found[0])
     if not tops:
         return "not known"
-    names = first_of([(value, variant) for variant, (value, _one) in tops.items()])
-    most = f"most is {figure(max(value for value, _one in tops.values()))}{' MB/s' if what == 'bandwidth' else ''}"
+    leader = max(tops, key=lambda variant: tops[variant][0])
+    value, at = tops[leader]
+    most = f"most is {figure(value)}{' MB/s' if what == 'bandwidth' else ''}"
     compared = [are_of_same_hosts(values) for values in by_load(curves.curves)]
     if not all(compared):
         return f"{most}; {NO_SHARED_HOST}{' at some loads' if any(compared) else ''}"
-    at: dict[str, list[str]] = {}
-    for name in names:
-        at.setdefault(load_name(tops[name][1], curves.load), []).append(name)
-    return f"{most} {listed([f'at {load}{_in(curves, of)}' for load, of in at.items()])}"
+    # Where nothing is shown, the most is a value and no variant's.
+    return f"{most} at {load_name(at, curves.load)}{_in(curves, [leader] if 'iops' in at.leads else [])}"
 
 
 def _least_latency(curves: CurveSet) -> str:
@@ -337,15 +352,15 @@ def _least_latency(curves: CurveSet) -> str:
         several = len(curves.curves) > 1
         return NO_SHARED_HOST if known else "no load was measured in every variant" if several else "not known"
     values = common[-1]
-    figures = [(one.latency or 0.0, variant) for variant, one in values.items()]
     where = load_name(next(iter(values.values())), curves.load)
     highest = "" if values is loads[-1] else ", the highest load of every variant," if len(curves.curves) > 1 else ", the highest load that has one"
-    least = f"{latency(min(figures)[0])} at {where}{highest}{_in(curves, first_of(figures, lowest=True))}"
+    leaders = [variant for variant, one in values.items() if "latency" in one.leads]
+    least = f"{latency(min(one.latency or 0.0 for one in values.values()))} at {where}{highest}{_in(curves, leaders)}"
     return f"least is {least}" if len(curves.curves) > 1 else least
 
 
 def _in(curves: CurveSet, variants: t.Sequence[str]) -> str:
-    return f" in {listed(variants, 3)}" if len(curves.curves) > 1 else ""
+    return f" in {listed(variants, 3)}" if variants and len(curves.curves) > 1 else ""
 
 
 def _all_loads(curves: CurveSet) -> list[str]:

@@ -9,6 +9,7 @@ Job files came back from hosts: what they contain is not proposed.
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import typing as t
 
@@ -25,6 +26,8 @@ if t.TYPE_CHECKING:
 
 #: With more hosts than this the inventory says which.
 _MOST_HOSTS = 12
+
+_NAME = re.compile(r"[\w.:-]+", re.ASCII)
 
 SUITE_FILE = "repeat.yml"
 
@@ -56,17 +59,29 @@ def suite_text(a: Analysis) -> str:
 
 
 def measuring_commands(a: Analysis) -> list[tuple[str, str]]:
-    """Each variant and the command that measures it again."""
-    hosts = f" -e storage_hosts={shlex.quote(','.join(a.hosts))}" if len(a.hosts) <= _MOST_HOSTS else ""
+    """Each variant and the command that measures it again: with the suite of the report, else with the variables that it was measured with."""
+    suite = f" -e @{SUITE_FILE}" if suite_text(a) else ""
+    hosts = f" -e storage_hosts={','.join(a.hosts)}" if _are_named(a) else ""
     campaign = shlex.quote(f"{a.campaign}-repeat")
     return [
         (
             variant,
-            f"ansible-playbook -i INVENTORY cachefleet.storage.benchmark -e @{SUITE_FILE} -e fio_benchmark_campaign={campaign} "
+            f"ansible-playbook -i INVENTORY cachefleet.storage.benchmark{suite} -e fio_benchmark_campaign={campaign} "
             f"-e fio_benchmark_variant={shlex.quote(variant)}{hosts}",
         )
         for variant in a.variants
     ]
+
+
+def _are_named(a: Analysis) -> bool:
+    """Whether a command names the hosts: few of them, and their names, which came from hosts, are no more than names."""
+    return len(a.hosts) <= _MOST_HOSTS and all(_NAME.fullmatch(one) for one in a.hosts)
+
+
+def comparing_command(folder: str) -> str:
+    """How to compare what was measured again with this campaign, which lies in the same results folder."""
+    sides = f"-e compare_baseline={shlex.quote(folder)} -e compare_candidate={shlex.quote(f'{folder}-repeat')}"
+    return f"ansible-playbook cachefleet.storage.compare {sides}"
 
 
 def measuring_notes(a: Analysis) -> list[str]:
@@ -76,7 +91,9 @@ def measuring_notes(a: Analysis) -> list[str]:
         "Configure the hosts as a variant before it is measured: its settings are under Stacks. Targets are those of the inventory (fio_benchmark_targets)"
         + (f"; these were {listed(targets, 6)}." if targets else ".")
     ]
-    if len(a.hosts) > _MOST_HOSTS:
+    if not suite_text(a):
+        notes.append("The plans of the campaign have no jobs: measure with the suite that it was measured with (fio_benchmark_suite).")
+    if not _are_named(a):
         notes.append(f"It was measured on {counted(len(a.hosts), 'host')}: select them with -e storage_hosts=...")
     if any(one.search or one.rounds for point in a.points for one in point.runs) or a.searches or a.rounds:
         notes.append("Searches and rounds are not in this suite: measure them with the suite that they were measured with.")

@@ -5,20 +5,25 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 from collections import Counter
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import are_of_same_hosts, block_name, by_load
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of, leader_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import NO_SHARED_HOST, first_of, is_shown_first, leader_of, runs_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import every_second, most_alike
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import WORST_FIRST
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 
 
 def lead_of(a: Analysis) -> tuple[str, str, str] | None:
@@ -114,10 +119,15 @@ def _safety(a: Analysis, variant: str) -> str:
 
 
 def _title_of_costs(a: Analysis) -> str:
-    """Which variant costs least for its capacity, and for its IOPS in how many rows."""
+    """Which variant costs least for its capacity, and is shown to for its IOPS in how many rows."""
     keys = costs.keys_of(a.answer)
-    rows = [{one.variant: (one.per_iops[key], one.iops_hosts.get(key)) for one in a.costs if key in one.per_iops} for key in keys]
-    leads = _leads([_lowest(row, len(a.costs)) for row in rows if len(row) > 1])
+    rows = []
+    for key in keys:
+        row = {one.variant: (one.per_iops[key], one.iops_hosts.get(key)) for one in a.costs if key in one.per_iops}
+        if len(row) > 1:
+            lowest = _lowest(row, len(a.costs))
+            rows.append(lowest if lowest.leader and _is_shown_cheapest(a, key, lowest.leader, row) else lowest._replace(leader=""))
+    leads = _leads(rows)
     found = _cost_of_capacity(a)
     if leads.names:
         found.append(
@@ -127,6 +137,24 @@ def _title_of_costs(a: Analysis) -> str:
     elif leads.is_unlike:
         found.append(NO_SHARED_HOST)
     return f"Cost: {'; '.join(dict.fromkeys(found))}" if found else "Cost"
+
+
+def _is_shown_cheapest(a: Analysis, key: costs.CostKey, leader: str, row: t.Mapping[str, tuple[float, t.Any]]) -> bool:
+    """Whether it costs less for its IOPS wherever in its interval the ratio of the IOPS is."""
+    runs = _runs(a, *key, row)
+    for variant, (cost, _hosts) in row.items():
+        if variant != leader:
+            found = pair(METRICS["iops"], runs[variant], runs[leader], a.answer.keys, a.answer.levels).comparison
+            if found is None or found.interval is None or not found.ratio or row[leader][0] / cost * found.ratio / found.interval.low >= 1:
+                return False
+    return True
+
+
+def _runs(a: Analysis, label: str, cell: str, direction: str, variants: t.Iterable[str]) -> dict[str, dict[str, list[Measurement]]]:
+    """Measurements of one cell on the hosts of a class, by variant and host."""
+    hosts = next((one.host_class.hosts for one in a.answer.workloads if one.host_class.label == label), a.hosts)
+    here = [one for one in a.points if one.cell == cell and one.direction == direction and one.host in hosts]
+    return {variant: runs_of(one for one in here if one.variant == variant) for variant in variants}
 
 
 def _cost_of_capacity(a: Analysis) -> list[str]:
@@ -190,7 +218,9 @@ def _title_of_curves(a: Analysis) -> str:
     won = Counter(one.leader for one in a.curves if one.leader)
     leads = [name for name, count in won.items() if count == max(won.values())]
     if leads:
-        return f"{_names(a, leads)} {'has' if len(leads) == 1 else 'each have'} the most IOPS at every load in {won[leads[0]]} of {workloads}"
+        units = dict.fromkeys(one.rate.unit for one in a.curves if one.leader in leads)
+        have = "has" if len(leads) == 1 else "each have"
+        return f"{_names(a, leads)} {have} the most {' or '.join(units)} at every load in {won[leads[0]]} of {workloads}"
     compared = [one for one in a.curves if len(one.curves) > 1]
     is_unlike = compared and not any(are_of_same_hosts(values) for one in compared for values in by_load(one.curves) if len(values) > 1)
     return f"What more load brings: {workloads}" + (f"; {NO_SHARED_HOST}" if is_unlike else "")
@@ -198,21 +228,25 @@ def _title_of_curves(a: Analysis) -> str:
 
 def _title_of_sums(a: Analysis) -> str:
     """The most that everything did together in a variant that is safe; else in any."""
-    rows = [row for line in a.sums for row in line.cells if row is not None and row.iops]
+    rows = [row for line in a.sums for row in line.cells if row is not None and row.iops and row.bandwidth]
+    rows = [row for row in rows if not row.is_sequential] or rows
     if not rows:
         return "Nothing was measured at the same time"
     safe = [row for row in rows if _safety(a, row.variant) == "durable"]
     most = max(safe or rows, key=lambda row: row.iops or 0.0)
     risk = "" if safe else f" ({_safety(a, most.variant)})"
-    return f"Together: {most.host} reach {text.figure(most.iops)} IOPS in {most.cell} ({most.direction}), {most.variant}{risk}"
+    rate = f"{text.megabytes(most.bandwidth)} MB/s" if most.is_sequential else f"{text.figure(most.iops)} IOPS"
+    return f"Together: {most.host} reach {rate} in {most.cell} ({most.direction}), {most.variant}{risk}"
 
 
 def _title_of_heat_maps(a: Analysis) -> str:
-    """Where the most IOPS are, and in which of the variants that were measured there on the same hosts."""
+    """Where the most IOPS are; in which variant is not compared here."""
     is_safe = any(one.is_safe for one in a.answer.variants)
     cells: dict[tuple[str, str, str, int, int], dict[str, tuple[float, frozenset[str]]]] = {}
+    # What is counted otherwise cannot be the most.
+    rate = next((one.rate for one in a.heat_maps if one.rate is IOPS), a.heat_maps[0].rate if a.heat_maps else IOPS)
     for one in a.heat_maps:
-        if not is_safe or _safety(a, one.variant) == "durable":
+        if one.rate.unit == rate.unit and (not is_safe or _safety(a, one.variant) == "durable"):
             for block, row, hosts in zip(one.blocks, one.iops, one.hosts):
                 for load, iops, who in zip(one.loads, row, hosts):
                     if iops:
@@ -222,9 +256,8 @@ def _title_of_heat_maps(a: Analysis) -> str:
     most, (workload, direction, name, block, load) = max((max(found.values(), key=lambda one: one[0])[0], key) for key, found in cells.items())
     found = cells[workload, direction, name, block, load]
     is_alike = len({who for _iops, who in found.values()}) == 1
-    where = f" in {text.listed(first_of([(iops, variant) for variant, (iops, _who) in found.items()]), 3)}" if is_alike else ""
     safe = "safe " if is_safe and len(a.variants) > 1 else ""
-    title = f"Block sizes: most {safe}IOPS with {block_name(block)} at {name} {load}{where}: {text.figure(most)} ({workload}, {direction})"
+    title = f"Block sizes: most {safe}{rate.unit} with {block_name(block)} at {name} {load}: {text.figure(most)} ({workload}, {direction})"
     return title if is_alike else f"{title}; {NO_SHARED_HOST}"
 
 
@@ -236,17 +269,32 @@ def _title_of_series(a: Analysis) -> str:
     strange += [f"{short} too short to say"] if short else []
     if strange:
         return f"Along the run: {', '.join(strange)}"
-    return "Along the run nothing fell, swung, drifted or stalled" if a.series_looked_at else "Along the run"
+    return f"Along the run: {text.count(a.series_looked_at)} series steady{_widest(a)}" if a.series_looked_at else "Along the run"
+
+
+def _widest(a: Analysis) -> str:
+    """How far apart the seconds of steady series are, which the classification allows."""
+    ends = [(min(known), max(known), one.rate.unit) for one in a.series if (known := every_second(one.series.iops))]
+    if not ends:
+        return ""
+    low, high, unit = max(ends, key=lambda one: one[1] / one[0] if one[0] else math.inf)
+    return f", with seconds from {text.figure(low)} to {text.figure(high)} {unit} in one of them"
 
 
 def _title_of_latency(a: Analysis) -> str:
-    """Which variant has the lowest p99, of those that a cell has it of."""
+    """Which variant is shown to have the lowest p99, of those that a cell has it of."""
     groups: dict[tuple[str, str, str], list[Distribution]] = {}
     for one in a.distributions:
         groups.setdefault((one.label, one.cell, one.direction), []).append(one)
-    rows = [{one.variant: (value, one.is_shared or one.variant) for one in members if (value := one.at(99.0))} for members in groups.values()]
     count = text.counted(len(groups), "distribution")
-    leads = _leads([_lowest(row, len(a.variants)) for row in rows if len(row) > 1])
+    rows = []
+    for (label, cell, direction), members in groups.items():
+        row = {one.variant: (value, one.is_shared or one.variant) for one in members if (value := one.at(99.0))}
+        if len(row) > 1:
+            found = _lowest(row, len(a.variants))
+            runs = _runs(a, label, cell, direction, row)
+            rows.append(found if found.leader and is_shown_first(runs, found.leader, "p99", a.answer.keys, a.answer.levels) else found._replace(leader=""))
+    leads = _leads(rows)
     if leads.names:
         those = "" if leads.is_whole else ", of the variants that have one there"
         return f"Latency: {_names(a, leads.names)} {'has' if len(leads.names) == 1 else 'each have'} the lowest p99 in {leads.count} of {count}{those}"

@@ -13,23 +13,25 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.plugin_utils import _text as text
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import most_alike
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import FEWEST_ALIKE
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import rounded
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
 
 
 @dataclass(frozen=True)
 class Strip:
-    """IOPS of every host in one cell: for each variant values in the order of the hosts, or nothing."""
+    """IOPS of every host in one cell, or its MB/s: for each variant values in the order of the hosts, or nothing."""
 
     name: str
     cell: str
     direction: str
     title: str
     values: list[list[float | None] | None]
+    rate: Rate = IOPS
 
 
 def strips(a: Analysis) -> list[Strip]:
@@ -40,7 +42,7 @@ def strips(a: Analysis) -> list[Strip]:
     for one in a.points:
         if one.iops is not None and one.direction != "sync" and not is_probe(one.cell):
             by_variant = groups.setdefault((one.cell, one.direction), {})
-            by_variant.setdefault(one.variant, [None] * len(a.hosts))[place[one.host]] = rounded(one.iops)
+            by_variant.setdefault(one.variant, [None] * len(a.hosts))[place[one.host]] = a.rates.get((one.cell, one.direction), IOPS).drawn(one.iops)
     out: dict[str, int] = {}
     for host in a.outliers:
         for score in host.scores:
@@ -62,6 +64,7 @@ def strips(a: Analysis) -> list[Strip]:
                     direction,
                     ": ".join(filter(None, (f"{cell} ({direction})", "; ".join(sentences)))),
                     [by_variant.get(variant) for variant in a.variants],
+                    a.rates.get((cell, direction), IOPS),
                 ),
             )
         )

@@ -31,7 +31,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import percentile_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import block_name
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import SYNCED_NOTE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS, SYNCED_NOTE
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.analysis import Analysis
@@ -150,6 +150,7 @@ def render(a: Analysis, folder: str) -> str:
         suite=commands.suite_text(a),
         suite_file=commands.SUITE_FILE,
         measuring=commands.measuring_commands(a),
+        comparing=commands.comparing_command(folder),
         measuring_notes=commands.measuring_notes(a),
         variant_line=conditions.variant_line,
         is_compared=len(a.variants) > 1,
@@ -180,7 +181,7 @@ def _data(a: Analysis, drawn: Drawn) -> dict[str, t.Any]:
         "variants": a.variants,
         "marks": [charts.mark_of(a.variants, one) for one in a.variants],
         "outliers": [a.hosts.index(one.host) for one in a.outliers],
-        "strips": [{"title": one.title, "values": one.values} for one in drawn.strips],
+        "strips": [{"title": one.title, "values": one.values, "unit": one.rate.unit, "axis": one.rate.axis} for one in drawn.strips],
         "host_rows": hosts.host_rows(a),
     }
 
@@ -238,7 +239,7 @@ def _bands(a: Analysis) -> Picker | None:
         if not is_probe(band.cell):
             groups.setdefault((band.cell, band.direction), []).append(band)
     found = [
-        charts.bands(sorted(cells, key=lambda one: a.variants.index(one.variant)), a.variants, f"{cell} ({direction})")
+        charts.bands(sorted(cells, key=lambda one: a.variants.index(one.variant)), a.variants, f"{cell} ({direction})", a.rates.get((cell, direction), IOPS))
         for (cell, direction), cells in groups.items()
     ]
     return Picker("bands", "Cell", found, _opens(a, [("", *key) for key in groups])) if found else None

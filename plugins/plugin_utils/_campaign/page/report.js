@@ -12,6 +12,85 @@
     return String(text).replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
   }
 
+  /* Numbers stay in one piece with their units, on every width and on paper. */
+  const figure = /(^|[^\w./:-])((?:p [=<] )?[<+-]?\d[\d.,]*(?:e[+-]?\d+)?(?:[ \u00a0](?:%|x|IOPS|[kMGTP]?B(?:\/s)?|[KM]iB|[nµm]?s|min|h|d|°C)(?!\w))?)(?![\w/:-])/g;
+
+  function keepFigures(root) {
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    const found = [];
+    while (walker.nextNode()) {
+      if (/\d/.test(walker.currentNode.data) && !walker.currentNode.parentNode.closest('script, style, pre, select, svg, .q')) { found.push(walker.currentNode); }
+    }
+    found.forEach(function (node) {
+      const parts = document.createDocumentFragment();
+      let done = 0;
+      node.data.replace(figure, function (_all, before, text, at) {
+        const kept = document.createElement('span');
+        kept.className = 'q';
+        kept.textContent = text;
+        parts.append(node.data.slice(done, at + before.length), kept);
+        done = at + before.length + text.length;
+      });
+      if (done) {
+        parts.append(node.data.slice(done));
+        node.replaceWith(parts);
+      }
+    });
+  }
+
+  function setTitle(title, text) {
+    title.textContent = text;
+    keepFigures(title);
+  }
+
+  /* Escaped text in lines of so many characters, at spaces and hyphens as far as there are any. */
+  function inLines(text, most) {
+    const lines = [''];
+    let length = 0;
+    String(text).match(/[^ -]*[ -]?/g).forEach(function (word) {
+      const signs = word.match(/&\w+;|<br>|[^]/gu) || [];
+      if (length && length + signs.length > most) { lines.push(''); length = 0; }
+      signs.forEach(function (sign) {
+        if (length >= most) { lines.push(''); length = 0; }
+        if (length || sign !== ' ') { lines[lines.length - 1] += sign; length += 1; }
+      });
+    });
+    return lines.join('<br>');
+  }
+
+  /* Names as wide as the picture has room for: its legend and title take all of it, and the names of lines a third. */
+  function fitted(chart, width) {
+    const most = Math.max(12, Math.floor((width - 90) / 7.5));
+    const titled = function (axis) { return Object.assign({}, axis, axis.title ? { title: Object.assign({}, axis.title, { text: inLines(axis.title.text, most) }) } : {}); };
+    const layout = Object.assign({}, chart.layout, { xaxis: titled(chart.layout.xaxis), yaxis: Object.assign({}, chart.layout.yaxis) });
+    if (layout.yaxis.ticktext) { layout.yaxis.ticktext = layout.yaxis.ticktext.map(function (text) { return inLines(text, Math.max(12, Math.floor(width / 3 / 7))); }); }
+    return { layout: layout, data: chart.data.map(function (trace) { return trace.name ? Object.assign({}, trace, { name: inLines(trace.name, most) }) : trace; }) };
+  }
+
+  /* Margins become wider until no label is cut off at the edge of the picture. */
+  function inside(box) {
+    for (let tries = 0; tries < 3; tries += 1) {
+      const frame = box.querySelector('svg.main-svg').getBoundingClientRect();
+      const scale = frame.width ? box._fullLayout.width / frame.width : 1;
+      const over = { l: 0, r: 0, t: 0, b: 0 };
+      box.querySelectorAll('svg.main-svg text').forEach(function (text) {
+        const one = text.getBoundingClientRect();
+        if (!one.width || text.closest('.legend, .hoverlayer')) { return; }
+        over.l = Math.max(over.l, frame.left - one.left);
+        over.r = Math.max(over.r, one.right - frame.right);
+        over.t = Math.max(over.t, frame.top - one.top);
+        over.b = Math.max(over.b, one.bottom - frame.bottom);
+      });
+      const wider = {};
+      Object.keys(over).forEach(function (side) {
+        if (over[side] > 0.5) { wider['margin.' + side] = Math.ceil(box._fullLayout._size[side] + over[side] * scale + 4); }
+      });
+      if (!Object.keys(wider).length) { return; }
+      /* It draws at once: what is printed cannot wait. */
+      Plotly.relayout(box, wider);
+    }
+  }
+
   function themed(layout, narrow) {
     const isDark = dark.matches && !printing;
     const ink = isDark ? '#e6e9ed' : '#1d2127';
@@ -37,7 +116,8 @@
     drawn.set(box, chart);
     const height = chart.layout.height || 0;
     box.style.height = height && !printing ? height + 'px' : '';
-    const layout = themed(chart.layout, printing || box.clientWidth < 480);
+    const shown = fitted(chart, printing ? paperWidth : box.clientWidth);
+    const layout = themed(shown.layout, printing || box.clientWidth < 480);
     if (printing) {
       layout.width = paperWidth;
       layout.height = height || 320;
@@ -48,16 +128,22 @@
       delete layout.height;
       layout.autosize = true;
     }
-    const done = Plotly.react(box, lit(chart.data), layout, { responsive: !printing, displayModeBar: false, scrollZoom: false });
+    const done = Plotly.react(box, lit(shown.data), layout, { responsive: !printing, displayModeBar: false, scrollZoom: false });
     box.querySelectorAll('svg.main-svg').forEach(function (svg) {
       if (printing) { svg.setAttribute('viewBox', '0 0 ' + layout.width + ' ' + layout.height); } else { svg.removeAttribute('viewBox'); }
     });
-    return done.then(function () { box.dataset.drawn = 'yes'; });
+    inside(box);
+    return done.then(function () {
+      inside(box);
+      box.dataset.drawn = 'yes';
+    });
   }
 
   function redraw() {
     drawn.forEach(function (chart, box) { draw(box, chart); });
   }
+
+  keepFigures(document.body);
 
   /* Charts with a name are drawn when they are nearly in view. */
   const seen = new IntersectionObserver(function (entries) {
@@ -71,6 +157,11 @@
   document.querySelectorAll('.chart[data-chart]').forEach(function (box) { seen.observe(box); });
 
   dark.addEventListener('change', redraw);
+  let resized = 0;
+  window.addEventListener('resize', function () {
+    clearTimeout(resized);
+    resized = setTimeout(function () { if (!printing) { redraw(); } }, 200);
+  });
   /* One chart of a picker, by its place. */
   const makers = {};
   Object.keys(data.choices).forEach(function (name) {
@@ -82,7 +173,7 @@
     makers[name].shown = function () { return Number(select ? select.value : box.dataset.opens); };
     const show = function () {
       const chosen = choices[makers[name].shown()];
-      title.textContent = chosen.title;
+      setTitle(title, chosen.title);
       draw(box, chosen);
     };
     if (select) { select.addEventListener('change', show); }
@@ -115,7 +206,7 @@
     const box = document.createElement('div');
     part.className = 'printed';
     box.className = 'chart';
-    title.textContent = chart.title;
+    setTitle(title, chart.title);
     box.chosen = chart;
     part.append(title, box);
     return part;
@@ -170,7 +261,7 @@
           part.text.push(escaped(name));
         });
         const mark = data.marks[place];
-        const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} IOPS<extra></extra>' };
+        const shared = { type: 'scatter', mode: 'markers', hovertemplate: '%{text}: %{x:,.4r} ' + chosen.unit + '<extra></extra>' };
         if (parts.usual.x.length) {
           traces.push(Object.assign({}, shared, parts.usual, { name: escaped(variant), marker: Object.assign({}, mark, { size: parts.usual.x.length > 100 ? 5 : 8, opacity: 0.75 }) }));
         }
@@ -180,14 +271,14 @@
         }
       });
       return { title: chosen.title, data: traces, layout: {
-        xaxis: { title: { text: 'IOPS (1/s)' }, rangemode: 'tozero', automargin: true, zeroline: false },
+        xaxis: { title: { text: chosen.axis }, rangemode: 'tozero', automargin: true, zeroline: false },
         yaxis: { tickvals: data.variants.map(function (_name, place) { return place; }), ticktext: data.variants.map(escaped), automargin: true, zeroline: false, range: [data.variants.length - 0.4, -0.6] },
         hovermode: 'closest', showlegend: false } };
     };
     makers.strips = { count: data.strips.length, chart: stripsOf, shown: function () { return Number(cell.value); } };
     const showStrips = function () {
       const chosen = stripsOf(Number(cell.value));
-      title.textContent = chosen.title;
+      setTitle(title, chosen.title);
       draw(strips, chosen);
     };
     cell.addEventListener('change', showStrips);
@@ -238,6 +329,7 @@
         });
         return line;
       }));
+      keepFigures(hosts);
       count.textContent = Math.min(fitting.length, most) + ' of ' + fitting.length + ' shown' + (fitting.length > most ? ': narrow it down by text' : '');
     };
     find.addEventListener('input', showHosts);

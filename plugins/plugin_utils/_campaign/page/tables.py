@@ -15,8 +15,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import answer_text, costs, safety
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import backing_models, key_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Badge, Cell, Column, Table, figures, measured_cell
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS, Badge, Cell, Column, Table, figures, measured_cell
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE, is_noisy, pooled_noise
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import (
     NOTHING,
     amount,
@@ -25,6 +25,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import (
     counted,
     figure,
     listed,
+    megabytes,
     money,
     share,
     size,
@@ -52,10 +53,6 @@ def noise_of(points: t.Sequence[Point]) -> dict[LineKey, float]:
             groups.setdefault((models[key_of(one)], one.cell, one.direction, one.variant), []).append(rates)
     pooled = {key: pooled_noise(values) for key, values in groups.items()}
     return {key: noise for key, noise in pooled.items() if noise is not None}
-
-
-def is_noisy(noise: float | None) -> bool:
-    return noise is not None and noise > NOISE_GATE
 
 
 def noise_sentence(a: Analysis, noises: t.Mapping[LineKey, float]) -> str:
@@ -181,7 +178,8 @@ def _answer(a: Analysis) -> Table:
 def _compared_cell(cell: TableCell | None, noise: float | None) -> Cell:
     if cell is None:
         return Cell(NOTHING)
-    between = f"{figure(cell.iops_low)} to {figure(cell.iops_high)}, {counted(cell.hosts, 'host')}" if cell.hosts > 1 else ""
+    written = megabytes if cell.is_sequential else figure
+    between = f"{written(cell.low)} to {written(cell.high)}, {counted(cell.hosts, 'host')}" if cell.hosts > 1 else ""
     marks = [Badge(cell.verdict, cell.verdict)] if cell.verdict != "durable" else []
     marks += [Badge(cell.state, "unknown")] if cell.state not in ("ok", "noisy") else []
     return measured_cell(cell, *_noise_notes(noise), *marks, between=between, style="best" if cell.is_better else "risky" if cell.is_risky else "")
@@ -259,7 +257,9 @@ _CPU = (
     _named("direction", "direction"),
     _named("variant", "variant"),
     *figures(
-        ("IOPS", lambda one: one.iops, figure), ("CPU of a thread of fio", lambda one: one.fio, amount), ("CPUs of the host busy", lambda one: one.busy, amount)
+        ("rate", lambda one: f"{one.rate.text(one.iops)} {one.rate.unit}", str),
+        ("CPU of a thread of fio", lambda one: one.fio, amount),
+        ("CPUs of the host busy", lambda one: one.busy, amount),
     ),
     Column("hosts", lambda one: f"{len(one.hosts)} of {one.of}: {listed(one.hosts, 3)}", style="wrap"),
 )
@@ -329,8 +329,9 @@ def _costs(a: Analysis) -> Table:
     ]
     has_classes = len({one.host_class.label for one in a.answer.workloads}) > 1
     for key in costs.keys_of(a.answer):
-        label = f"per IOPS of {key.cell} ({key.direction}){f', {key.label}' if has_classes else ''}"
-        rows.append((label, [paid(one.per_iops.get(key)) for one in a.costs]))
+        rate = a.rates.get((key.cell, key.direction), IOPS)
+        label = f"per {rate.unit} of {key.cell} ({key.direction}){f', {key.label}' if has_classes else ''}"
+        rows.append((label, [paid(None if (price := one.per_iops.get(key)) is None else price / rate.scale) for one in a.costs]))
     variants = [
         Column(one.variant, lambda row, place=place: row[1][place], style="n", about=f"{counted(one.hosts, 'host')} with a price")
         for place, one in enumerate(a.costs)

@@ -117,7 +117,7 @@ def _curves(a: Analysis) -> list[str]:
         lines += [f"### {escaped(one.title)}", ""]
         points = {curve.variant: {load_name(value, one.load): value for value in curve.values} for curve in one.curves}
         loads = list(dict.fromkeys(name for values in points.values() for name in values))
-        heads = [one.load, *(f"{variant}: IOPS, {one.latency_name}" for variant in points)]
+        heads = [one.load, *(f"{variant}: {one.rate.unit}, {one.latency_name}" for variant in points)]
         rows = ([load, *(_load_point(values.get(load)) for values in points.values())] for load in loads)
         lines += [*markdown_lines(heads, rows), "", *([escaped(one.note), ""] if one.note else [])]
     return lines
@@ -177,10 +177,9 @@ def _commands(a: Analysis, folder: str) -> list[str]:
     lines = [f"- {escaped(note)}" for note in commands.measuring_notes(a)]
     suite = commands.suite_text(a)
     if suite:
-        lines += ["", f"### {commands.SUITE_FILE}: the cells as they were measured", "", *_code(suite), ""]
-        lines += ["### Measure each variant", "", *_code("\n".join(command for _variant, command in commands.measuring_commands(a)))]
-    else:
-        lines += ["", "The plans of the campaign have no jobs, so there is no suite to measure it again."]
+        lines += ["", f"### {commands.SUITE_FILE}: the cells as they were measured", "", *_code(suite)]
+    lines += ["", "### Measure each variant", "", *_code("\n".join(command for _variant, command in commands.measuring_commands(a)))]
+    lines += ["", "### Compare it with this campaign", "", *_code(commands.comparing_command(folder))]
     lines += ["", "### Make this report again", "", *_code(commands.report_command(folder, a))]
     if a.jobs:
         lines += ["", "What fio was given in each cell (fio --output-format=json+ job.fio):"]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import datetime
 import typing as t
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
@@ -32,7 +32,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.repor
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import SafetyOfHosts
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import AddedBins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.aggregate import rows_of
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import HIDDEN
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import HIDDEN, IOPS, rate_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS, keys_without
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME, SHOWN
@@ -45,6 +45,8 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import co
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import Pairing
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.two_variants import Comparison
@@ -52,7 +54,7 @@ if t.TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TableCell:
-    """One variant in one line: medians over ``hosts``; ``iops_low`` and ``iops_high`` of them.
+    """One variant in one line: medians over ``hosts``; ``low`` and ``high`` of them, of IOPS or, if it ``is_sequential``, of bytes per second.
 
     :param latency: ns by percentile, of the added bins of several hosts, ``None`` where they cannot be added; ``verdict``: the worst of those hosts.
     :param hidden: percentiles that are not known because of too few I/Os.
@@ -63,8 +65,8 @@ class TableCell:
 
     iops: float | None
     bandwidth: float | None
-    iops_low: float | None
-    iops_high: float | None
+    low: float | None
+    high: float | None
     latency: t.Mapping[str, float | None]
     hosts: int
     state: str
@@ -75,6 +77,7 @@ class TableCell:
     is_better: bool = False
     is_risky: bool = False
     same_hosts: bool = True
+    is_sequential: bool = False
 
     @property
     def ratio(self) -> float | None:
@@ -114,8 +117,13 @@ def lines_of(points: t.Sequence[Point], rows: Rows, answer: Answer, ignore: t.Se
         yield TableLine(model, cell, direction, f"{loads.workload_of(typical)}{_load(typical)}", tuple(line), is_probe(cell))
 
 
+def _lead(one: Measurement) -> str:
+    """The metric of a line."""
+    return "bandwidth" if one.is_sequential else "iops"
+
+
 class _Comparisons:
-    """Of the IOPS of variants with the baseline; those of the answer are not made again."""
+    """Of the IOPS of variants, or their bytes per second where I/O is sequential, with the baseline; those of the answer are not made again."""
 
     def __init__(self, answer: Answer, keys: t.Sequence[str], rows: Rows) -> None:
         self.answer = answer
@@ -126,7 +134,7 @@ class _Comparisons:
         self._known: dict[tuple[t.Any, ...], Pairing] = {}
         for one in answer.workloads:
             base = one.result(one.baseline)
-            for result in one.results if base is not None and one.question.metric == "iops" else ():
+            for result in one.results if base is not None and one.question.metric == _lead(one.first) else ():
                 if base is not None and result.pairing is not None:
                     key = one.question.cell, one.question.direction, result.variant, frozenset(base.hosts), frozenset(result.hosts)
                     self._known[key] = result.pairing
@@ -135,7 +143,7 @@ class _Comparisons:
         """:param here: a variant in one cell; ``baseline``: likewise."""
         old, new = ({one.host: one.runs for one in side} for side in (baseline, here))
         known = self._known.get((here[0].cell, here[0].direction, here[0].variant, frozenset(old), frozenset(new)))
-        return known or pair(METRICS["iops"], old, new, self._keys, self.answer.levels)
+        return known or pair(METRICS[_lead(here[0].first)], old, new, self._keys, self.answer.levels)
 
     def keeps_as_much(self, baseline: t.Sequence[Point], here: t.Sequence[Point]) -> bool:
         """Whether a variant keeps what the baseline keeps, on the hosts at hand."""
@@ -145,6 +153,8 @@ class _Comparisons:
 
 def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t.Mapping[str, float | None], compare: _Comparisons) -> TableCell:
     iops = [one.iops for one in here if one.iops is not None]
+    in_order = here[0].first.is_sequential
+    rates = [one.bandwidth for one in here if one.bandwidth is not None] if in_order else iops
     latency = merged if len(here) > 1 else {rank.name: here[0].latency.get(rank.name) for rank in SHOWN}
     variant = here[0].variant
     comparison, reason, better, keeps, same_hosts = None, "", False, True, True
@@ -159,8 +169,9 @@ def _cell(here: t.Sequence[Point], baseline: t.Sequence[Point] | None, merged: t
     return TableCell(
         iops=median(iops),
         bandwidth=median(one.bandwidth for one in here),
-        iops_low=min(iops, default=None),
-        iops_high=max(iops, default=None),
+        low=min(rates, default=None),
+        high=max(rates, default=None),
+        is_sequential=in_order,
         latency=latency,
         hosts=len(here),
         state=max((one.state for one in here), key=STATES.index),
@@ -267,6 +278,7 @@ class Analysis:
     """One campaign. ``points`` is all of it that has numbers; the rest describes it.
 
     :param options: that it was made with.
+    :param rates: what each cell and direction is counted in, as its series and bands are.
     :param not_ok: how many cells of each host are not ok in a repeat, also those without numbers.
     """
 
@@ -312,6 +324,7 @@ class Analysis:
     environment: tuple[tuple[str, list[tuple[str, int]]], ...]
     jobs: tuple[setup.Job, ...]
     points: tuple[Point, ...]
+    rates: t.Mapping[tuple[str, str], Rate] = field(default_factory=dict)
 
     @property
     def caveats(self) -> tuple[str, ...]:
@@ -342,7 +355,8 @@ def analyse(
     points = rows.points() if points is None else points
     power_loss = of_hosts(options.power_loss, rows.hosts)
     rows = replace(rows, disproved=frozenset(one.host for one in power_loss if one.contradicts))
-    named = problems.named_series(series)
+    rates = {(one.cell, one.direction): rate_of(one.first) for one in points}
+    named = problems.named_series(series, rates)
     out = problems.outlier_hosts(rows, points)
     answer = answer_of(
         rows,
@@ -372,7 +386,7 @@ def analyse(
         sums=tuple(_sum_lines(rows, variants)),
         sum_notes=tuple(brief_notes_of(rows.aggregates)),
         searches=tuple(_searches(rows)),
-        curves=tuple(loads.curve_sets(points, variants, rows.added, options.limit)),
+        curves=tuple(loads.curve_sets(points, variants, rows.added, options.limit, answer.keys, answer.levels)),
         heat_maps=heat_maps,
         heat_groups=tuple(block_sizes.groups_of(heat_maps, answer.baseline)),
         distributions=tuple(distributions),
@@ -383,7 +397,7 @@ def analyse(
         chance_note=caveats.chance_sentence(answer),
         rate_note=caveats.rate_sentence(answer),
         figure_notes=tuple(caveats.note_sentences(rows.measurements, answer)),
-        bands=tuple(bands),
+        bands=tuple(problems.band_in(one, rates.get((one.cell, one.direction), IOPS)) for one in bands),
         series=tuple(_to_draw(named)),
         series_looked_at=len(named),
         series_total=total,
@@ -402,6 +416,7 @@ def analyse(
         environment=tuple(setup.environment_of(rows)),
         jobs=tuple(setup.jobs_of(rows, folder)),
         points=tuple(points),
+        rates=rates,
     )
 
 
@@ -427,7 +442,11 @@ def _sum_lines(rows: Rows, variants: t.Sequence[str]) -> list[SumLine]:
     for row in rows_of(rows.aggregates):
         if not is_probe(row.cell):
             groups.setdefault((row.host, row.cell, row.direction), {})[row.variant] = row
-    found = [SumLine(*key, tuple(by_variant.get(variant) for variant in variants)) for key, by_variant in groups.items()]
+    in_order = {one.cell for one in rows.measurements if one.is_sequential}
+    found = [
+        SumLine(*key, tuple(replace(row, is_sequential=key[1] in in_order) if (row := by_variant.get(variant)) is not None else None for variant in variants))
+        for key, by_variant in groups.items()
+    ]
     return sorted(found, key=lambda one: (_breadth(one.who), natural(one.who), natural(one.cell), one.direction))
 
 

@@ -9,7 +9,13 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import KEEPS, LOSES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import METRICS
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import FEWEST_REPEATS, NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import (
+    DIFFERENCE,
+    FEWEST_REPEATS,
+    MOST_REPEATS,
+    NOISE_GATE,
+    repeats_for,
+)
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import (
     amount,
     block,
@@ -128,7 +134,7 @@ def _is_elsewhere(result: Result) -> bool:
 
 
 def workload_name(one: WorkloadAnswer) -> str:
-    metric = f", {one.question.metric}" if one.question.metric != "iops" else ""
+    metric = f", {one.question.metric}" if one.question.metric != ("bandwidth" if one.first.is_sequential else "iops") else ""
     direction = f" ({one.question.direction})" if one.first.rw in ("randrw", "rw", "readwrite") else ""
     return f"{one.question.cell}{direction}{metric}"
 
@@ -210,7 +216,9 @@ def _ranges(one: WorkloadAnswer, results: t.Sequence[Result]) -> str:
 def _next_step(one: WorkloadAnswer, result: Result) -> str:
     """What may decide it: more repeats only where they are what is tested, and where they do not only make hosts surer that contradict each other."""
     is_over_hosts = result.pairing is not None and result.pairing.unit == "hosts"
-    return "" if is_over_hosts or all(_hosts_apart(one, result)) else " Add repeats."
+    # How many of noisy ones are needed follows (_noise).
+    is_noisy = any(side is not None and side.is_noisy for side in (one.result(one.baseline), result))
+    return "" if is_over_hosts or is_noisy or all(_hosts_apart(one, result)) else " Add repeats."
 
 
 def _no_difference(one: WorkloadAnswer, base: Result) -> str:
@@ -270,9 +278,14 @@ def _without_result(one: WorkloadAnswer) -> str:
 
 
 def _noise(one: WorkloadAnswer) -> str:
-    """Which variants are noisier than a comparison should be."""
-    noisy = [f"{result.variant} ({share(result.noise)})" for result in one.results if result.is_noisy]
-    return f"Noisy: repeats of {listed(noisy)} vary by more than {share(NOISE_GATE)}; repeat more often on idle hosts." if noisy else ""
+    """Which variants are noisier than a comparison should be, and how many repeats make up for it."""
+    noisy = [result for result in one.results if result.is_noisy]
+    if not noisy:
+        return ""
+    needed = repeats_for(max(result.noise or 0.0 for result in noisy))
+    names = listed([f"{result.variant} ({share(result.noise)})" for result in noisy])
+    where = ": an idle host is needed" if needed > MOST_REPEATS else " of each variant on one host"
+    return f"Noisy: repeats of {names} vary by more than {share(NOISE_GATE)}; a difference of {share(DIFFERENCE)} needs {counted(needed, 'repeat')}{where}."
 
 
 def _best(one: WorkloadAnswer, verdict: str) -> Result:
@@ -355,7 +368,7 @@ def value_of(one: WorkloadAnswer, result: Result | None) -> str:
 
 def _figure(one: WorkloadAnswer, value: float | None) -> str:
     if one.question.metric == "iops":
-        return figure(value)
+        return f"{figure(value)} IOPS"
     if one.question.metric == "bandwidth":
         return f"{figure(None if value is None else value / 1e6)} MB/s"
     return latency(value)
@@ -372,7 +385,7 @@ def _amount(one: WorkloadAnswer, value: float | None) -> str:
 
 def noun(one: Measurement, direction: str) -> str:
     """What is counted: ``durable random 4 KiB write``."""
-    order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.rw in ("read", "write", "rw", "readwrite", "trim") else ""
+    order = "random" if (one.rw or "").startswith("rand") else "sequential" if one.is_sequential else ""
     durable = "durable" if one.synced and direction in ("write", "mixed") else ""
     return " ".join(filter(None, (durable, order, block(one.bs_bytes) or one.bs or "", _KINDS.get(direction, direction))))
 

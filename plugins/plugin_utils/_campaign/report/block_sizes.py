@@ -12,6 +12,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import fi
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.loads import HeatMap
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
 
 _Value = t.TypeVar("_Value")
 
@@ -33,7 +34,7 @@ class HeatGroup:
 
     :param maps: its variants, all with the same blocks and loads.
     :param titles: the finding of each, and which hosts are left out.
-    :param low: IOPS of the whole group, ``high`` too: the ends of its one scale.
+    :param low: of the whole group, ``high`` too: the ends of its one scale.
     """
 
     workload: str
@@ -47,10 +48,11 @@ class HeatGroup:
     low: float
     high: float
     ratios: tuple[RatioMap, ...]
+    rate: Rate
 
     @property
     def title(self) -> str:
-        return f"{self.workload} ({self.direction}): {figure(self.low)} to {figure(self.high)} IOPS"
+        return f"{self.workload} ({self.direction}): {figure(self.low)} to {figure(self.high)} {self.rate.unit}"
 
 
 def groups_of(maps: t.Sequence[HeatMap], baseline: str) -> list[HeatGroup]:
@@ -71,7 +73,9 @@ def _group(members: t.Sequence[HeatMap], baseline: str) -> HeatGroup:
     ratios = tuple(_ratio_map(variant, grids, hosts, baseline) for variant in grids if baseline in grids and variant != baseline)
     load = first.load if len({one.load for one in members}) == 1 else "jobs x queue depth"
     titles = (*(one.title for one in members), *([first.note] if first.note else []))
-    return HeatGroup(first.workload, first.direction, load, blocks, loads, tuple(grids), tuple(grids.values()), titles, min(known), max(known), ratios)
+    return HeatGroup(
+        first.workload, first.direction, load, blocks, loads, tuple(grids), tuple(grids.values()), titles, min(known), max(known), ratios, first.rate
+    )
 
 
 def _grid(one: HeatMap, rows: t.Sequence[t.Sequence[_Value]], blocks: t.Sequence[int], loads: t.Sequence[int]) -> tuple[tuple[_Value | None, ...], ...]:

@@ -16,11 +16,13 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import natural
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS, rate_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed, share
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.answer import Answer
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
@@ -58,6 +60,7 @@ class CpuLine:
     iops: float | None
     fio: float | None
     busy: float | None
+    rate: Rate = IOPS
 
 
 def cpu_lines(points: t.Sequence[Point]) -> list[CpuLine]:
@@ -73,7 +76,11 @@ def cpu_lines(points: t.Sequence[Point]) -> list[CpuLine]:
             runs = [run for one in bound for run in one.runs]
             fio = median(run.cpu_usr + run.cpu_sys for run in runs if run.cpu_usr is not None and run.cpu_sys is not None)
             hosts = tuple(one.host for one in bound)
-            found.append(CpuLine(cell, direction, variant, hosts, len(here), median(one.iops for one in bound), fio, median(run.host_busy for run in runs)))
+            found.append(
+                CpuLine(
+                    cell, direction, variant, hosts, len(here), median(one.iops for one in bound), fio, median(run.host_busy for run in runs), rate_of(runs[0])
+                )
+            )
     return sorted(found, key=lambda one: (natural(one.cell), one.direction))
 
 

@@ -44,7 +44,7 @@ def questions_of(
 ) -> tuple[list[Question], list[Excluded]]:
     """What decides, in the order in which it was measured, and what does not.
 
-    :param patterns: of cells that the user named; they decide by IOPS, regardless of the suite.
+    :param patterns: of cells that the user named; they decide by IOPS, or MB/s where they are sequential, regardless of the suite.
     :param doubtful: cells and directions whose mean depends on how long was measured.
     """
     groups: dict[tuple[str, str], list[Point]] = {}
@@ -61,7 +61,10 @@ def questions_of(
             reason = _reason_against(here, has_synced_writes, is_repeated, doubtful)
         recorded = "" if patterns else next((run.decides for one in here for run in one.runs if run.decides), "")
         # They come back from a host, or from a later version of the collection.
-        metrics = [metric for metric in dict.fromkeys((recorded or "iops").split()) if metric in METRICS]
+        named = [metric for metric in (recorded or "iops").split() if metric in METRICS]
+        # Sequential I/O is counted in bytes.
+        lead = "bandwidth" if here[0].first.is_sequential else "iops"
+        metrics = list(dict.fromkeys(lead if metric == "iops" else metric for metric in named))
         if reason or not metrics:
             excluded.append(Excluded(cell, direction, reason or "no metric by which it decides is known"))
         else:

@@ -6,19 +6,21 @@
 from __future__ import annotations
 
 import typing as t
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.places import (
     NO_SHARED_HOST,
-    SAME,
     Compared,
     hosts_note,
+    is_shown_first,
     key_of,
-    leader_of,
     on_shared_hosts,
     places,
+    runs_of,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import AddedBins
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS, rate_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import BY_NAME
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import median
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.limit import (
@@ -30,10 +32,11 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.stati
     saturation,
 )
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.numbers import LARGEST
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, figure, latency, listed, share, size
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count, counted, figure, latency, listed, size
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.added_bins import Added
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
@@ -43,7 +46,10 @@ _USUAL_LIMITS = (1e6, 3e6, 10e6, 30e6, 100e6, 1e9)
 
 @dataclass(frozen=True)
 class LoadValue:
-    """Medians over hosts at one load. ``latency``: ns, of ``CurveSet.latency_name``; ``who``: the hosts."""
+    """Medians over hosts at one load. ``iops``: in what its set is counted in; ``latency``: ns, of ``CurveSet.latency_name``; ``who``: the hosts.
+
+    :param leads: of ``iops`` and ``latency`` what this variant is shown to be the best in at this load.
+    """
 
     jobs: int
     depth: int
@@ -51,6 +57,7 @@ class LoadValue:
     bandwidth: float | None
     latency: float | None
     who: frozenset[str]
+    leads: frozenset[str] = frozenset()
 
     @property
     def hosts(self) -> int:
@@ -81,6 +88,7 @@ class CurveSet:
     :param load: what was varied: ``jobs``, ``queue depth`` or ``jobs x queue depth``.
     :param limit: ns.
     :param note: which hosts are left out, why another latency than p99 is drawn, and how that of several hosts was made.
+    :param rate: what its values are in.
     :param leader: the variant with the most IOPS at every load; empty if there is none, and where a variant was not measured at one of them."""
 
     workload: str
@@ -92,11 +100,12 @@ class CurveSet:
     title: str
     note: str = ""
     leader: str = ""
+    rate: Rate = IOPS
 
 
 @dataclass(frozen=True)
 class HeatMap:
-    """IOPS by block size (rows) and load (columns) in one variant; ``None`` where nothing was measured.
+    """IOPS, or MB/s where the I/O is sequential, by block size (rows) and load (columns) in one variant; ``None`` where nothing was measured.
 
     :param hosts: those of each value.
     :param note: which hosts are left out."""
@@ -111,6 +120,7 @@ class HeatMap:
     title: str
     hosts: tuple[tuple[frozenset[str], ...], ...] = ()
     note: str = ""
+    rate: Rate = IOPS
 
 
 def workload_of(one: Measurement, *, with_block: bool = True) -> str:
@@ -126,11 +136,19 @@ def workload_of(one: Measurement, *, with_block: bool = True) -> str:
     return ", ".join(parts)
 
 
-def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], added: Added, limit: float | None = None) -> list[CurveSet]:
+def curve_sets(
+    points: t.Sequence[Point],
+    variants: t.Sequence[str],
+    added: Added,
+    limit: float | None = None,
+    keys: t.Sequence[str] = KEYS_OF_VARIANTS,
+    levels: t.Mapping[int, float] | None = None,
+) -> list[CurveSet]:
     """Every workload that was measured at two loads or more, apart for each place (:func:`places.places`).
 
     :param added: bins of several hosts.
     :param limit: ns; without one a usual limit that separates the loads of every workload is taken, or none.
+    :param keys: and ``levels``: of :func:`pairing.pair`.
     """
     measured = [one for one in points if one.direction != "sync" and one.iops and one.first.iodepth and one.first.numjobs]
     name_of = _names(measured)
@@ -139,7 +157,7 @@ def curve_sets(points: t.Sequence[Point], variants: t.Sequence[str], added: Adde
         loads = groups.setdefault((name_of(one, with_block=True), one.direction), {})
         loads.setdefault((one.first.numjobs or 1, one.first.iodepth or 1), {}).setdefault(one.variant, []).append(one)
     bins = AddedBins(added)
-    tables = {key: _table(on_shared_hosts(loads), bins) for key, loads in groups.items() if len(loads) > 1}
+    tables = {key: _table(on_shared_hosts(loads), bins, keys, levels) for key, loads in groups.items() if len(loads) > 1}
     limit = limit or _common_limit(list(tables.values()))
     return [_curve_set(*key, variants, table, limit) for key, table in tables.items()]
 
@@ -153,20 +171,41 @@ class _Table(t.NamedTuple):
     name: str
     values: dict[str, tuple[LoadValue, ...]]
     note: str
+    rate: Rate
 
 
-def _table(compared: t.Mapping[_At, Compared], bins: AddedBins) -> _Table:
+def _table(compared: t.Mapping[_At, Compared], bins: AddedBins, keys: t.Sequence[str], levels: t.Mapping[int, float] | None) -> _Table:
     members = [one for here in compared.values() for points in here.points.values() for one in points]
     name = next((name for name in ("p99", "p50") if all(one.latency.get(name) for one in members)), "mean")
     loads = sorted(compared, key=lambda at: (at[0] * at[1], at[0]))
     latency, is_added = _latencies({(variant, at): points for at in loads for variant, points in compared[at].points.items()}, name, bins)
     values: dict[str, list[LoadValue]] = {}
     for at in loads:
+        runs = {variant: runs_of(points) for variant, points in compared[at].points.items()}
+        first = {
+            what: leader
+            for what, metric, figures in (
+                ("iops", "iops", [(median(one.iops for one in points) or 0.0, variant) for variant, points in compared[at].points.items()]),
+                ("latency", "latency" if name == "mean" else name, [(-(latency[variant, at] or 0.0), variant) for variant in runs]),
+            )
+            if len(runs) > 1 and is_shown_first(runs, leader := max(figures)[1], metric, keys, levels)
+        }
         for variant, points in compared[at].points.items():
             rates = median(one.iops for one in points) or 0.0, median(one.bandwidth for one in points)
-            values.setdefault(variant, []).append(LoadValue(*at, *rates, latency[variant, at], frozenset(one.host for one in points)))
+            values.setdefault(variant, []).append(
+                LoadValue(
+                    *at,
+                    *rates,
+                    latency[variant, at],
+                    frozenset(one.host for one in points),
+                    frozenset(what for what, leader in first.items() if leader == variant),
+                )
+            )
+    rate = rate_of(members[0].first)
+    if rate is not IOPS:
+        values = {variant: [replace(one, iops=one.iops * rate.scale) for one in of] for variant, of in values.items()}
     notes = hosts_note(list(compared.values()), "loads"), _latency_note(name, members), "" if is_added else _median_note(name)
-    return _Table(name, {variant: tuple(of) for variant, of in values.items()}, " ".join(filter(None, notes)))
+    return _Table(name, {variant: tuple(of) for variant, of in values.items()}, " ".join(filter(None, notes)), rate)
 
 
 def _latencies(groups: t.Mapping[t.Any, t.Sequence[Point]], name: str, bins: AddedBins) -> tuple[dict[t.Any, float | None], bool]:
@@ -198,8 +237,8 @@ def _curve_set(workload: str, direction: str, variants: t.Sequence[str], table: 
     curves = tuple(_curve(variant, table.values[variant], limit) for variant in variants if variant in table.values)
     jobs, depths = ({at(value) for one in curves for value in one.values} for at in (lambda value: value.jobs, lambda value: value.depth))
     load = "jobs x queue depth" if len(jobs) > 1 and len(depths) > 1 else "jobs" if len(jobs) > 1 else "queue depth"
-    title = _title(workload, direction, table.name, limit, curves, load)
-    return CurveSet(workload, direction, load, table.name, limit, curves, title, table.note, _leader_everywhere(curves))
+    title = _title(workload, direction, table.name, limit, curves, load, table.rate.unit)
+    return CurveSet(workload, direction, load, table.name, limit, curves, title, table.note, _leader_everywhere(curves), table.rate)
 
 
 def _latency_note(name: str, members: t.Sequence[Point]) -> str:
@@ -220,15 +259,15 @@ def _curve(variant: str, values: tuple[LoadValue, ...], limit: float | None) -> 
     return Curve(variant, values, under, saturation(loads) if len(loads) > 1 else None)
 
 
-def _title(workload: str, direction: str, name: str, limit: float | None, curves: t.Sequence[Curve], load: str) -> str:
+def _title(workload: str, direction: str, name: str, limit: float | None, curves: t.Sequence[Curve], load: str, unit: str) -> str:
     """What holds along all of the curves, then what they do under the limit, and where they are saturated."""
-    sentences = [_along(curves, load)]
+    sentences = [_along(curves, load, unit)]
     kept = [(one.under, one.variant) for one in curves if one.under is not None and one.under.iops]
     if limit and kept:
         rates = [
             f"{'at least ' if under.state == 'at_least' else ''}{figure(under.iops)}{f' in {variant}' if len(curves) > 1 else ''}" for under, variant in kept
         ]
-        sentences.append(f"IOPS under {latency(limit)} ({name}): {listed(rates, 4)}")
+        sentences.append(f"{unit} under {latency(limit)} ({name}): {listed(rates, 4)}")
     elif limit and curves:
         sentences.append(f"none stays under {latency(limit)} ({name})" if len(curves) > 1 else f"not under {latency(limit)} ({name}) at any load")
     knees = [one for one in curves if one.knee is not None and one.knee.state == "found"]
@@ -237,16 +276,16 @@ def _title(workload: str, direction: str, name: str, limit: float | None, curves
     return f"{workload} ({direction}): {'; '.join(sentences)}"
 
 
-def _along(curves: t.Sequence[Curve], load: str) -> str:
+def _along(curves: t.Sequence[Curve], load: str, unit: str) -> str:
     """Which variant has the most IOPS at each load that all of them have, and at which others another one has."""
     if len(curves) == 1:
         rates = [value.iops for value in curves[0].values]
-        return f"{figure(min(rates))} to {figure(max(rates))} IOPS"
+        return f"{figure(min(rates))} to {figure(max(rates))} {unit}"
     found = _leaders(curves, load)
     common, others = [one for one in found if one.is_of_all], [one for one in found if not one.is_of_all]
     leaders = [one.leader for one in common]
     alone = leaders[0] if len(set(leaders)) == 1 else ""
-    sentence = _along_common(common, load, len(by_load(curves)))
+    sentence = _along_common(common, load, len(by_load(curves)), unit)
     if not common and any(not are_of_same_hosts(values) for values in by_load(curves)):
         sentence = NO_SHARED_HOST
     elsewhere: dict[str, list[str]] = {}
@@ -258,7 +297,7 @@ def _along(curves: t.Sequence[Curve], load: str) -> str:
     return f"{sentence}; among those measured, {listed([f'{leader} at {listed(at, 3)}' for leader, at in elsewhere.items()], 3)}"
 
 
-def _along_common(common: t.Sequence[_LoadLeader], load: str, loads: int) -> str:
+def _along_common(common: t.Sequence[_LoadLeader], load: str, loads: int, unit: str) -> str:
     """:param common: the loads that every variant was measured at, of ``loads``."""
     leaders = [one.leader for one in common]
     if not leaders:
@@ -268,13 +307,13 @@ def _along_common(common: t.Sequence[_LoadLeader], load: str, loads: int) -> str
     where = f"at {only} measured in every variant"
     if len(set(leaders)) == 1:
         if leaders[0]:
-            return f"{leaders[0]} has the most IOPS {'at every load' if is_whole else where}"
-        return f"no variant has {share(SAME)} more IOPS than the next {'at any load' if is_whole else where}"
+            return f"{leaders[0]} has the most {unit} {'at every load' if is_whole else where}"
+        return f"no variant is shown to have more {unit} than the others {'at any load' if is_whole else where}"
     suffix = "" if is_whole else f", {where}"
     changes = [place for place in range(1, len(leaders)) if leaders[place] != leaders[place - 1]]
     if len(changes) == 1 and all(leaders):
-        return f"{leaders[0]} has the most IOPS below {load} {common[changes[0]].load}, {leaders[-1]} from there on{suffix}"
-    return f"which has the most IOPS depends on the load: {listed(list(dict.fromkeys(one or 'none of them' for one in leaders)))}{suffix}"
+        return f"{leaders[0]} has the most {unit} below {load} {common[changes[0]].load}, {leaders[-1]} from there on{suffix}"
+    return f"which has the most {unit} depends on the load: {listed(list(dict.fromkeys(one or 'none of them' for one in leaders)))}{suffix}"
 
 
 class _LoadLeader(t.NamedTuple):
@@ -290,7 +329,7 @@ def _leaders(curves: t.Sequence[Curve], load: str) -> list[_LoadLeader]:
     found = []
     for values in by_load(curves):
         if len(values) > 1 and are_of_same_hosts(values):
-            leader = leader_of([(value.iops, variant) for variant, value in values.items()])
+            leader = next((variant for variant, value in values.items() if "iops" in value.leads), "")
             found.append(_LoadLeader(load_name(next(iter(values.values())), load), leader, len(values) == len(curves)))
     return found
 
@@ -355,13 +394,16 @@ def _heat_map(workload: str, direction: str, variant: str, cells: t.Mapping[tupl
     values = {key: median(one.iops for one in here) for key, here in cells.items()}
     load = "jobs" if sorted({one.first.numjobs or 1 for here in cells.values() for one in here}) == list(loads) else "jobs x queue depth"
     most = max((iops, key) for key, iops in values.items() if iops)
-    title = (
-        f"{workload} ({direction}) in {variant}: most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), "
-        f"most bandwidth {_best_block(values, load)}"
+    rate = rate_of(next(iter(cells.values()))[0].first)
+    bandwidth = f"most bandwidth {_best_block(values, load)}"
+    title = f"{workload} ({direction}) in {variant}: " + (
+        f"most IOPS with {_block(most[1][0])} at {load} {most[1][1]} ({figure(most[0])} IOPS), {bandwidth}" if rate is IOPS else bandwidth
     )
+    if rate is not IOPS:
+        values = {key: iops and iops * key[0] / 1e6 for key, iops in values.items()}
     rows = tuple(tuple(values.get((block, here)) for here in loads) for block in blocks)
     hosts = tuple(tuple(frozenset(one.host for one in cells.get((block, here), ())) for here in loads) for block in blocks)
-    return HeatMap(workload, direction, variant, load, blocks, loads, rows, title, hosts, note)
+    return HeatMap(workload, direction, variant, load, blocks, loads, rows, title, hosts, note, rate)
 
 
 def _best_block(values: t.Mapping[tuple[int, int], float | None], load: str) -> str:

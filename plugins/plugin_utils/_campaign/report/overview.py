@@ -26,7 +26,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point, Row, known, median, rows_of, spread_of, worst
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import gate_of, pooled_noise
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import is_noisy, pooled_noise
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.tables.views import read_tables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, listed
 
@@ -146,8 +146,9 @@ def _median_rows(points: t.Sequence[Point]) -> t.Iterator[Row]:
             spread=spread_of(iops),
             runs=min(len(one.runs) for one in here),
             planned=max(len(one.runs) for one in here),
-            state="noisy" if state == "ok" and gate_of(noise, 0).is_noisy else state,
+            state="noisy" if state == "ok" and is_noisy(noise) else state,
             noise=noise,
+            is_sequential=here[0].first.is_sequential,
             verdict=next((one for one in ("at_risk", "unknown", "durable") if one in verdicts), None),
         )
 

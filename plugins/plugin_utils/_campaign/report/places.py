@@ -9,6 +9,8 @@ import functools
 import typing as t
 from dataclasses import dataclass
 
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.comparable import KEYS_OF_VARIANTS, METRICS
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.pairing import pair
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import count
 
 if t.TYPE_CHECKING:
@@ -160,3 +162,26 @@ def leader_of(figures: t.Iterable[tuple[float, str]], *, lowest: bool = False) -
     """The variant with the most; empty where another one is the same."""
     names = first_of(figures, lowest=lowest)
     return names[0] if len(names) == 1 else ""
+
+
+def runs_of(points: t.Iterable[Point]) -> dict[str, list[Measurement]]:
+    """Measurements by host."""
+    found: dict[str, list[Measurement]] = {}
+    for one in points:
+        found.setdefault(one.host, []).extend(one.runs)
+    return found
+
+
+def is_shown_first(
+    runs: t.Mapping[str, t.Mapping[str, list[Measurement]]],
+    leader: str,
+    metric: str,
+    keys: t.Sequence[str] = KEYS_OF_VARIANTS,
+    levels: t.Mapping[int, float] | None = None,
+) -> bool:
+    """Whether a variant is shown to be better than each of the others: without that no heading names it.
+
+    :param runs: measurements by variant and host. :param metric: a name of ``METRICS``. :param keys: and ``levels``: of :func:`pairing.pair`.
+    """
+    found = [pair(METRICS[metric], dict(old), dict(runs[leader]), keys, levels) for variant, old in runs.items() if variant != leader]
+    return all(one.same_hosts and one.verdict == "better" for one in found)

@@ -7,18 +7,20 @@ from __future__ import annotations
 
 import typing as t
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.caveats import CPU_NOTE
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.conditions import label_of
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import is_probe
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.safety import documented_drives
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import IOPS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.outliers import HostValue, OutlierHost, outliers
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.series import FEWEST, UNSETTLED, Approach, SeriesFinding, classify
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import counted, figure, in_seconds, listed, share, size, times
 
 if t.TYPE_CHECKING:
-    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.columns import Rate
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Point
 
 #: The facts of a host that are its own and no reason for a speed.
@@ -41,19 +43,33 @@ class Problem:
 
 @dataclass(frozen=True)
 class NamedSeries:
-    """A series and what it is called."""
+    """A series and what it is called.
+
+    :param rate: what its values, and those of the finding, are in.
+    """
 
     series: Series
     finding: SeriesFinding
+    rate: Rate = IOPS
 
 
-def named_series(series: t.Iterable[Series]) -> list[NamedSeries]:
-    """Every series with its kind."""
+def band_in(band: Band, rate: Rate) -> Band:
+    """In MB/s, where its cell is counted so."""
+    return replace(band, **{name: [value * rate.scale for value in getattr(band, name)] for name in ("low", "middle", "high")})
+
+
+def named_series(series: t.Iterable[Series], rates: t.Mapping[tuple[str, str], Rate] | None = None) -> list[NamedSeries]:
+    """Every series with its kind.
+
+    :param rates: by cell and direction what is not counted in IOPS.
+    """
     found = []
-    for one in series:
+    for raw in series:
+        rate = (rates or {}).get((raw.cell, raw.direction), IOPS)
+        one = replace(raw, iops=[None if value is None else value * rate.scale for value in raw.iops]) if rate is not IOPS else raw
         if any(value is not None for value in one.iops):
             bandwidth = every_second(one.bandwidth) if one.direction == "write" else None
-            found.append(NamedSeries(one, classify(every_second(one.iops), bandwidth=bandwidth)))
+            found.append(NamedSeries(one, classify(every_second(one.iops), bandwidth=bandwidth), rate))
     return found
 
 
@@ -169,33 +185,33 @@ def _series(series: t.Sequence[NamedSeries]) -> t.Iterator[Problem]:
     for (_kind, cell, direction, variant), members in sorted(shared.items(), key=lambda item: (item[0][0] not in UNSETTLED, -len(item[1]), item[0])):
         hosts = sorted({one.series.host for one in members})
         typical = members[len(members) // 2]
-        yield Problem("series", cell, f"{series_sentence(typical.finding)}: {direction} in {variant} on {listed(hosts, 3)}.")
+        yield Problem("series", cell, f"{series_sentence(typical)}: {direction} in {variant} on {listed(hosts, 3)}.")
 
 
-def series_sentence(finding: SeriesFinding) -> str:
+def series_sentence(one: NamedSeries) -> str:
     """What happened, with numbers."""
-    return _kind_sentence(finding) + _stalls_sentence(finding)
+    return _kind_sentence(one.finding, one.rate.unit) + _stalls_sentence(one.finding)
 
 
-def _kind_sentence(finding: SeriesFinding) -> str:
+def _kind_sentence(finding: SeriesFinding, unit: str) -> str:
     change, swing = finding.change, finding.swing
     if finding.kind in ("cliff", "step") and change is not None:
         moved = "falls" if change.after < change.before else "rises"
-        sentence = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} IOPS at {in_seconds(change.at)}"
+        sentence = f"{finding.kind}: {moved} from {figure(change.before)} to {figure(change.after)} {unit} at {in_seconds(change.at)}"
         if finding.kind == "cliff" and change.bytes_before is not None:
             sentence += f", after {size(change.bytes_before)}; {size(change.bandwidth_after)}/s from then on"
         return sentence
     if finding.kind == "oscillating" and swing is not None:
         return (
-            f"oscillating: {figure(swing.high)} and {figure(swing.low)} IOPS, over and over every {in_seconds(swing.period)}, "
+            f"oscillating: {figure(swing.high)} and {figure(swing.low)} {unit}, over and over every {in_seconds(swing.period)}, "
             f"high for {share(swing.duty)} of the time"
         )
     if finding.kind == "decaying" and finding.approach is not None:
-        return _approach_sentence(finding.approach, finding.seconds)
+        return _approach_sentence(finding.approach, finding.seconds, unit)
     if finding.kind == "drifting":
         return f"drifting: {share(finding.drift, signed=True)} over the run, at no particular place"
     if finding.kind == "steady":
-        return f"steady at {figure(finding.mean)} IOPS"
+        return f"steady at {figure(finding.mean)} {unit}"
     return f"too short to say: {finding.count} s of at least {FEWEST} s" if finding.count < FEWEST else f"not classified: {finding.reason}"
 
 
@@ -205,11 +221,11 @@ def range_sentence(series: Series) -> str:
     return f"seconds from {figure(min(known))} to {figure(max(known))}"
 
 
-def _approach_sentence(approach: Approach, seconds: float) -> str:
+def _approach_sentence(approach: Approach, seconds: float, unit: str) -> str:
     """Where a decay goes to, and how long it must be measured, or left out, until its mean is that."""
     moved = "falls" if approach.level < approach.start else "rises"
     sentence = (
-        f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} IOPS with a time constant of {in_seconds(approach.time_constant)}"
+        f"decaying: {moved} from {figure(approach.start)} towards {figure(approach.level)} {unit} with a time constant of {in_seconds(approach.time_constant)}"
     )
     if approach.bandwidth is not None:
         sentence += f", {size(approach.bandwidth)}/s"

@@ -8,7 +8,7 @@ from __future__ import annotations
 import typing as t
 from dataclasses import dataclass
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import is_noisy
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.deciding import Question
@@ -65,7 +65,7 @@ class Result:
 
     @property
     def is_noisy(self) -> bool:
-        return self.noise is not None and self.noise > NOISE_GATE
+        return is_noisy(self.noise)
 
     @property
     def ratio(self) -> float | None:

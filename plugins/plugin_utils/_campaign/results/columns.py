@@ -16,7 +16,10 @@ from dataclasses import dataclass
 
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import escaped
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, figure, latency, megabytes
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, figure, latency, megabytes, rounded
+
+if t.TYPE_CHECKING:
+    from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
 
 #: Marks percentiles of too few I/Os, and latencies of the sync that makes a write durable.
 HIDDEN, SYNCED = "†", "*"
@@ -157,12 +160,38 @@ def _percentile(name: str) -> Column:
     return Column(name, lambda row: row.latency[name], latency, mark=_hidden(name), field=f"{name}_ns", is_brief=name == "p99", style="n")
 
 
-#: What was measured, of a row of the terminal, of a point, of a cell of the comparison and of a sum, which have the same names. The first one leads.
+#: What was measured, of a row of the terminal, of a point, of a cell of the comparison and of a sum, which have the same names. The first one leads,
+#: the second one where the I/O is sequential.
 MEASURED: tuple[Column, ...] = (
-    Column("IOPS", operator.attrgetter("iops"), figure, field="iops", is_brief=True, style="n"),
+    Column("IOPS", operator.attrgetter("iops"), figure, unit="IOPS", field="iops", is_brief=True, style="n"),
     Column("MB/s", operator.attrgetter("bandwidth"), megabytes, unit="MB/s", field="bandwidth_bytes_per_second", is_brief=True, style="n"),
     *(_percentile(one.name) for one in SHOWN),
 )
+
+
+class Rate(t.NamedTuple):
+    """What a workload is counted in: I/Os per second, or MB/s where it is sequential.
+
+    :param axis: of a picture. :param scale: of IOPS to it.
+    """
+
+    unit: str
+    axis: str
+    scale: float
+
+    def text(self, iops: float | None) -> str:
+        """Of IOPS."""
+        return figure(None if iops is None else iops * self.scale)
+
+    def drawn(self, iops: float | None) -> float | None:
+        return rounded(None if iops is None else iops * self.scale)
+
+
+IOPS = Rate("IOPS", "IOPS (1/s)", 1.0)
+
+
+def rate_of(one: Measurement) -> Rate:
+    return Rate("MB/s", "bandwidth (MB/s)", one.bs_bytes / 1e6) if one.is_sequential and one.bs_bytes else IOPS
 
 
 def measured_cell(row: t.Any, *notes: str | Badge, between: str = "", style: str = "") -> Cell:
@@ -172,5 +201,6 @@ def measured_cell(row: t.Any, *notes: str | Badge, between: str = "", style: str
     """
     if row is None:
         return Cell(NOTHING)
-    lead, *others = (column for column in MEASURED if column.is_brief)
-    return Cell(lead.text(row), tuple(one for one in (between, "; ".join(column.phrase(row) for column in others), *notes) if one), style)
+    iops, bandwidth, *rest = (column for column in MEASURED if column.is_brief)
+    lead, others = (bandwidth, rest) if row.is_sequential else (iops, [bandwidth, *rest])
+    return Cell(lead.phrase(row), tuple(one for one in (between, "; ".join(column.phrase(row) for column in others), *notes) if one), style)

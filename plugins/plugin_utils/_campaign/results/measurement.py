@@ -133,6 +133,11 @@ class Measurement:
         return bool(self.fdatasync or self.fsync)
 
     @property
+    def is_sequential(self) -> bool:
+        """Whether its I/O is in order, so that bytes count and not I/Os."""
+        return self.rw in ("read", "write", "rw", "readwrite", "trim")
+
+    @property
     def has_percentiles(self) -> bool:
         """Whether fio gave any, even if there are too few I/Os to show one."""
         return self.p50_ns is not None or (self.lat_n is not None and self.lat_n < PERCENTILES[0].needed)

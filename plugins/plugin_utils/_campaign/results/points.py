@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.output import DIRECTIONS
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import STATES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN, Percentile
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NoiseGate, coefficient_of_variation, gate_of
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import coefficient_of_variation, is_noisy
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.measurement import Measurement
@@ -62,6 +62,7 @@ class Row:
     :param spread: (largest - smallest) / median of the IOPS of the repeats; ``None`` with fewer than two.
     :param noise: standard deviation by mean of the IOPS of the repeats, of several hosts the median; ``None`` with fewer than two.
     :param runs: repeats with numbers; ``planned``: all of them.
+    :param is_sequential: whether MB/s count, and not IOPS.
     :param state: the worst of the repeats, or ``noisy`` if all of them are ok and they vary too much.
     """
 
@@ -80,17 +81,14 @@ class Row:
     verdict: str | None
     iops_of_runs: tuple[float, ...] = ()
     noise: float | None = None
-
-    @property
-    def gate(self) -> NoiseGate:
-        """Whether its repeats are quiet enough, and how many it needs."""
-        return gate_of(self.noise, self.runs)
+    is_sequential: bool = False
 
     def to_dict(self) -> dict[str, t.Any]:
         """Plain data for the result of a task."""
         values = dict(vars(self))
         values["latency_ns"] = dict(values.pop("latency"))
         values["iops_of_runs"] = list(self.iops_of_runs)
+        del values["is_sequential"]
         return values
 
 
@@ -158,6 +156,7 @@ def _row(key: tuple[str, str, str], direction: str, point: Point | None, sync: P
         verdict=_verdict(of),
         iops_of_runs=tuple(iops),
         noise=coefficient_of_variation(iops),
+        is_sequential=bool(runs) and runs[0].is_sequential,
     )
 
 
@@ -203,7 +202,7 @@ def spread_of(values: t.Sequence[float]) -> float | None:
 def state_of(states: t.Sequence[str], iops: t.Sequence[float]) -> str:
     """The worst state of repeats; ``noisy`` if all of them are ok and their IOPS vary by more than the noise gate."""
     found = worst(states)
-    return "noisy" if found == "ok" and gate_of(coefficient_of_variation(iops), len(iops)).is_noisy else found
+    return "noisy" if found == "ok" and is_noisy(coefficient_of_variation(iops)) else found
 
 
 def worst(states: t.Iterable[str]) -> str:

@@ -21,7 +21,7 @@ from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.resul
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.compare import Ratio
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.percentiles import SHOWN
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.results.points import Row
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import NOISE_GATE
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics.repeats import DIFFERENCE, MOST_REPEATS, NOISE_GATE, repeats_for
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._text import NOTHING, counted, listed, share, times
 
 if t.TYPE_CHECKING:
@@ -104,7 +104,8 @@ def render(
     if together:
         blocks.append("All at once:\n" + "\n".join(wrapped(plain(line, 400)) for line in together))
     if ratios:
-        blocks.append(_ratios(ratios[:most_rows] if most_rows else ratios, width))
+        in_order = {row.cell for row in rows if row.is_sequential}
+        blocks.append(_ratios(ratios[:most_rows] if most_rows else ratios, width, in_order))
     trouble = troubles(campaign, notes or {})
     if trouble:
         blocks.append("Not ok:\n" + "\n".join(map(wrapped, trouble)))
@@ -137,21 +138,21 @@ def count(campaign: Campaign) -> str:
 
 
 def _noise(rows: t.Sequence[Row], campaign: str, variable: str) -> str:
-    """Which rows are noisy, and the repeats that they need, by the variable of the playbook that measured them."""
+    """Which rows are noisy, and how many repeats the noisiest needs, by the variable of the playbook that measured them."""
     noisy = [row for row in rows if row.state == "noisy"]
     if not noisy:
         return ""
-    most = max(noisy, key=lambda row: row.gate.noise or 0.0)
-    rest = [row for row in noisy if row.gate.more]
+    most = max(noisy, key=lambda row: row.noise or 0.0)
     what = f"Noisy: the repeats of {len(noisy)} of {len(rows)} rows vary by more than {share(NOISE_GATE)} (standard deviation by mean)"
-    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {share(most.gate.noise)}."
-    needed = max((row.runs + row.gate.more for row in rest), default=0)
-    more = f"-e fio_benchmark_campaign={plain(campaign)} -e {variable}={needed}"
-    add = f" Add repeats on idle hosts: measure the same suite and variants again with {more}." if rest else ""
-    exhausted = len(noisy) - len(rest)
-    which = f" For {exhausted} of them more" if rest else " More"
-    search = f"{which} repeats will not change that: find what else the hosts do." if exhausted else ""
-    return f"{what}, {where}{add}{search}"
+    where = f"most those of {plain(most.host)} {plain(most.variant)} {plain(most.cell)}: {share(most.noise)}."
+    needed = repeats_for(most.noise or 0.0)
+    enough = f"A difference of {share(DIFFERENCE)} needs {counted(needed, 'repeat')}"
+    if needed > MOST_REPEATS:
+        return f"{what}, {where} {enough}: an idle host is needed, find what else runs there."
+    if all(row.runs >= needed for row in noisy):
+        return f"{what}, {where} {enough}, which were measured."
+    again = f"-e fio_benchmark_campaign={plain(campaign)} -e {variable}={needed}"
+    return f"{what}, {where} {enough}: measure the same suite and variants again, on idle hosts, with {again}."
 
 
 def _columns(several: t.Container[tuple[str, str, str]]) -> tuple[Column, ...]:
@@ -183,7 +184,9 @@ def _laid_out(of: t.Sequence[Column], rows: t.Sequence[Row | Ratio], width: int)
     is_narrow = width < _WIDE
     hosts = kept.pop("HOST") if is_narrow and "HOST" in kept else None
     left_out = []
-    for name in _DISPENSABLE if is_narrow else ():
+    # Sequential I/O is counted in MB/s.
+    kept_rate = {"MB/s"} if any(getattr(row, "is_sequential", False) for row in rows) else frozenset()
+    for name in [one for one in _DISPENSABLE if one not in kept_rate] if is_narrow else ():
         if _least(kept) <= width - (2 if hosts else 0):
             break
         if kept.pop(name, None) is not None:
@@ -217,7 +220,8 @@ def _mixed(rows: t.Sequence[Row | Ratio]) -> set[tuple[str, str, str]]:
     return {point for point, lines in Counter(map(_identity, rows)).items() if lines > 1}
 
 
-def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
+def _ratios(ratios: t.Sequence[Ratio], width: int, in_order: t.Container[str]) -> str:
+    """:param in_order: cells with sequential I/O, whose ratio is that of their MB/s too."""
     shown = (
         Column("HOST", lambda row: plain(row.host)),
         _cell_column(_mixed(ratios)),
@@ -225,7 +229,9 @@ def _ratios(ratios: t.Sequence[Ratio], width: int) -> str:
         Column("RATIO", lambda row: row.ratio, times, style="n"),
         Column("NOTE", lambda row: plain(row.note, 1000)),
     )
-    return f"IOPS against variant {plain(ratios[0].baseline)} (median ratio of the repeats)\n{_laid_out(shown, ratios, width)}"
+    kinds = {one.cell in in_order for one in ratios}
+    what = "MB/s" if kinds == {True} else "IOPS, of sequential cells MB/s," if True in kinds else "IOPS"
+    return f"{what} against variant {plain(ratios[0].baseline)} (median ratio of the repeats)\n{_laid_out(shown, ratios, width)}"
 
 
 def _aligned(columns: t.Mapping[str, t.Sequence[str]], width: int, headings: t.Sequence[str] | None = None) -> str:

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""How much the repeats of a cell vary, and whether they are enough.
+"""How much the repeats of a cell vary, and how many are enough.
 
 Standard library only: the terminal shows it on controllers without numpy too.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import statistics
 import typing as t
-from dataclasses import dataclass
 
 #: With three repeats on each side p cannot be under 0.10, with four it can be 0.029.
 FEWEST_REPEATS = 4
@@ -19,49 +18,27 @@ FEWEST_REPEATS = 4
 #: Repeats whose standard deviation is above this share of their mean are noisy.
 NOISE_GATE = 0.05
 
-#: Repeats that may be added to quieten a cell: with more, what disturbs it has to be found.
-EXTRA_REPEATS = 5
+#: The difference that repeats are to show, and the most repeats that are proposed for it.
+DIFFERENCE = 0.10
+MOST_REPEATS = 20
+
+#: Of the normal distribution, two-sided 5 % and one-sided 20 %; and what ranks need more than means of it (pi / 3).
+_QUANTILES = 1.960 + 0.842
+_RANKS = math.pi / 3
 
 
-@dataclass(frozen=True)
-class NoiseGate:
-    """Whether repeats are quiet enough.
+def is_noisy(noise: float | None) -> bool:
+    """Whether repeats vary by more than the gate."""
+    return noise is not None and noise > NOISE_GATE
 
-    :param state: ``quiet``, ``repeat`` (measure ``more`` times), ``noisy`` (no repeats are left), ``too_few`` (the same, never measured twice).
-    :param noise: coefficient of variation; ``None`` with fewer than two repeats or a mean of 0.
-    :param gate: the share it was held against, to be kept with the result.
+
+def repeats_for(noise: float, difference: float = DIFFERENCE) -> int:
+    """How many repeats of each of two variants on one host show a difference in four of five campaigns.
+
+    :param noise: standard deviation of the repeats by their mean. :param difference: as a share.
     """
-
-    state: str
-    noise: float | None
-    gate: float
-    more: int
-
-    @property
-    def is_noisy(self) -> bool:
-        return self.noise is not None and self.noise > self.gate
-
-
-def noise_gate(repeats: t.Sequence[float], *, gate: float = NOISE_GATE, planned: int = FEWEST_REPEATS, extra: int = EXTRA_REPEATS) -> NoiseGate:
-    """Whether a cell was repeated often enough for its noise.
-
-    :param repeats: one value for each repeat that was measured; those that failed are no noise and not in it.
-    :param planned: repeats that are measured in any case.
-    :param extra: repeats that may be added to them.
-    """
-    return gate_of(coefficient_of_variation(repeats), len(repeats), gate=gate, planned=planned, extra=extra)
-
-
-def gate_of(noise: float | None, repeats: int, *, gate: float = NOISE_GATE, planned: int = FEWEST_REPEATS, extra: int = EXTRA_REPEATS) -> NoiseGate:
-    """The same for a noise that is known, as that of several hosts.
-
-    :param repeats: how many there are, of the host with the fewest.
-    """
-    if noise is not None and noise <= gate and repeats >= planned:
-        return NoiseGate("quiet", noise, gate, 0)
-    if repeats < planned + extra:
-        return NoiseGate("repeat", noise, gate, max(planned - repeats, 1))
-    return NoiseGate("too_few" if noise is None else "noisy", noise, gate, 0)
+    spread = noise / math.log1p(difference)
+    return max(FEWEST_REPEATS, math.ceil(1 + 2 * _RANKS * (_QUANTILES * spread) ** 2))
 
 
 def coefficient_of_variation(values: t.Sequence[float]) -> float | None:

@@ -176,8 +176,8 @@ def require_options(kind: str, entries: t.Any, where: str) -> None:
 def _check_entries(kind: str, entries: t.Sequence[Values], where: str) -> None:
     seen = set()
     for entry in entries:
-        if kind == QUEUES and "match" in entry:
-            raise BadInput(f"{where}: an entry of a variant must name its device; match is not supported.")
+        if "match" in entry and kind in (QUEUES, DRIVES, "drives"):
+            raise BadInput(f"{where}: an entry of a variant must name its {IDENTITIES[kind][0]}; match is not supported.")
         identity = identity_of(kind, entry)
         if identity is None and kind != CONTROLLERS:
             raise BadInput(f"{where}: an entry has no {' or '.join(IDENTITIES[kind])}.")

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 import types
 
@@ -44,6 +45,24 @@ def test_timing_is_merged_by_key_over_the_defaults(plan):
 def test_plan_is_printed_where_nothing_is_measured(plan, show):
     text = plan(show=show)["text"]
     assert text and plan.printed == ([f"\n{text}\n"] if show else [])
+
+
+def test_plan_of_a_campaign_names_what_is_left(plan, tmp_path):
+    where = {"show": True, "results": str(tmp_path), "campaign": "c", "variant": "before"}
+    cells = plan(**where)["cells"]
+    (tmp_path / "c").mkdir()
+    whole = plan.printed.pop()
+    for count, said in ((1, f"1 of these cells of variant before were measured already: {len(cells) - 1} are left."), (len(cells), "set another variant")):
+        for one in cells[:count]:
+            place = tmp_path / "c/node1/before" / one["name"] / str(one["repeat"])
+            place.mkdir(parents=True, exist_ok=True)
+            (place / "meta.json").write_text(json.dumps({"state": "ok", "files": {}, "measurement_sha256": "a" * 64}))
+        plan(**where)
+        assert said in plan.printed[-1]
+    assert "node1: all" in plan.printed[-1] and whole.strip() not in plan.printed[-1]
+    for other in ({"variant": "after"}, {"replace": True}, {"campaign": ""}):
+        plan(**{**where, **other})
+        assert plan.printed[-1] == whole
 
 
 def test_gap_of_the_timing_is_that_of_the_plan(plan):

@@ -76,7 +76,7 @@ class Host:
 def folder(tmp_path, monkeypatch):
     host = Host(campaign_action, monkeypatch)
     result = host.run(results=str(tmp_path / "results"), name=CAMPAIGN, variant="before", cells=[WANTED])
-    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN), "due": [WANTED], "steps": []}
+    assert result == {"changed": True, "name": CAMPAIGN, "path": str(tmp_path / "results" / CAMPAIGN), "due": [WANTED], "steps": [], "measured": False}
     return tmp_path / "results" / CAMPAIGN
 
 
@@ -399,6 +399,7 @@ def test_variant_that_was_measured_is_named_before_the_play_waits(tmp_path, monk
     receive(kept, campaign, "node1", store.expected_cells(campaign, "node1"))
     opened(host, tmp_path, replace=True)
     assert host.printed == []
+    assert opened(host, tmp_path, check_mode=True)["measured"] and host.printed == [], "it is printed with the plan"
     opened(host, tmp_path)
     (printed,) = host.printed
     assert printed.startswith("node1: all 2 cells of variant before were measured at 20")

@@ -23,6 +23,7 @@ def run(play, inventory=("node1", "node2"), variables=None, selected=("all",), s
         _display=types.SimpleNamespace(),
         _task=types.SimpleNamespace(args=args, check_mode=False, async_val=0),
         _connection=types.SimpleNamespace(_shell=types.SimpleNamespace(tmpdir=None)),
+        _loader=None,
     )
     hostvars = {host: {"ansible_host": host, **(variables or {})} for host in play}
     tags = {"ansible_run_tags": list(selected), "ansible_skip_tags": list(skipped)}
@@ -170,3 +171,28 @@ def test_empty_list_is_something_that_was_described(variables, selected):
 def test_empty_answer_of_a_survey_is_named():
     message = "node1: fio_benchmark_repeats is empty: set a whole number, or leave it out (in a survey, give the question a default)."
     assert run(["node1"], variables={"fio_benchmark_repeats": ""})["msg"] == message
+
+
+@pytest.mark.parametrize(("selected", "fails"), [(("all",), True), (("block_queue",), True), (("storage_network_prove",), False)])
+def test_tags_that_leave_out_every_layer_are_an_error(selected, fails):
+    found = run(["node1"], variables={"block_queue_devices": []}, selected=selected, skipped=LAYERS, layers=LAYERS)
+    assert found.get("failed", False) == fails
+    assert not fails or found["msg"] == f"The tags leave out all layers, and nothing was done: the layers are {', '.join(LAYERS)}."
+
+
+@pytest.mark.parametrize(
+    ("state", "given", "selected", "skipped", "message"),
+    [
+        ("absent", "absent", ("all",), (), ""),
+        ("present", None, ("block_queue",), (), ""),
+        ("absnt", "absnt", ("all",), (), "site_state is 'absnt', and nothing was done: set it to present or absent."),
+        ("absent", None, ("all",), (), "where it has no effect, and nothing was done: set it on the command line"),
+        ("absent", "absent", ("block_queue",), (), "and nothing was done: run it without the tag block_queue."),
+        ("absent", "absent", ("all",), ("raid_cache",), "and nothing was done: run it without the tag raid_cache."),
+    ],
+)
+def test_state_of_site_does_what_it_says_or_is_refused(monkeypatch, state, given, selected, skipped, message):
+    monkeypatch.setattr(verify_inventory, "load_extra_vars", lambda loader: {"site_state": given} if given else {})
+    variables = {"block_queue_devices": []} if state == "present" else {}
+    found = run(["node1"], variables=variables, selected=selected, skipped=skipped, layers=LAYERS, site_state=state)
+    assert found.get("failed", False) == bool(message) and message in found.get("msg", "")

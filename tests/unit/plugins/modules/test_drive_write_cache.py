@@ -16,9 +16,8 @@ import typing as t
 import pytest
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS, DriveSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.providers import PROVIDERS
-from ansible_collections.cachefleet.storage.plugins.modules import drive_write_cache
 
 REPOSITORY = pathlib.Path(__file__).resolve().parents[4]
 ROLE = REPOSITORY / "roles/drive_write_cache"
@@ -76,11 +75,11 @@ def test_invalid_list_entry_is_rejected_by_its_specification(drive: dict[str, t.
 
 
 def test_specification_has_every_option() -> None:
-    assert set(drive_write_cache.DRIVE_OPTIONS) == {field.name for field in dataclasses.fields(DriveSpec)}
+    assert {*DRIVE_OPTIONS, "number"} == {field.name for field in dataclasses.fields(DriveSpec)}
 
 
 def test_every_provider_is_a_choice() -> None:
-    assert set(drive_write_cache.DRIVE_OPTIONS["provider"]["choices"]) == {"auto", *PROVIDERS}
+    assert set(DRIVE_OPTIONS["provider"]["choices"]) == {"auto", *PROVIDERS}
 
 
 def test_role_is_one_module_call() -> None:

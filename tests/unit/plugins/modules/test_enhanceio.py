@@ -29,7 +29,7 @@ def run(monkeypatch, capsys, eio):
     volatile, requested, runners = {}, [], []
 
     def volatile_below(_runner, protected, flushed):
-        def look(path):
+        def look(path, _drives):
             requested.append((list(protected), path))
             return volatile.get(path, [])
 

@@ -31,7 +31,7 @@ def run(monkeypatch, capsys, host):
     layer = functools.partial(FlashcacheLayer, root=host.root, sleep=lambda seconds: host.kernel.tick())
     monkeypatch.setattr(flashcache, "FlashcacheLayer", layer)
     monkeypatch.setattr(flashcache, "Runner", runner)
-    monkeypatch.setattr(flashcache, "VolatileBelow", lambda runner, protected, flushed: lambda path: host.volatile.get(path, []))
+    monkeypatch.setattr(flashcache, "VolatileBelow", lambda runner, protected, flushed: lambda path, drives: host.volatile.get(path, []))
     # Ansible says a warning once in a process, and the tests are one.
     message: list[str] = []
     monkeypatch.setattr(AnsibleModule, "warn", lambda _module, warning: message.append(warning))

@@ -60,7 +60,7 @@ def test_every_variable_that_the_collection_itself_sets_is_known(variables):
         ({"fio_benchmark_targets": "/dev/sda"}, "fio_benchmark_targets must be a list of dictionaries, for example [{device: ...}]"),
         ({"fio_benchmark_targets": [{"fille": "x"}]}, "fio_benchmark_targets: there is no key fille: did you mean file?"),
         ({"fio_benchmark_suites": "quick"}, "fio_benchmark_suites must be a dictionary"),
-        ({"drive_write_cache_drives": [{"write_cache": "enabled"}]}, "drive_write_cache_drives: missing required arguments: device"),
+        ({"drive_write_cache_drives": [{"device": "x"}]}, "drive_write_cache_drives: missing required arguments: write_cache"),
         ({"raid_cache_controllers": [{"xyzzy": 1}]}, "raid_cache_controllers: there is no key xyzzy: give one of "),
         ({"fio_benchmark_dry_run": "maybe"}, "fio_benchmark_dry_run must be true or false"),
         ({"block_queue_devices": [{"device": "/dev/x", "persistent": "maybe"}]}, "block_queue_devices: persistent must be true or false"),

@@ -311,7 +311,7 @@ def other_layers(root, path, state, runner, **fields):
     item = {"name": "other", "origin": path, "state": state, **fields}
     yield "bcache", BcacheLayer(runner, read_bcache([item]), root)
     yield "dm_cache", DmCacheLayer(runner, read_dm_cache([item]), root)
-    yield "flashcache", FlashcacheLayer(runner, read_flashcache([item]), root, volatile_below=lambda path: [])
+    yield "flashcache", FlashcacheLayer(runner, read_flashcache([item]), root, volatile_below=lambda path, drives: [])
     yield "enhanceio", EnhanceIOLayer(runner, read_enhanceio([item]), root)
 
 

@@ -5,10 +5,22 @@
 
 from __future__ import annotations
 
+import typing as t
+
 import pytest
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import checked_declarations, documented_protection, fits
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import (
+    PROTECTED_DRIVES_OPTION,
+    checked_declarations,
+    declares,
+    documented_protection,
+    fits,
+    is_declared,
+)
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Drive
 
 
 @pytest.mark.parametrize(
@@ -46,3 +58,54 @@ def test_an_empty_text_that_would_declare_drives_without_a_serial_number_is_refu
 )
 def test_documented_models(model, document):
     assert documented_protection(model) == document
+
+
+def declared(*entries: t.Any) -> list[str]:
+    """The option as a module gets it."""
+    validated = ArgumentSpecValidator(dict(PROTECTED_DRIVES_OPTION)).validate({"protected_drives": list(entries)})
+    assert validated.error_messages == []
+    return list(validated.validated_parameters["protected_drives"])
+
+
+@pytest.mark.parametrize(
+    ("match", "does"),
+    [
+        ({"model": "intel ssdsc2*", "transport": "sata"}, True),
+        ({"model": ["SAMSUNG*", "INTEL SSDSC2KB*"], "rotational": False}, True),
+        ({"model": "INTEL SSDSC2*", "transport": "nvme"}, False),
+        ({"model": "INTEL SSDSC2*", "size_max": "1k"}, False),
+        ({"serial": "BTYF*"}, True),
+        ({"wwn": "0x5000*"}, False),
+    ],
+)
+def test_a_declaration_by_match_is_for_drives_of_the_host_and_behind_a_controller(match: dict[str, t.Any], does: bool) -> None:
+    texts = declared("unrelated", {"match": match})
+    assert checked_declarations(texts) == texts
+    device = BlockDevice("sda", "/dev/sda", "8:0", size=1 << 30, transport="sata", model="INTEL SSDSC2KB960G8", serial="BTYF1", rotational=False)
+    assert is_declared(Devices([device]), device, texts) is does
+    drive = Drive("0,1", model="INTEL SSDSC2KB960G8", serial="BTYF1", interface="sata", media="ssd", size=1 << 30)
+    assert declares(texts, drive.traits) is does
+    # What the tool does not report matches nothing.
+    unknown = Drive("0,1", model="INTEL SSDSC2KB960G8")
+    assert declares(declared({"match": {"model": "INTEL*", "size_max": "9T"}}), unknown.traits) is False
+    assert declares(declared({"match": {"model": "INTEL*"}}), unknown.traits) is True
+
+
+@pytest.mark.parametrize(
+    ("entry", "words"),
+    [
+        ({"match": {"transport": "sata"}}, "Entry 2 of the declared drives .storage_protected_drives. would declare nearly every drive"),
+        ({"match": {"model": "*SSD*"}}, "would declare nearly every drive"),
+        ({"match": {"model": "INTEL*"}, "allow_data_loss": True}, "must be a text, or a dictionary with match alone"),
+        ({"match": "INTEL*"}, "must be a text, or a dictionary with match alone"),
+        ({"model": "INTEL*"}, "must be a text, or a dictionary with match alone"),
+        ({"match": {"modell": "INTEL*"}}, "Entry 2 .*match: modell"),
+    ],
+)
+def test_a_wrong_declaration_by_match_is_refused_with_its_number(entry: dict[str, t.Any], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        checked_declarations(declared("INTEL SSDSC2BB080G4", entry))
+
+
+def test_a_number_is_a_text_as_before() -> None:
+    assert declared(12345, "X") == ["12345", "X"]

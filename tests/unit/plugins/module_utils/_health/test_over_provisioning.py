@@ -504,3 +504,53 @@ def test_partition_is_rejected_as_drive(host):
 def test_outcome_and_facts_are_json_serializable(host):
     outcome, facts = run(host, partition(), partition(device=NVME, method="namespace"))
     json.dumps([outcome.to_dict(), facts])
+
+
+# -- drives by match
+
+
+def by_match(usable="50%", **further):
+    return {"match": {"transport": ["sata"]}, "usable": usable, **further}
+
+
+def test_drives_are_chosen_by_match_and_a_second_run_changes_nothing(host):
+    outcome, facts = run(host, by_match())
+    assert host.changes == ["blkdiscard /dev/sda --force", f"sfdisk --quiet --wipe never {SATA}"]
+    assert [(one["device"], one["usable"]) for one in facts["drives"]] == [(SATA, 32 * MIB)]
+    outcome, facts = run(host.again(), by_match())
+    assert (outcome.changed, outcome.warnings, host.changes) == (False, (), [])
+    # Also while the partition is in use.
+    host.holders["sda1"] = ("dm-0",)
+    assert not run(host.again(), by_match())[0].changed
+
+
+def test_a_device_beats_a_match_and_a_later_match_an_earlier_one(host):
+    entries = ({"match": {"rotational": None}, "usable": "10%"}, by_match("25%"), {"match": {"transport": ["raid"]}, "state": "absent"})
+    found = run(host, *entries, partition(device=NVME), check_mode=True)[0]
+    assert [step.item for step in found.steps if step.attribute == "usable"] == [NVME, SATA]
+    assert [step.after for step in found.steps if step.attribute == "usable"] == [32 * MIB, 16 * MIB]
+
+
+@pytest.mark.parametrize("trouble", ["holder", "signature", "volume"])
+def test_a_match_that_fits_a_drive_in_use_or_of_another_kind_is_refused_and_no_drive_changes(host, trouble):
+    if trouble == "volume":
+        items, named = ({"match": {}, "usable": "50%"},), VOLUME
+    else:
+        items, named = ({"match": {"transport": ["sata", "nvme"]}, "usable": "50%"},), SATA
+        host.holders["sda"] = ("dm-0",) if trouble == "holder" else ()
+        host.signatures.update({"sda": "xfs"} if trouble == "signature" else {})
+    with pytest.raises(Refused, match=rf"^{named}.* It is chosen by the match of entry 1 of over_provisioning_drives: narrow the match"):
+        run(host, *items)
+    assert host.changes == []
+
+
+def test_a_match_without_drives_is_a_warning(host):
+    outcome, _facts = run(host, by_match(match={"model": ["SAMSUNG*"]}), check_mode=True)
+    assert outcome.warnings == ("over_provisioning_drives: the match of entry 1 matches no device of this host.",)
+    assert host.changes == []
+
+
+@pytest.mark.parametrize("further", [{"without_discard": True}, {"method": "namespace"}])
+def test_what_is_about_one_drive_is_refused_with_match(further):
+    with pytest.raises(BadInput, match=rf"^over_provisioning_drives: entry 2 has {next(iter(further))}.* match, but"):
+        read_drives([partition(), by_match(**further)])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import collections
 import pathlib
+import typing as t
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -21,6 +22,9 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_c
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.layer import BlockQueueLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.plan import QueuesSpec
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.queue.spec import read_specs as read_queues
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, stages_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._host.plan import Planner, planned_drives
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.runner import HostRunner
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.volatile import VolatileBelow
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import FakeLvm
@@ -110,6 +114,15 @@ def test_a_missing_tool_leaves_out_its_layer_and_the_others_are_done(tmp_path, m
     assert facts["msg"].endswith("Done without it: drive_write_cache, block_queue.")
     assert (facts["done"], facts["not_done"], facts["changed"]) == (["drive_write_cache", "block_queue"], ["lvm_cache"], True)
     assert set(facts["diff"]["after"]) == {"drive_write_cache", "block_queue"}
+    assert [step["layer"] for step in facts["steps"]][:1] == ["drive_write_cache"]
+
+
+def test_one_reason_of_several_layers_is_said_once(tmp_path, monkeypatch):
+    rig = HostRig(tmp_path, monkeypatch)
+    outcome = HostConvergence(Host(HostRunner(rig), rig.root), rig.request(**ALL), check_mode=False)
+    outcome.outcome.left_out = {"raid_cache": ToolMissing("No tool."), "raid_maxcache": ToolMissing("No tool."), "lvm_cache": ToolMissing("No LVM.")}
+    with pytest.raises(ToolMissing, match=r"^raid_cache and raid_maxcache were left out: No tool; lvm_cache was left out: No LVM\.$"):
+        outcome._sum_up()
 
 
 def test_what_depends_on_a_layer_without_its_tool_is_left_out_too(tmp_path, monkeypatch):
@@ -128,7 +141,10 @@ def test_a_failed_step_names_what_was_done_and_what_was_not(rig):
     assert (facts["layer"], facts["done"], facts["not_done"]) == ("lvm_cache", ["drive_write_cache"], ["lvm_cache", "block_queue"])
     assert facts["changed"]
     assert facts["actions"][0].startswith(f"Disable the write cache of {HDD}")
-    assert facts["broke_off"]
+    # Also what the layer that failed has done before.
+    assert [step["action"] for step in facts["steps"]] == facts["actions"]
+    assert "lvm_cache" in {step["layer"] for step in facts["steps"]}
+    assert facts["broke_off"] not in facts["actions"]
     assert rig.queues.writes == []
 
 
@@ -141,14 +157,20 @@ def test_a_setting_without_effect_names_the_layer(rig):
 
 def test_the_stack_is_what_it_will_be_after_the_drives(rig):
     """A cache that passes no flushes on is planned over drives as they will be, so that check mode predicts it."""
-    runner = HostRunner(rig)
-    assert VolatileBelow(runner, root=rig.root)(HDD) == ["/dev/sda has its volatile write cache on"]
-    runner.shared.expected["drive_write_cache"] = {"sda": "disabled"}
-    assert VolatileBelow(runner, root=rig.root)(HDD) == []
-    runner.shared.expected["drive_write_cache"] = {"sda": "enabled"}
+    below = VolatileBelow(rig, root=rig.root)
+    assert below(HDD) == ["/dev/sda has its volatile write cache on"]
+    assert below(HDD, {"sda": "disabled"}) == []
+    assert below(HDD, {"sdb": "disabled"}) == below(HDD)
     rig.machine.drives["sda"].on = False
-    runner.shared.forget()
-    assert VolatileBelow(runner, root=rig.root)(HDD) == ["/dev/sda will have its volatile write cache on, as drive_write_cache requires"]
+    below = VolatileBelow(rig, root=rig.root)
+    assert below(HDD, {"sda": "enabled"}) == ["/dev/sda will have its volatile write cache on, as drive_write_cache requires"]
+
+
+def test_what_is_planned_for_drives_is_known_by_kernel_name(rig):
+    request = rig.request(drives=DRIVES, queues=QUEUES)
+    planner = Planner(Host(HostRunner(t.cast("t.Any", rig)), rig.root), request, check_mode=True)
+    plan = planner.plan(planner.make(stages_of(request)))
+    assert planned_drives(plan.stages) == {"sda": "disabled"}
 
 
 def _alone(rig, drives, caches, queues):

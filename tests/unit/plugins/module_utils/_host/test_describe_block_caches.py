@@ -176,7 +176,7 @@ class EnhanceIO(Bench):
         ticks = itertools.count(0, 30)
         return EnhanceIOLayer(self.host, specs, self.root, volatile_below=self.volatile_below, clock=lambda: next(ticks), sleep=self.host.sleep)
 
-    def volatile_below(self, path):
+    def volatile_below(self, path, _drives):
         return self.volatile.get(path, [])
 
 

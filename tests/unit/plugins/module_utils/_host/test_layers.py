@@ -111,7 +111,8 @@ class Played(Layer[t.Any, t.Any]):
         super().__init__(t.cast("t.Any", None), None, root)
         self.name, self.world, self.refusal = name, world, refusal
 
-    def read(self):
+    def read(self, *expected):
+        self.world["drives"][self.name] = expected[0].drives if expected else {}
         self.world["reads"].append(self.name)
         return self.name in self.world["set"]
 
@@ -136,14 +137,15 @@ class Prediction:
     def __init__(self, layer):
         self.layer = layer
 
-    def predict(self):
+    def predict(self, drives):
         state = self.layer.read()
+        self.layer.world["drives"][self.layer.name] = drives
         return type("Report", (), {"state": state, "steps": tuple(self.layer.plan(state))})()
 
 
 @pytest.fixture
 def play(monkeypatch, tmp_path):
-    world: dict[str, list[str]] = {"set": [], "reads": []}
+    world: dict[str, t.Any] = {"set": [], "reads": [], "drives": {}}
 
     def converge(*names, refusals=None, check_mode=False, migrating=False, devices=(), lists=None, **options):
         refusals = refusals or {}
@@ -167,7 +169,9 @@ def play(monkeypatch, tmp_path):
         monkeypatch.setattr(host_converge, "stages_of", lambda request: stages)
         monkeypatch.setattr(host_plan, "transaction_of", lambda layer, host, revert_after: Prediction(layer))
         monkeypatch.setattr(host_plan, "_without_removed", lambda drives, before: drives)
-        monkeypatch.setattr(host_plan.Planner, "_expect_drives", lambda self, one: None)
+        monkeypatch.setattr(
+            host_plan, "planned_drives", lambda before: {"sda": "disabled"} if any(one.stage.layer == "drive_write_cache" for one in before) else {}
+        )
         monkeypatch.setattr(host_plan.Planner, "_migrating", lambda self, devices: migrating)
         host = Host(HostRunner(t.cast("t.Any", ScriptedRunner({("udevadm", "info"): Reply()}))), tmp_path)
         return HostConvergence(host, request_of(**lists or {}), check_mode=check_mode, **options).run()
@@ -348,6 +352,21 @@ def test_a_device_that_a_layer_before_creates_is_waited_for(play):
 
     outcome = play("bcache", "block_queue", refusals={"block_queue": missing})
     assert (outcome.done, play.world["set"]) == (["bcache", "block_queue"], ["bcache", "block_queue"])
+
+
+def test_caches_and_targets_are_planned_over_drives_as_they_will_be(play):
+    """In a plan of the whole host; a layer that is planned once more in its turn gets no expectations."""
+    play(*ALL, check_mode=True)
+    planned = {"sda": "disabled"}
+    assert play.world["drives"] == {"bcache": {}, "drive_write_cache": {}, "storage_network": planned, "lvm_cache": planned, "block_queue": {}}
+    play("drive_write_cache", "lvm_cache")
+    assert play.world["drives"]["lvm_cache"] == {}
+
+
+def test_targets_lie_on_drives(tmp_path):
+    [stage] = stages_of(request_of(network={"aoe_targets": [TARGET]}))
+    layer = t.cast("t.Any", stage.layer_on(Host(HostRunner(t.cast("t.Any", ScriptedRunner({}))), tmp_path)))
+    assert [part.over_drives for part in layer.spec.parts] == [True]
 
 
 def test_a_layer_is_read_again_only_after_a_change(play):

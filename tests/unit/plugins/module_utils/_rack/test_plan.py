@@ -9,23 +9,20 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.machine import describe_machines
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.operations import (
     CreateMachine,
     CutPower,
     DestroyMachine,
     DropDisk,
-    MachineState,
     PlugDisk,
-    RackSpec,
-    RackState,
     RecreateRoot,
     RemoveFolder,
     ShutDown,
     StartMachine,
     UnplugDisk,
     WaitForLogin,
-    plan_rack,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack.plan import MachineState, RackSpec, RackState, plan_rack
 
 WORDS = {
     CreateMachine: "create",

@@ -15,7 +15,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused, StorageError, TimedOut, ToolMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._rack import places, rack, requirements, ssh
+from ansible_collections.cachefleet.storage.plugins.module_utils._rack import operations, places, requirements, ssh
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.noted_process import note_process
 from ansible_collections.cachefleet.storage.plugins.module_utils._rack.rack import make_layer
 from ansible_collections.cachefleet.storage.tests.unit.plugins.module_utils._rack.test_monitor import Qemu
@@ -174,9 +174,9 @@ def test_disk_is_unplugged_and_plugged_while_running(host, monkeypatch):
             return None
 
     done = []
-    monkeypatch.setattr(rack, "Monitor", Unused)
-    monkeypatch.setattr(rack, "plug", lambda _monitor, disk, path: done.append(f"plug {path.name}"))
-    monkeypatch.setattr(rack, "unplug", lambda _monitor, disk: done.append(f"unplug {disk.name}"))
+    monkeypatch.setattr(operations, "Monitor", Unused)
+    monkeypatch.setattr(operations, "plug", lambda _monitor, disk, path: done.append(f"plug {path.name}"))
+    monkeypatch.setattr(operations, "unplug", lambda _monitor, disk: done.append(f"unplug {disk.name}"))
     one = {"name": "a", "disks": [{"name": "n0", "kind": "nvme", "size": "1G"}]}
     none = {"name": "a", "disks": [{"name": "n0", "kind": "nvme", "size": "1G", "attached": False}]}
     host.run("started", one)
@@ -300,7 +300,7 @@ def test_machine_ending_during_start_is_not_awaited(host, monkeypatch):
 
 
 def test_failed_shutdown_error_suggests_the_alternative(host, monkeypatch):
-    monkeypatch.setattr(rack, "SHUTDOWN_SECONDS", 0.2)
+    monkeypatch.setattr(operations, "SHUTDOWN_SECONDS", 0.2)
     host.run("started", A)
     host.replies[("ssh",)] = Reply()
     with pytest.raises(TimedOut, match=r"a did not shut down within 0.2 seconds: stop it with how: power_cut"):

@@ -10,10 +10,13 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, NotEffective, NotUnderstood, Refused
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import declaration
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid import plan
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.controller.model import Drive, Policy, Protection
+from ansible_collections.cachefleet.storage.plugins.module_utils._raid.description import RaidHost, describe_controller
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.layer import RaidCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._raid.spec import parse_controllers
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._description.shapes import wrong_shape
 from ansible_collections.cachefleet.storage.tests.simulators.in_process.provider import DEAD, FakeTool, controller, volume
 
 
@@ -405,3 +408,100 @@ def test_check_mode_predicts_ineffective_settings():
     assert [one.startswith("The run would fail: volume volume0, volume volume1 of controller 0") for one in requested.warnings] == [True]
     with pytest.raises(NotEffective):
         _converge(tool, {"volumes": [{"id": "all", "write": "writeback"}]})
+
+
+def _mixed(number="0"):
+    return controller(
+        number,
+        drives=(
+            Drive("252:0", write_cache="enabled", model="ST10000NM0086", serial="ZA1", interface="sata", media="hdd", size=10**13),
+            Drive("252:1", write_cache="enabled", model="ST10000NM0086", serial="ZA2", interface="sata", media="hdd", size=10**13),
+            Drive("252:2", write_cache="disabled", model="INTEL SSDSC2KB960G8", serial="BTYF1", interface="sata", media="ssd"),
+            Drive("252:3", write_cache="disabled"),
+        ),
+    )
+
+
+def _drives(*drives):
+    return {"drives": list(drives)}
+
+
+_OFF = {"match": {"model": ["st10000*"]}, "write_cache": "disabled"}
+
+
+def test_drives_behind_a_controller_are_chosen_by_match_and_a_second_run_changes_nothing():
+    tool = FakeTool(_mixed())
+    outcome = _converge(tool, _drives(_OFF))
+    assert [step.item for step in outcome.steps] == [f"storcli controller 0 drive 252:{number}" for number in (0, 1)]
+    assert (_converge(tool, _drives(_OFF)).changed, _converge(tool, _drives(_OFF)).warnings) == (False, ())
+
+
+@pytest.mark.parametrize(
+    ("drives", "off"),
+    [
+        ([{"address": "252:1", "write_cache": "enabled"}, _OFF], ["252:0"]),
+        ([_OFF, {"match": {"serial": ["ZA1"]}, "write_cache": "enabled"}], ["252:1"]),
+        ([{"match": {"serial": ["ZA1"]}, "write_cache": "enabled"}, _OFF], ["252:0", "252:1"]),
+        ([{"match": {"rotational": True, "size_min": "9T", "transport": ["sata"]}, "write_cache": "disabled"}], ["252:0", "252:1"]),
+        ([_OFF, {"address": "all", "write_cache": "disabled"}], ["252:0", "252:1"]),
+    ],
+)
+def test_an_address_beats_a_match_and_a_later_match_an_earlier_one(drives, off):
+    declared = parse_controllers([_drives(*drives)], [declaration({"match": {"model": "ST10000NM*"}})])
+    assert [step.item.rpartition(" ")[2] for step in plan.plan(FakeTool(_mixed()).as_host(), declared)[0]] == off
+
+
+@pytest.mark.parametrize("match", [{"size_max": "99T", "rotational": False}, {"transport": ["nvme"]}, {"model": ["SAMSUNG*"]}])
+def test_what_a_tool_does_not_report_matches_nothing_and_a_match_without_drives_is_a_warning(match):
+    # Drive 2 has no size, drive 3 nothing.
+    entry = {"id": "all", **_drives(_OFF, {"match": match, "write_cache": "disabled"})}
+    tool = FakeTool(controller(), _mixed("1"))
+    steps, warnings = _plan(tool, entry)[:2]
+    assert [step.item.rpartition(" ")[2] for step in steps] == ["252:0", "252:1"]
+    assert [one for one in warnings if "match" in one] == [
+        f"raid_cache_controllers: the match of entry 2 of drives matches no drive of {controller().label} and {_mixed('1').label}."
+    ]
+
+
+def test_a_matched_drive_that_cannot_be_set_is_named_with_its_entry_and_nothing_changes():
+    tool = FakeTool(_mixed())
+    tool.impossible["write_cache", "disabled"] = "has no setting for each drive"
+    with pytest.raises(
+        BadInput, match=r"drive 252:0 of .* has no setting for each drive\. It is chosen by the match of entry 1 of drives of raid_cache_controllers"
+    ):
+        _converge(tool, _drives(_OFF))
+    assert tool.sent == []
+
+
+def test_a_permission_for_drives_that_are_chosen_by_match_is_refused():
+    with pytest.raises(BadInput, match="drives of raid_cache_controllers: entry 1 has allow_unprotected and match, but a permission is for one device"):
+        parse_controllers([_drives({**_OFF, "write_cache": "enabled", "allow_unprotected": True})])
+    with pytest.raises(BadInput, match="drives of raid_cache_controllers: entry 1 has address and match: set one of them"):
+        parse_controllers([_drives({**_OFF, "address": "252:0"})])
+
+
+def test_a_permission_for_all_drives_is_none_for_those_that_a_match_chooses():
+    entry = _drives({"address": "all", "write_cache": "enabled", "allow_unprotected": True}, {"match": {"model": ["INTEL*"]}, "write_cache": "enabled"})
+    with pytest.raises(Refused, match=r"on an entry of its own with its address \(it is chosen by the match of entry 2 of drives of raid_cache_controllers\)"):
+        _plan(FakeTool(_mixed()), entry)
+
+
+def test_describe_offers_an_entry_by_match_where_all_drives_of_a_model_agree():
+    drives = (
+        *(Drive(f"252:{number}", write_cache="disabled", model="ST10000NM0086", serial=f"ZA{number}") for number in range(3)),
+        Drive("252:3", write_cache="disabled", model="ONE"),
+        Drive("252:4", write_cache="enabled", model="TWO"),
+        Drive("252:5", write_cache="disabled", model="TWO"),
+    )
+    tool = FakeTool(controller(drives=drives))
+    host = RaidHost(None, tool.as_host(), [tool])
+    for by_match, expected in (
+        (False, [{"address": f"252:{number}"} for number in range(6)]),
+        (True, [{"match": {"model": ["ST10000NM0086"]}}, "252:3", "4", "5"]),
+    ):
+        entry, _notes = describe_controller(host, tool.controllers[0], by_match=by_match)
+        assert len(entry.values["drives"]) == len(expected)
+        assert {**expected[0], "write_cache": "disabled"} == entry.values["drives"][0]
+        assert not _converge(tool, entry.values, check_mode=True).steps
+        assert wrong_shape("raid_cache_controllers", {**entry.values}) == ""
+    assert wrong_shape("raid_cache_controllers", {"drives": [{"write_cache": "disabled"}]}) == "address is not a text in an entry of raid_cache_controllers"

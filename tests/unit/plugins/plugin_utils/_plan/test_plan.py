@@ -33,9 +33,16 @@ FLEET = {
     "node6": planned(),
     "node7": {"skipped": True, "changed": False},
 }
+LEFT_OUT = {
+    "failed": True,
+    "msg": "raid_cache was left out: The tool arcconf is missing on this host. Planned without it: drive_write_cache.",
+    "done": ["drive_write_cache"],
+    "not_done": ["raid_cache"],
+    "diff": {"steps": [step("node8"), step("node8", "b")]},
+}
 
 
-def run(tmp_path=None, results=None, **options):
+def run(tmp_path=None, results=None, tags=None, **options):
     action = object.__new__(plan_action.ActionModule)
     printed = []
     display = types.SimpleNamespace(display=printed.append, warning=printed.append, columns=80)
@@ -51,7 +58,7 @@ def run(tmp_path=None, results=None, **options):
         _templar=None,
         _cleanup_remote_tmp=False,
     )
-    return action.run(task_vars={}), "\n".join(printed)
+    return action.run(task_vars=tags or {}), "\n".join(printed)
 
 
 def test_equal_plans_are_one_group_and_the_most_urgent_is_first():
@@ -99,6 +106,46 @@ def test_what_is_not_known_yet_is_a_change():
     assert "First, several steps of block_cache: what comes after them is not planned." in text
     assert "lvm_cache: known only after the layers before it have changed: there is no /dev/etherd/e7.1" in text
     assert "Warning: one" in text
+
+
+def test_a_host_of_which_site_leaves_layers_out_changes_in_part(tmp_path):
+    result, printed = run(tmp_path, results={"node8": LEFT_OUT, "node6": FLEET["node6"], "node4": REFUSED})
+    assert result["summary"] == "3 hosts: 1 would be refused, 1 would change in part, 1 is configured as described."
+    text = " ".join(printed.split())
+    assert f"node8 would change in part {LEFT_OUT['msg']} 1. drive_write_cache Disable" in text
+    assert result["problem"] == "The plan cannot be carried out on node4. It is carried out only in part on node8."
+    assert "would change in part" in (tmp_path / "plan.md").read_text()
+    (one,) = [host for host in json.loads((tmp_path / "plan.json").read_text())["hosts"] if host["host"] == "node8"]
+    assert (one["outcome"], len(one["steps"]), one["reason"]) == ("in_part", 2, LEFT_OUT["msg"])
+
+
+def test_a_host_that_would_not_change_at_all_is_refused():
+    (plan,) = read_plans({"node8": {**LEFT_OUT, "diff": {"steps": []}}})
+    assert plan.outcome == "refused"
+
+
+@pytest.mark.parametrize(
+    ("tags", "unchanged", "nothing"),
+    [
+        ({}, "is configured as described,", "has no cache layer in its variables."),
+        ({"ansible_run_tags": ["all"]}, "is configured as described,", "has no cache layer in its variables."),
+        (
+            {"ansible_run_tags": ["block_queue", "raid_cache_configure"]},
+            "is configured as described, limited to raid_cache and block_queue,",
+            "has no variable of the selected layers.",
+        ),
+        (
+            {"ansible_skip_tags": ["raid_cache", "block_cache", "storage_network", "block_queue"]},
+            "is configured as described, limited to drive_write_cache,",
+            "has no variable of the selected layers.",
+        ),
+        ({"ansible_run_tags": ["storage_network_prove"]}, "is configured as described,", "was not examined, because the tags select no layer."),
+    ],
+)
+def test_what_tags_leave_out_is_not_called_missing(tags, unchanged, nothing):
+    """A host whose only layer is left out by tags has it in its variables all the same."""
+    result, _printed = run(results={"node6": FLEET["node6"], "node7": planned(done=[])}, tags=tags)
+    assert result["summary"].endswith(f" {nothing}") and f" {unchanged}" in result["summary"]
 
 
 def test_a_refusal_is_a_problem_and_everything_is_printed_and_written(tmp_path):

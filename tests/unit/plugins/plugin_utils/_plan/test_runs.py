@@ -10,6 +10,7 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.action import summary as summary_action
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.runs import as_text, failures_of, read_runs, summary
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._plan.text import SCREEN
 
 
 def refused(device):
@@ -40,6 +41,7 @@ def runs_of(results=None, active=ACTIVE, *, check_mode=False):
 def test_every_outcome_is_counted():
     assert summary(runs_of()) == "8 hosts: 2 failed, 2 are unreachable, 2 were changed, 1 is configured as described, 1 has no cache layer in its variables."
     assert "2 would change" in summary(runs_of(check_mode=True))
+    assert "1 has nothing of this collection" in summary(runs_of(), removal=True)
     assert summary([]) == "0 hosts: nothing is planned."
 
 
@@ -68,6 +70,69 @@ def test_the_text_fits_the_terminal():
     assert max(map(len, text.splitlines())) <= 60
     assert "2 hosts failed: node2 and node3\n  images: DEVICE is mounted: unmount it." in text
     assert "2 hosts are unreachable: node4 and node10" in text
+
+
+def steps(host, *letters, to="Disable"):
+    actions = [f"{to} the write cache of /dev/disk/by-id/ata-{host}-{letter} (sd{letter}), provider ata" for letter in letters]
+    return [{"layer": "drive_write_cache", "action": action, "risks": ["slower_writes"]} for action in actions]
+
+
+def test_steps_are_printed_as_in_the_plan_and_equal_ones_once():
+    results = {f"node{number}": {"changed": True, "steps": steps(f"node{number}", "a", "b")} for number in (1, 2)}
+    results["node3"] = {"changed": True, "steps": steps("node3", "a", to="Enable")}
+    results["node4"] = {"changed": False, "steps": []}
+    text = as_text(runs := runs_of(results, results), failures_of(runs), 150)
+    assert "2 hosts with equal steps were changed: node1 and node2\n   1. drive_write_cache  2 x: Disable the write cache of DEVICE, provider ata" in text
+    assert "node3 was changed\n   1. drive_write_cache  Enable the write cache of /dev/disk/by-id/ata-node3-a (sda), provider ata" in text
+    assert "node4" not in text
+    assert "node3 would change\n" in as_text(runs_of(results, results, check_mode=True), [], 150, check_mode=True)
+
+
+def test_steps_of_a_host_that_failed_are_printed_if_it_was_changed():
+    failed = {"failed": True, "changed": True, "msg": "images: no room.", "diff": {"steps": steps("node1", "a")}}
+    text = as_text(runs := runs_of({"node1": failed}), failures_of(runs), 150)
+    assert "node1 failed\n  images: no room.\n\nnode1 was changed in part\n   1. drive_write_cache  Disable" in text
+    untouched = as_text(runs := runs_of({"node1": {**failed, "changed": False}}), failures_of(runs), 150)
+    assert "in part" not in untouched and "Disable" not in untouched
+
+
+def test_what_roles_have_done_is_named():
+    text = as_text(runs := runs_of({"node7": {"changed": False, "pending": ["storage_network"]}}), failures_of(runs), 150)
+    assert "node7 was changed\n   1. storage_network  several steps, which are those of the tasks of its role above" in text
+
+
+@pytest.mark.parametrize("letters", ["abc", "abcdefghijklmnopqrstuvwxyz" * 3], ids=["few", "many"])
+@pytest.mark.parametrize("kinds", [1, 30, 90])
+def test_steps_of_a_fleet_fit_a_screen(letters, kinds):
+    results = {f"node{number}": {"changed": True, "steps": steps("x", *letters, to=f"Set{number % kinds}")} for number in range(300)}
+    runs = runs_of(results, results)
+    lines = as_text(runs, [], 150).splitlines()
+    assert lines[0] == "300 hosts: 300 were changed." and len(lines) <= SCREEN + 3
+    shown = sum(int(line.split()[0]) for line in lines if "with equal steps" in line) + sum("was changed" in line for line in lines)
+    hidden = int(lines[-1].split()[2]) if lines[-1].startswith("Not shown: ") else 0
+    assert shown + hidden == 300
+    assert ("--diff prints the changes of each host." in lines[-1]) == bool(hidden)
+    assert any("DEVICE" in line for line in lines) == (len(letters) * kinds > SCREEN / 2)
+
+
+def test_more_kinds_of_steps_than_a_screen_has_are_cut():
+    result = {"changed": True, "steps": [{"layer": "block_queue", "action": f"Set {number}", "risks": []} for number in range(100)]}
+    lines = as_text(runs_of({"node1": result, "node2": {**result, "steps": result["steps"][1:]}}, ["node1", "node2"]), [], 150).splitlines()
+    assert len(lines) <= SCREEN + 3
+    assert lines[-1] == "Not shown: 62 more lines of steps and 1 more host with other steps; --diff prints the changes of each host."
+
+
+def test_steps_of_both_calls_of_a_host_are_joined():
+    first = {"changed": True, "steps": steps("node1", "a"), "pending": ["storage_network"]}
+    joined = summary_action._joined(first, {"changed": False, "follows": True, "steps": steps("node1", "b")})
+    (run,) = runs_of({"node1": joined}, ["node1"])
+    assert (run.outcome, [step.layer for step in run.changes.steps]) == ("changed", ["drive_write_cache", "drive_write_cache", "storage_network"])
+    failed = summary_action._joined(first, {"failed": True, "follows": True, "msg": "x", "diff": {"steps": steps("node1", "b")}})
+    (run,) = runs_of({"node1": failed}, ["node1"])
+    assert (run.outcome, len(run.changes.steps)) == ("failed", 2)
+    # A first call: what is there of an earlier one is that of another run.
+    assert summary_action._joined(first, second := {"changed": False}) is second
+    assert summary_action._joined(None, first) is first
 
 
 @pytest.mark.parametrize("result", [None, [], "text", {"failed": True}, {"failed": True, "msg": ["\x1b[2J"]}, {"unreachable": True, "msg": "x" * 10**6}])

@@ -65,7 +65,7 @@ def run(eio, *, check_mode=False, volatile=None, **fields):
     requested = read_items([{**ITEM, **fields}])
     ticks = itertools.count(0, 30)
     layer = EnhanceIOLayer(
-        eio, requested, volatile_below=lambda path: (volatile or {}).get(path, []), root=eio.root, clock=lambda: next(ticks), sleep=eio.sleep
+        eio, requested, volatile_below=lambda path, drives: (volatile or {}).get(path, []), root=eio.root, clock=lambda: next(ticks), sleep=eio.sleep
     )
     return converge(layer, check_mode=check_mode)
 

@@ -153,6 +153,35 @@ def test_dracut_has_its_own_command_and_writecache_its_own_module(host):
     assert host.run(allow_boot_volume=True).changed
 
 
+RESOLUTE = 'ID=ubuntu\nVERSION_ID="26.04"\n'
+NOBLE = 'ID=ubuntu\nVERSION_ID="24.04"\n'
+
+
+@pytest.mark.parametrize(
+    ("release", "commands", "hooks", "way"),
+    [
+        (RESOLUTE, {"dracut"}, [], "dracut -f"),
+        (RESOLUTE, {"mkinitramfs"}, [], "update-initramfs"),
+        (RESOLUTE, {"dracut", "mkinitramfs"}, [], "dracut -f"),
+        (RESOLUTE, {"dracut", "mkinitramfs"}, ["initramfs-tools"], "update-initramfs"),
+        (NOBLE, {"dracut", "mkinitramfs"}, [], "update-initramfs"),
+        (NOBLE, {"dracut", "mkinitramfs"}, ["dracut"], "dracut -f"),
+        (NOBLE, {"dracut", "mkinitramfs"}, ["dracut", "initramfs-tools"], "update-initramfs"),
+        ("", {"dracut"}, [], "dracut -f"),
+    ],
+)
+@pytest.mark.parametrize("shown_by", [{"lsinitramfs"}, {"lsinitrd"}, {"lsinitramfs", "lsinitrd"}])
+def test_way_is_that_of_what_makes_the_images_of_the_host(host, release, commands, hooks, way, shown_by):
+    """Ubuntu 26.04 has dracut, and can have lsinitramfs next to it; the image has the same name."""
+    host.mounted("/")
+    host.write("etc/os-release", release)
+    for name in hooks:
+        host.write(f"etc/kernel/postinst.d/{name}", "")
+    host.image("init\n")
+    host.lvm.missing_initramfs = {"lsinitramfs", "lsinitrd", "mkinitramfs", "dracut"} - shown_by - commands
+    assert way in host.refused("has no dm-cache", allow_boot_volume=True)
+
+
 def test_module_that_is_built_in_is_in_every_image(host):
     host.mounted("/")
     host.image("usr/sbin/cache_check\n")

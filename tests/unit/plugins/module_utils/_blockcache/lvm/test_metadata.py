@@ -13,7 +13,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm import operations as operations_module
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.layer import LvmCacheLayer
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.metadata import Place, cache_blocks, place_of, unused
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import LvmOperations
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import ActivateUnused
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import converge
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import CommandFailed, Refused
@@ -185,13 +185,13 @@ def test_cache_is_read_again_before_check_is_skipped(host, run, monkeypatch):
     host(superblock(0))
     lvm = inactive()
     lvm.interrupted_attach = True
-    activate = LvmOperations._activate_unused
+    activate = ActivateUnused.carry_out
 
-    def used_meanwhile(self, operation, step):
+    def used_meanwhile(self, layer, step):
         host(superblock(12))
-        activate(self, operation, step)
+        activate(self, layer, step)
 
-    monkeypatch.setattr(LvmCacheLayer, "carry_out", used_meanwhile)
+    monkeypatch.setattr(ActivateUnused, "carry_out", used_meanwhile)
     with pytest.raises(Refused, match="was found unused and is not any more"):
         run(lvm)
     assert lvm.changes == []

@@ -7,9 +7,7 @@ import dataclasses
 import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.cache_device import DeviceUse
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import plan, problems
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.steps import (
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.operations import (
     ActivateUnused,
     Attach,
     CreatePhysicalVolume,
@@ -24,6 +22,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm
     SetMode,
     SetSetting,
 )
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.plan import plan, problems
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.lvm.spec import read_items
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, DeviceMissing, Refused, ToolMissing
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Signature
 from ansible_collections.cachefleet.storage.tests.unit.support.fake_lvm import MIB, SSD, SSD1_PATH, SSD_PATH, FakeLvm, present

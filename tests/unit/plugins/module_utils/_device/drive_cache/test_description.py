@@ -14,7 +14,7 @@ from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.discovery import read_devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.description import describe
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.layer import DriveSpec
-from ansible_collections.cachefleet.storage.plugins.modules.drive_write_cache import DRIVE_OPTIONS
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DRIVE_OPTIONS
 from ansible_collections.cachefleet.storage.tests.unit.plugins.module_utils._device.drive_cache.test_layer import (
     HDD,
     NVME,

@@ -16,7 +16,7 @@ def initiator_of(host):
 
 def targets_of(host):
     def make(runner, spec, root):
-        return AoeTargetLayer(runner, spec, root, swallowed=lambda specs: {})
+        return AoeTargetLayer(runner, spec, root, swallowed=lambda specs, drives: {})
 
     return {one.name: one for one in description.describe_targets(host.runner, host.root, make_layer=make)}
 

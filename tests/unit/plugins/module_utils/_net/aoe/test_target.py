@@ -235,6 +235,13 @@ def test_target_that_could_lose_synced_writes_is_refused_unless_allowed(tmp_path
     assert host.converge({**ONE, **options, "allow_ignored_flushes": True}).changed
 
 
+def test_target_over_a_drive_whose_cache_will_be_off_is_planned(tmp_path):
+    layer = Host(tmp_path, "write back").layer(ONE)
+    assert layer.plan(layer.read({"vda": "disabled"}))
+    with pytest.raises(Refused, match="power failure"):
+        layer.plan(layer.read({"vdb": "disabled"}))
+
+
 @pytest.mark.parametrize("options", [{"sync": True}, {"sync": True, "direct": False}, {"read_only": True}])
 def test_safe_target_over_volatile_cache_is_accepted(tmp_path, options):
     host = Host(tmp_path, "write back")

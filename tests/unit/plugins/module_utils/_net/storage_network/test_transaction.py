@@ -176,6 +176,18 @@ def test_consequences_of_another_mtu_are_predicted(host):
     assert needs(Follower(9000)) == ["raise"]
 
 
+def test_only_what_lies_on_drives_is_read_with_what_is_planned_for_them(host):
+    class Served(Follower):
+        name = "served"
+
+        def read(self, drives):
+            return drives
+
+    transaction = host.transaction({"interface": "eth1", "mtu": 1500}, parts=(Part(Served(None), over_drives=True), Part(Follower(1500))))
+    state = transaction.predict({"sda": "disabled"}).state
+    assert (state["served"], state["follower"]) == ({"sda": "disabled"}, 1500)
+
+
 def test_dependent_layer_is_read_once_before_and_once_after_the_change(host):
     layer = Follower(1500)
     link = {"interface": "eth1", "mtu": 9000}

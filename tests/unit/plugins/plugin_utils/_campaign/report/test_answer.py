@@ -50,7 +50,9 @@ def stacks(**verdicts):
 def test_significant_difference_gives_a_recommendation_with_both_values():
     answer = answered(repeats("before", *SLOW) + repeats("after", *FAST))
     [said] = answer.sentences
-    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150) (ratio 9.27 to 9.66, at least 97 %")
+    assert said.startswith(
+        "Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150 IOPS) (ratio 9.27 to 9.66, at least 97 %"
+    )
     assert [one.recommended for one in answer.workloads] == ["after"]
 
 
@@ -76,13 +78,13 @@ def test_repeat_that_measured_0_is_not_left_out():
 
 def test_equal_values_are_no_multiple_of_each_other():
     [said] = answered(repeats("before", 143.0) + repeats("after", 143.1)).sentences
-    assert "after looks as fast as before (143, 143); measured once, so this is no proof." in said
+    assert "after looks as fast as before (143 IOPS, 143 IOPS); measured once, so this is no proof." in said
 
 
 def test_undecided_comparison_names_no_winner():
     answer = answered(repeats("before", 100, 130, 90, 120) + repeats("after", 110, 95, 140, 125))
     assert answer.sentences[0].startswith(
-        "No difference is shown between before (110) and after (118) (ratio 0.73 to 1.56, at least 97 %, p = 0.69). Add repeats."
+        "No difference is shown between before (110 IOPS) and after (118 IOPS) (ratio 0.73 to 1.56, at least 97 %, p = 0.69)."
     )
     assert answer.workloads[0].recommended is None
 
@@ -102,7 +104,7 @@ def test_a_sentence_does_not_contradict_its_own_figures():
     [said] = answered(repeats("before", *before) + repeats("after", *after)).sentences
     found = re.search(r"Use after: ([\d.]+) times as many durable random 4 KiB writes per second as before \(ratio ", said)
     assert found, said
-    assert "Repeats are far apart: after 4,900 to 13,000, before 1,000 to 4,100." in said
+    assert "Repeats are far apart: after 4,900 IOPS to 13,000 IOPS, before 1,000 IOPS to 4,100 IOPS." in said
 
 
 def test_irrelevant_difference_is_reported_as_none():
@@ -213,7 +215,7 @@ def test_hosts_that_cannot_be_compared_are_reported_and_the_others_decide():
     measured = repeats("before", *SLOW) + repeats("after", *FAST)
     measured += repeats("before", *SLOW, host="node2", fio_version="fio-3.33") + repeats("after", *SLOW, host="node2", fio_version="fio-3.41")
     answer = answered(measured)
-    assert answer.sentences[0].startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+    assert answer.sentences[0].startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150 IOPS)")
     assert answer.incomparable == (
         "randwrite-4k-fdatasync: after and before are not comparable: on node2: fio version fio-3.33 / fio-3.41."
         " report_ignore: [fio_version] compares them all the same.",
@@ -252,7 +254,7 @@ def test_values_of_the_sentence_are_those_of_the_compared_hosts():
     for host in ("node2", "node3"):
         measured += repeats("before", *(rate * 30 for rate in SLOW), host=host)
     [said] = answered(measured).sentences
-    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150)")
+    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150 IOPS)")
 
 
 def test_values_that_contradict_the_ratio_of_the_hosts_are_not_named():
@@ -284,7 +286,7 @@ def test_the_number_of_compared_hosts_is_named_unless_it_is_all():
         measured += repeats("before", *SLOW, host=f"node{number}")
         measured += repeats("after", *FAST, host=f"node{number}") if number < 3 else []
     [said] = answered(measured).sentences
-    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150) on 2 of 4 hosts (ratio")
+    assert said.startswith("Use after: 1,420 durable random 4 KiB writes per second, 9.46 times as many as before (150 IOPS) on 2 of 4 hosts (ratio")
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,10 @@ import dataclasses
 import io
 import json
 import pathlib
+import random
 import re
 from html.parser import HTMLParser
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,7 +23,8 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.page import answer_charts, charts, headings, hosts, page, twins
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report import analysis, costs, problems
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.distributions import Distribution
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Rows, Series
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.problems import NamedSeries
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.report.rows import Band, Rows, Series
 from ansible_collections.cachefleet.storage.tests.unit.support import report_rows
 from ansible_collections.cachefleet.storage.tests.unit.support.report_rows import measurement
 from ansible_collections.cachefleet.storage.tests.unit.support.series import decaying, stalled
@@ -513,7 +516,7 @@ def test_fast_but_unsafe_variant_is_not_better(six):
         titles["comparison"]
         == "writethrough is shown to be better than none in 16 of 18 lines; writeback is shown to be better in 16 of 18 lines, but can lose what none keeps"
     )
-    assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16 in writethrough: 8,")
+    assert titles["heat"].startswith("Block sizes: most safe IOPS with 4 KiB at jobs 16: 8,")
     assert (page.render(six, "c").count('"n best"'), page.render(six, "c").count('"n risky"')) == (16, 16)
 
 
@@ -561,13 +564,64 @@ def test_search_reports_its_limit_and_varied_option():
     assert "iodepth 12" in page.render(found, "c")
 
 
-def test_equal_percentiles_are_no_lead_of_a_variant():
-    found = analysed(Rows("c", one_variant(100) + one_variant(110, variant="writeback")))
-    two = [Distribution("node1", 1, variant, "randwrite-4k", "write", 10**6, ((99.0, 9e6),)) for variant in found.variants]
-    assert headings.titles_of(dataclasses.replace(found, distributions=tuple(two)))["latency"] == "Latency of every I/O: 1 distribution"
-    faster = dataclasses.replace(two[1], cell="other", values=((99.0, 8e6),))
-    found = dataclasses.replace(found, distributions=(*two, dataclasses.replace(two[0], cell="other"), faster))
-    assert headings.titles_of(found)["latency"].endswith(" has the lowest p99 in 1 of 2 distributions")
+def noisy_loads(variant, speed, chance):
+    """Five repeats at each of three loads, whose noise is 10 %."""
+    values = [(jobs, repeat, abs(chance.gauss(1, 0.1))) for jobs in (1, 4, 16) for repeat in range(1, 6)]
+    return [
+        measurement(variant=variant, cell=f"c-{jobs}", repeat=repeat, numjobs=jobs, iodepth=1, iops=900 * jobs * speed * one, p99_ns=2e6 / one / speed)
+        for jobs, repeat, one in values
+    ]
+
+
+def headings_of(speed):
+    """The headings of two variants, the second so many times as fast; what is drawn always differs by 5 %."""
+    chance = random.Random(5)
+    rows = Rows("c", noisy_loads("before", 1.0, chance) + noisy_loads("after", speed, chance))
+    two = [
+        Distribution("node1", 1, variant, f"c-{jobs}", "write", 10**6, ((99.0, 2e6 * part),))
+        for jobs in (1, 4, 16) for variant, part in (("before", 1.0), ("after", 0.95))
+    ]  # fmt: skip
+    found = analysed(rows, prices=costs.read_prices([{"price": 1000}]), baseline="before")
+    titles = headings.titles_of(dataclasses.replace(found, distributions=tuple(two)))
+    over = [chart.title for chart in charts.over_load(found.curves[0], found.variants, "x")]
+    return [titles[name] for name in ("latency", "curves", "costs", "comparison")], found.curves[0].title, over
+
+
+def test_no_heading_names_a_winner_where_nothing_is_shown():
+    titles, curve, over = headings_of(1.0)
+    assert titles == [
+        "Latency of every I/O: 3 distributions",
+        "What more load brings: 1 workload",
+        "Cost: every variant costs 250 per TB",
+        "No variant is shown to be better than before in any of 3 lines",
+    ]
+    assert "no variant is shown to have more IOPS than the others at any load" in curve
+    assert not any("after" in one or "before" in one for one in over)
+
+
+def test_headings_name_the_winner_that_is_shown():
+    titles, curve, over = headings_of(2.0)
+    assert titles == [
+        "Latency: after has the lowest p99 in 3 of 3 distributions", "after has the most IOPS at every load in 1 of 1 workload",
+        "Cost: every variant costs 250 per TB; after costs least for its IOPS in 3 of 3 rows", "after is shown to be better than before in 3 of 3 lines",
+    ]  # fmt: skip
+    assert "after has the most IOPS at every load" in curve
+    assert all(one.endswith(" in after") for one in over)
+
+
+def test_heading_of_steady_series_states_how_far_apart_their_seconds_are():
+    values = [42000.0] * 20 + [21000.0] * 20 + [38000.0] * 20
+    one = NamedSeries(Series("node1", "none", "c", 1, "write", values, values), SimpleNamespace(kind="steady", stalls=()))
+    found = dataclasses.replace(analysed(Rows("c", one_variant(100))), series=(one,), series_looked_at=1, kinds=(("steady", 1),))
+    assert headings.titles_of(found)["series"] == "Along the run: 1 series steady, with seconds from 21,000 to 42,000 IOPS in one of them"
+
+
+def test_title_of_a_run_states_what_its_ends_do_not_show():
+    values = [42000.0] * 20 + [21000.0] * 20 + [41000.0] * 20
+    band = Band("none", "c", "write", 1, [float(second) for second in range(60)], values, values, values)
+    assert charts.bands([band], ["none"], "c").title == (
+        "c (write): none does not end more than 5 % from where it began, tenths of a run from 21,000 to 42,000 IOPS"
+    )
 
 
 def test_single_host_of_a_variant_is_not_compared_with_itself():

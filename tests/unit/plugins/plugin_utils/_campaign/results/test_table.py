@@ -182,18 +182,32 @@ def test_noisy_rows_are_named_with_the_repeats_they_need(rack):
         "Noisy: the repeats of 2 of 18 rows vary by more than 5 % (standard deviation by mean), most those of node10 before randwrite-4k-iodepth-4: 16 %."
         in text
     )
-    assert f"-e fio_benchmark_campaign={CAMPAIGN} -e fio_benchmark_repeats=4." in text
-    (rack / "sweep").mkdir()
-    assert f"-e fio_benchmark_campaign={CAMPAIGN} -e sweep_repeats=4." in " ".join(shown_of(rack, width=150).split())
-    (rack / "sweep").rmdir()
+    assert "A difference of 10 % needs 46 repeats: an idle host is needed, find what else runs there." in text and "_repeats=" not in text
     rows = overview.overview_of_files(store.load_campaign(rack)).rows
     assert [row.state for row in rows if row.host == "node10"] == ["ok", "noisy", "ok"] * 2
 
 
+def measured(campaign, tmp_path, *rates):
+    """What is said of one cell whose repeats have these IOPS."""
+    bring(campaign, tmp_path, "node1", "before", *(cell("c", repeat=place, numbers=summary(rate)) for place, rate in enumerate(rates, 1)))
+    return " ".join(rendered(campaign).split())
+
+
+def test_noisy_repeats_are_added_for_a_difference_that_matters(campaign, tmp_path):
+    said = "needs 10 repeats: measure the same suite and variants again, on idle hosts, with -e fio_benchmark_campaign="
+    text = measured(campaign, tmp_path, 100.0, 107.0, 93.0, 107.0, 93.0)
+    assert said in text and text.count("fio_benchmark_repeats=10.") == 1
+    (campaign / "sweep").mkdir()
+    assert "sweep_repeats=10." in rendered(campaign)
+
+
+def test_repeats_that_are_enough_are_not_added(campaign, tmp_path):
+    assert "A difference of 10 % needs 11 repeats, which were measured." in measured(campaign, tmp_path, *[107.0, 93.0] * 6)
+
+
 def test_noise_that_repeats_do_not_end_is_said(campaign, tmp_path):
-    bring(campaign, tmp_path, "node1", "before", *(cell("c", repeat=repeat, numbers=summary(100.0 * repeat)) for repeat in range(1, 10)))
-    text = rendered(campaign)
-    assert "More repeats will not change that: find what else the hosts do." in text and "fio_benchmark_repeats" not in text
+    text = measured(campaign, tmp_path, *(100.0 * repeat for repeat in range(1, 10)))
+    assert "A difference of 10 % needs 545 repeats: an idle host is needed" in text and "fio_benchmark_repeats" not in text
 
 
 def test_note_of_every_ratio_is_printed_once(rack):

@@ -3,24 +3,32 @@
 
 from __future__ import annotations
 
-import statistics
+import random
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import repeats
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.statistics import repeats, two_variants
 
 
-def test_noise_gate():
-    assert repeats.noise_gate([100, 101, 99, 100]).state == "quiet"
-    few = repeats.noise_gate([100, 101])
-    assert (few.state, few.more) == ("repeat", 2)
-    loud = repeats.noise_gate([100, 130, 80, 100])
-    assert (loud.state, loud.more, loud.gate) == ("repeat", 1, 0.05)
-    assert loud.noise == pytest.approx(statistics.stdev([100, 130, 80, 100]) / 102.5)
-    assert repeats.noise_gate([100, 130, 80] * 3).state == "noisy"
-    assert repeats.noise_gate([100, 130, 80, 100], extra=0).state == "noisy"
-    assert repeats.noise_gate([100], planned=1, extra=0).state == "too_few"
-    assert repeats.noise_gate([]).more == 4
+def test_repeats_above_the_noise_gate_are_noisy():
+    assert [repeats.is_noisy(noise) for noise in (None, 0.0, 0.05, 0.0501)] == [False, False, False, True]
+
+
+def test_repeats_for_a_difference_grow_with_the_noise():
+    assert [repeats.repeats_for(noise) for noise in (0.0, 0.02, 0.05, 0.06, 0.1, 0.16, 0.54)] == [4, 4, 6, 8, 20, 48, 529]
+    assert repeats.repeats_for(0.1, difference=0.2) < repeats.repeats_for(0.1)
+
+
+@pytest.mark.parametrize("noise", [0.05, 0.08])
+def test_so_many_repeats_show_the_difference_in_four_of_five_campaigns(noise):
+    chance = random.Random(3)
+    count = repeats.repeats_for(noise)
+
+    def side(middle):
+        return [middle * chance.gauss(1, noise) for _ in range(count)]
+
+    found = sum(two_variants.compare(side(1.0), side(1 + repeats.DIFFERENCE)).verdict == "better" for _ in range(200))
+    assert 140 <= found <= 190
 
 
 def test_noise_of_a_fleet_is_the_median_of_its_hosts():

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 the cachefleet.storage authors
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What planned steps will have removed before a layer gets its turn: it is planned with the host as they leave it.
+"""What planned steps will have changed before a layer gets its turn: it is planned with the host as they leave it.
 
 Only plans are made so: before anything is changed, everything is read again as it is.
 """
@@ -13,8 +13,7 @@ import typing as t
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.types import CACHE_TYPES
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import DeviceMissing
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import REMOVED_CACHES
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import field, frozen
 
 if t.TYPE_CHECKING:
     from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Step
@@ -29,22 +28,24 @@ CACHES = frozenset({"cache", "writecache"})
 
 
 @frozen
-class Leaving:
-    """Caches that go.
+class Expected:
+    """Caches that go, and drives whose write cache changes.
 
-    :param caches: type and name.
+    :param caches: type and name of caches that go.
     :param gone: kernel names of devices that will not be there any more.
     :param emptied: kernel names of cache devices that will be empty and unused.
     :param origins: kernel names of origins that will be left alone.
+    :param drives: what the write cache of a drive will be, ``enabled`` or ``disabled``, by kernel name.
     """
 
     caches: frozenset[tuple[str, str]] = frozenset()
     gone: frozenset[str] = frozenset()
     emptied: frozenset[str] = frozenset()
     origins: frozenset[str] = frozenset()
+    drives: t.Mapping[str, str] = field(default_factory=dict)
 
     def without(self, devices: Devices) -> Devices:
-        """The block devices of a host once they are gone."""
+        """The block devices of a host once the caches are gone."""
         return devices.without(self.gone, map(self._freed, devices)) if self.caches else devices
 
     def _freed(self, device: BlockDevice) -> BlockDevice:
@@ -61,8 +62,12 @@ class Leaving:
         return {name: value for name, value in found.items() if (kind, name) not in self.caches}
 
 
-def leaving_of(kind: str, origins: t.Mapping[str, str], steps: t.Sequence[Step], devices: Devices) -> Leaving:
-    """What the steps of a layer take away.
+#: A host that no planned step changes.
+AS_IT_IS = Expected()
+
+
+def left_by(kind: str, origins: t.Mapping[str, str], steps: t.Sequence[Step], devices: Devices) -> Expected:
+    """What the steps of a layer of caches take away.
 
     :param origins: the path of the origin of each of its items.
     """
@@ -80,7 +85,7 @@ def leaving_of(kind: str, origins: t.Mapping[str, str], steps: t.Sequence[Step],
         if step.attribute == "mirror":
             gone |= {device.name for device in devices if device.kind == "md" and device.slaves and set(device.slaves) <= found}
     sources = {_name(devices, path) for item, path in origins.items() if item in removed}
-    return Leaving(frozenset((kind, name) for name in removed), frozenset(gone), frozenset(emptied - gone), frozenset(sources - {""}))
+    return Expected(frozenset((kind, name) for name in removed), frozenset(gone), frozenset(emptied - gone), frozenset(sources - {""}))
 
 
 def _emptied_by(step: Step) -> list[str]:
@@ -98,10 +103,9 @@ def _name(devices: Devices, path: str) -> str:
         return ""
 
 
-def expect(runner: t.Any, leaving: t.Iterable[Leaving]) -> None:
-    """Let what is read through a runner be as planned steps leave it; see ``SharedReading.expected``."""
-    every = list(leaving)
-    joined = Leaving(*(frozenset().union(*(getattr(one, entry.name) for one in every)) for entry in dataclasses.fields(Leaving)))
-    runner.shared.expected.pop(REMOVED_CACHES, None)
-    if joined.caches:
-        runner.shared.expected[REMOVED_CACHES] = {"all": joined}
+def together(parts: t.Iterable[Expected], drives: t.Mapping[str, str]) -> Expected:
+    """What the steps of several layers of caches take away, and what is planned for drives."""
+    every = list(parts)
+    caches, *devices = (frozenset().union(*(getattr(one, name) for one in every)) for name in ("caches", "gone", "emptied", "origins"))
+    # A device is free only if the cache on it goes.
+    return Expected(caches, *devices, drives) if caches else Expected(drives=drives)

@@ -12,9 +12,9 @@ import typing as t
 
 import pytest
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.leaving import Leaving, leaving_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._blockcache.expected import Expected, left_by, together
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.convergence import Operation, Step
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.shared_reading import NothingLeaves, expected_leaving
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import Refused
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices, Signature
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.converge import HostConvergence, HostOutcome
 from ansible_collections.cachefleet.storage.plugins.module_utils._host.layers import Host, stages_of
@@ -118,15 +118,16 @@ def test_device_that_stays_in_use_is_not_free(machine: Machine) -> None:
     assert "carries a signature (ext4" in outcome.undetermined["flashcache"]
 
 
-def test_nothing_is_expected_when_steps_are_carried_out(machine: Machine) -> None:
+def test_nothing_is_expected_of_a_layer_that_is_planned_in_its_turn(machine: Machine) -> None:
+    """The SSD is free in the plan of the whole host, and not in that of the layer alone as long as the cache on it is there."""
     machine.converge(item("flashcache", "old"), check_mode=False)
-    runner = HostRunner(t.cast("t.Any", machine))
     defaults = {name: option.get("default") for name, option in argument_spec().items()}
     request = read_request({**defaults, "caches": [item("flashcache", "old", state="absent"), item("enhanceio", "new")]})
-    planner = Planner(Host(runner, machine.root, sleep=lambda seconds: None), request, check_mode=True)
+    planner = Planner(Host(HostRunner(t.cast("t.Any", machine)), machine.root, sleep=lambda seconds: None), request, check_mode=True)
     plan = planner.plan(planner.make(stages_of(request)))
     assert all(one.steps for one in plan.stages)
-    assert isinstance(expected_leaving(runner), NothingLeaves)
+    with pytest.raises(Refused, match="is used by dm-0"):
+        planner.again(plan.stages[1])
 
 
 def step(attribute: str, before: t.Any, after: t.Any = None) -> Step:
@@ -158,8 +159,14 @@ def test_what_steps_leave(tmp_path: pathlib.Path, kind: str, steps: list[Step], 
     for name in names:
         (tmp_path / "dev" / name).touch()
     devices = Devices([BlockDevice(name, f"/dev/{name}", f"8:{number}", **fields) for number, (name, fields) in enumerate(names.items())], tmp_path)
-    leaving = leaving_of(kind, {"images": "/dev/dm-1"}, steps, devices)
+    leaving = left_by(kind, {"images": "/dev/dm-1"}, steps, devices)
     assert (leaving.gone, leaving.emptied, leaving.origins) == expected
+
+
+def test_device_is_free_only_if_a_cache_goes() -> None:
+    stays, goes = Expected(emptied=frozenset({"sdb"})), Expected(frozenset({("bcache", "images")}), emptied=frozenset({"sdc"}))
+    assert together([stays], {"sda": "disabled"}) == Expected(drives={"sda": "disabled"})
+    assert together([stays, goes], {}).emptied == {"sdb", "sdc"}
 
 
 def test_devices_without_what_leaves() -> None:
@@ -172,7 +179,7 @@ def test_devices_without_what_leaves() -> None:
         BlockDevice("sdb", "/dev/sdb", "8:16", holders=("dm-1",), signature=signature),
         BlockDevice("dm-0", "/dev/dm-0", "253:0", kind="flashcache", slaves=("sda",)),
     ]
-    leaving = Leaving(frozenset({("lvm_cache", "images")}), frozenset({"dm-0"}), frozenset({"sdb"}), frozenset({"dm-1"}))
+    leaving = Expected(frozenset({("lvm_cache", "images")}), frozenset({"dm-0"}), frozenset({"sdb"}), frozenset({"dm-1"}))
     left = {device.name: device for device in leaving.without(Devices(found))}
     assert left["dm-1"] == dataclasses.replace(top, dm_targets=("linear",), slaves=("sda",))
     assert (left["sda"].holders, left["sda"].signature) == (("dm-1",), signature)

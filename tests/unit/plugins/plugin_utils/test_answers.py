@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import json
+import types
 import typing as t
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from ansible.errors import AnsibleActionFail
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import FURTHER, BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.printable import plain, printable
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import expected_of, limited_to, refuse_injected_variables
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction, expected_of, limited_to, refuse_injected_variables
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._variable_names import not_for_hosts
 
 TOP = Path(__file__).resolve().parents[4]
@@ -86,3 +87,20 @@ def test_every_further_value_of_an_error_is_one_that_the_controller_accepts() ->
     calls = [one for one in nodes if isinstance(one, ast.Call) and getattr(one.func, "id", "") in classes]
     used = {keyword.arg for call in calls for keyword in call.keywords if keyword.arg} - {"item", "completed", "changed"}
     assert len(calls) > 100 and used <= FURTHER, used - FURTHER
+
+
+@pytest.mark.parametrize(
+    ("action", "args", "message"),
+    [
+        ("compare", {"thresholds": "5%"}, "compare_thresholds: thresholds must be a dictionary, not '5%': for example thresholds: {key: value}."),
+        ("compare", {"files": ["pdf"]}, "compare_files: value of files must be one or more of: json. Got no match for: pdf"),
+        ("collect", {"files": ["pdf"]}, "value of files must be one or more of: json. Got no match for: pdf"),
+    ],
+)
+def test_wrong_option_of_a_verb_names_the_variable_of_its_playbook(action: str, args: dict[str, t.Any], message: str) -> None:
+    verb = object.__new__(StorageAction)
+    vars(verb).update(_task=types.SimpleNamespace(action=f"cachefleet.storage.{action}", args=args), _load_name=action)
+    spec = {"thresholds": {"type": "dict"}, "files": {"type": "list", "elements": "str", "choices": ["json"]}}
+    with pytest.raises(AnsibleActionFail) as failure:
+        verb.validate_argument_spec(argument_spec=spec)
+    assert failure.value.message == message

@@ -54,7 +54,7 @@ _PYTHON = """#!/bin/sh
 exec unshare --mount {host}/enter "$@"
 """
 _ENTER = """#!/bin/sh
-for folder in sys dev etc run; do mount --bind {host}/$folder /$folder || exit 1; done
+for folder in sys dev etc run var; do mount --bind {host}/$folder /$folder || exit 1; done
 PATH={host}/bin:/usr/sbin:/usr/bin:/sbin:/bin CACHEFLEET_SIMULATED_HOST={host} {python} "$@"
 rc=$?
 times >> {host}/cpu
@@ -103,7 +103,7 @@ class SimulatedHost:
     def __init__(self, folder: Path, python: str = sys.executable) -> None:
         self.folder = folder
         self.name = folder.name
-        for name in ("sys/block", "sys/class/block", "dev/disk/by-id", "etc/udev/rules.d", "run", "bin", "simulators"):
+        for name in ("sys/block", "sys/class/block", "dev/disk/by-id", "etc/udev/rules.d", "run", "var/lib", "var/tmp", "bin", "simulators"):
             (folder / name).mkdir(parents=True)
         for name in _ETC:
             if Path("/etc", name).exists():

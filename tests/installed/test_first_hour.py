@@ -66,28 +66,23 @@ def test_description_of_before_undoes_what_site_has_done(tmp_path):
         assert (tmp_path / "after" / path.relative_to(tmp_path / "before")).read_text() == path.read_text()
 
 
-def with_own_var(host):
-    """Give a host its own /var. Without it, what is removed would be that of this machine."""
-    enter = host.folder / "enter"
-    text = enter.read_text()
-    assert "in sys dev etc run;" in text
-    enter.write_text(text.replace("in sys dev etc run;", "in sys dev etc run var;"))
-    for name in ("lib/cachefleet/released", "tmp"):
-        (host.folder / "var" / name).mkdir(parents=True)
-    (host.folder / "var/lib/cachefleet/released/x.json").write_text("{}")
-
-
 def everything_of(folder):
     found = [path for name in ("etc", "run", "var") for path in (folder / name).rglob("*")]
     return {str(path.relative_to(folder)): path.read_bytes() if path.is_file() else b"" for path in found}
 
 
+def configured(found):
+    # mount(8), which makes the host, writes to /run/mount; Ansible has its own folders in /var.
+    return {path: content for path, content in found.items() if not path.startswith(("var", "run/mount"))}
+
+
 def test_removal_takes_away_every_file_and_no_setting(tmp_path):
     hosts = simulated.make_hosts(tmp_path / "hosts", 2, "node")
-    first, before = hosts[0], everything_of(hosts[0].folder)
+    first, before = hosts[0], configured(everything_of(hosts[0].folder))
     (tmp_path / "inventory.json").write_text(json.dumps(simulated.inventory_of(hosts, simulated.LAYERS)))
     for host in hosts:
-        with_own_var(host)
+        (host.folder / "var/lib/cachefleet/released").mkdir(parents=True)
+        (host.folder / "var/lib/cachefleet/released/x.json").write_text("{}")
     play(tmp_path, "site", "inventory.json")
     devices = {path: path.read_bytes() for path in (first.folder / "sys").rglob("*") if path.is_file()}
     unit = first.folder / "etc/systemd/system/cachefleet-flashcache-images.service"
@@ -111,8 +106,7 @@ def test_removal_takes_away_every_file_and_no_setting(tmp_path):
     done = play(tmp_path, "site", "inventory.json", site_state="absent")
     assert f"2 hosts with equal steps were changed: node001 and node002\n   1. host_files  Remove /{RULES}" in done
     left = everything_of(first.folder)
-    # mount(8), which makes the host, writes to /run/mount.
-    assert {path: content for path, content in left.items() if not path.startswith(("var", "run/mount"))} == before
+    assert configured(left) == before
     assert [path for path in left if "cachefleet" in path] == []
     assert {path: path.read_bytes() for path in devices} == devices
     assert "2 hosts: 2 have nothing of this collection." in play(tmp_path, "site", "inventory.json", site_state="absent")

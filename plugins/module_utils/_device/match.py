@@ -131,7 +131,7 @@ def read_match(fields: t.Mapping[str, t.Any], number: int) -> Match:
 
 
 def checked_match(fields: t.Any, where: str) -> dict[str, t.Any]:
-    """The option ``match`` where no argument specification has checked it: with all keys, and lists where one text was given.
+    """The keys of the option ``match`` that are set, where no argument specification has checked it; lists where one text was given.
 
     :param where: what it belongs to, for the message.
     :raises BadInput: for a key or a value that does not exist.
@@ -144,7 +144,7 @@ def checked_match(fields: t.Any, where: str) -> dict[str, t.Any]:
     if result.error_messages:
         reasons = list(wrong_types(MATCH_OPTIONS, fields)) or [unknown_key(text) or text for text in result.error_messages]
         raise BadInput(f"{where}: match: {'; '.join(reasons)}{'' if reasons[-1].endswith(('.', '?')) else '.'}")
-    return dict(result.validated_parameters)
+    return {key: value for key, value in result.validated_parameters.items() if value is not None}
 
 
 def check_entry(variable: str, number: int, entry: t.Mapping[str, t.Any], name: str = "device") -> None:

@@ -112,7 +112,7 @@ def test_devices_of_a_match_are_those_of_the_host(plan, host):
     assert {cell["target"]["device"] for step in planned["steps"] for cell in step["cells"]} == {"/dev/disk/by-id/ata-I1", "/dev/disk/by-id/ata-I2"}
     assert {cell["name"].rpartition(".")[2] for cell in planned["cells"]} == {"ssd1", "ssd2"}
     ((module, arguments),) = host.asked
-    assert module == "cachefleet.storage.cache_stack_info" and [one["model"] for one in arguments["matches"]] == [["INTEL*"], None]
+    assert module == "cachefleet.storage.cache_stack_info" and arguments == {"matches": [{"model": ["INTEL*"]}, {"rotational": True}]}
     assert plan.warnings == ["fio_benchmark_targets: target 2 matches no device of this host."]
 
 

@@ -137,7 +137,8 @@ SSDS = {"match": {"model": "INTEL*", "transport": "sata"}}
 
 def test_each_device_of_a_match_is_a_target_with_a_number():
     targets = [{**SSDS, "name": "ssd", "size": "4g"}, DISK]
-    assert [(one["model"], one["transport"]) for one in matches_of(targets)] == [(["INTEL*"], ["sata"])]
+    assert matches_of(targets) == [{"model": ["INTEL*"], "transport": ["sata"]}]
+    assert matches_of([{"match": matches_of(targets)[0]}]) == matches_of(targets), "the host checks what was checked"
     found, empty = with_devices(targets, [["/dev/disk/by-id/ata-I1", "/dev/disk/by-id/ata-I2"]])
     assert [(target.label, target.given) for target in read_targets(found, SUITE)] == [
         ("ssd1", {"device": "/dev/disk/by-id/ata-I1", "size": "4g"}),

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import yaml
 
-from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
+from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, CommandFailed, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.modules.benchmark_plan import TIMING, argument_spec
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._answers import StorageAction
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.finished import measured_as, measured_note
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.files.layout import results_folder
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.host_plan import host_plan
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import matches_of, with_devices
 
 _SUITES = Path(__file__).resolve().parent.parent.parent / "roles/fio_benchmark/files/suites"
 
@@ -28,7 +29,6 @@ class ActionModule(StorageAction):
     """See the documentation of ``cachefleet.storage.benchmark_plan``."""
 
     TRANSFERS_FILES = False
-    _requires_connection = False
 
     def run(self, tmp: t.Any = None, task_vars: dict[str, t.Any] | None = None) -> dict[str, t.Any]:
         super().run(tmp, task_vars)
@@ -42,12 +42,29 @@ class ActionModule(StorageAction):
             show = options.pop("show")
             measured = {name: options.pop(name) for name in ("results", "campaign", "variant", "replace")}
             claims = options["dry_run"] or self._task.check_mode
-            plan = host_plan(options.pop("targets"), options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
+            targets = self._found(options.pop("targets"), task_vars)
+            plan = host_plan(targets, options.pop("suite"), suites, host=host, gap=timing["gap"], claims=claims, **options)
             if show:
                 self._display.display(f"\n{self._what_is_left(measured, host, plan)}\n")
             return {"changed": False, **plan, "timing": timing}
         except StorageError as error:
             return {"failed": True, "changed": False, **error.to_dict()}
+
+    def _found(self, targets: list[t.Any], task_vars: dict[str, t.Any] | None) -> list[t.Any]:
+        """The targets, with the devices of the host for those that choose by ``match``.
+
+        :raises StorageError: for a match that is none, and what the host fails with.
+        """
+        matches = matches_of(targets)
+        if not matches:
+            return targets
+        answer = self.answer_of("cachefleet.storage.cache_stack_info", {"matches": matches}, task_vars)
+        if answer.get("failed"):
+            raise CommandFailed(str(answer.get("msg") or "The host did not answer which devices a match has."))
+        found, empty = with_devices(targets, answer.get("matched") or [])
+        for sentence in empty:
+            self._display.warning(sentence)
+        return found
 
     def _what_is_left(self, measured: dict[str, t.Any], host: str, plan: dict[str, t.Any]) -> str:
         """The plan, or that all of it was measured."""

@@ -32,6 +32,13 @@ options:
     description: Whether devices without a medium are returned too, such as unused loop devices and empty drives.
     type: bool
     default: false
+  matches:
+    description:
+      - Criteria of block devices, each a dictionary like C(match) of an entry of M(cachefleet.storage.block_queue). The paths of the devices that meet
+        them are returned as RV(matched).
+    type: list
+    elements: dict
+    default: []
 author:
   - the cachefleet.storage authors (@cachefleet)
 extends_documentation_fragment:
@@ -115,6 +122,12 @@ devices:
       sample: loses
     device_loss_reason: {description: 'One sentence that names the device, or the layer with a second copy.', type: str}
     layers: {description: 'The layers from top to media, each with its settings and caches.', type: list, elements: dict}
+matched:
+  description: For each of O(matches), the paths of its devices.
+  returned: success
+  type: list
+  elements: list
+  sample: [[/dev/disk/by-id/ata-INTEL_SSDSC2BB480G4_BTWL1234]]
 flush_checks:
   description: For O(prove_flushes), the same as C(checks) of M(cachefleet.storage.flush_check).
   returned: success
@@ -137,6 +150,8 @@ from ansible.module_utils.basic import AnsibleModule
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.process import Runner
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.drives import paths_meeting
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import checked_match, read_match
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.protected_drives import DECLARATION_OPTIONS
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.flush_check import check
 from ansible_collections.cachefleet.storage.plugins.module_utils._stack.stack import read_stack
@@ -148,18 +163,21 @@ def main() -> None:
             **DECLARATION_OPTIONS,
             "prove_flushes": {"type": "list", "elements": "str", "default": []},
             "all_devices": {"type": "bool", "default": False},
+            "matches": {"type": "list", "elements": "dict", "default": []},
         },
         supports_check_mode=True,
     )
     try:
         stack = read_stack(Runner(), protected=module.params["protected_drives"], flushed=module.params["flushed_virtual_disks"])
         stack, checks = check(stack, module.params["prove_flushes"])
+        matches = [read_match(checked_match(one, f"matches: entry {number}"), number) for number, one in enumerate(module.params["matches"], 1)]
+        matched = [paths_meeting(stack.devices, match) for match in matches]
     except StorageError as error:
         module.fail_json(**error.to_dict())
     for problem in stack.problems:
         module.warn(problem)
     devices = stack.as_devices(empty=module.params["all_devices"])
-    module.exit_json(changed=False, devices=devices, flush_checks=checks, problems=list(stack.problems))
+    module.exit_json(changed=False, devices=devices, matched=matched, flush_checks=checks, problems=list(stack.problems))
 
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import fnmatch
 import typing as t
 from pathlib import Path
 
+from ansible.module_utils.common.arg_spec import ArgumentSpecValidator
+
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput, StorageError
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.records import frozen
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import parse_size
@@ -126,6 +128,23 @@ def read_match(fields: t.Mapping[str, t.Any], number: int) -> Match:
     texts = {key: tuple(fields.get(key) or ()) for key in ("transport", "kind", "driver", "model", "vendor", "serial", "wwn")}
     sizes = {key: parse_size(fields[key], f"the match of entry {number}", key) if fields.get(key) is not None else None for key in ("size_min", "size_max")}
     return Match(rotational=fields.get("rotational"), size_min=sizes["size_min"], size_max=sizes["size_max"], **texts)
+
+
+def checked_match(fields: t.Any, where: str) -> dict[str, t.Any]:
+    """The keys of the option ``match`` that are set, where no argument specification has checked it; lists where one text was given.
+
+    :param where: what it belongs to, for the message.
+    :raises BadInput: for a key or a value that does not exist.
+    """
+    from ansible_collections.cachefleet.storage.plugins.module_utils._core.unknown_key import unknown_key, wrong_types
+
+    if not isinstance(fields, t.Mapping):
+        raise BadInput(f"{where}: match must be a dictionary, for example match: {{model: 'INTEL SSDSC2*'}}.")
+    result = ArgumentSpecValidator(dict(MATCH_OPTIONS)).validate(dict(fields))
+    if result.error_messages:
+        reasons = list(wrong_types(MATCH_OPTIONS, fields)) or [unknown_key(text) or text for text in result.error_messages]
+        raise BadInput(f"{where}: match: {'; '.join(reasons)}{'' if reasons[-1].endswith(('.', '?')) else '.'}")
+    return {key: value for key, value in result.validated_parameters.items() if value is not None}
 
 
 def check_entry(variable: str, number: int, entry: t.Mapping[str, t.Any], name: str = "device") -> None:

@@ -14,7 +14,7 @@ from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors im
 from ansible_collections.cachefleet.storage.plugins.module_utils._device import udev_rule
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.blockdev import BlockDevice, Devices
 from ansible_collections.cachefleet.storage.plugins.module_utils._device.drive_cache.model import DriveSpec
-from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import choose, traits_of
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import Match, choose, traits_of
 
 _NAMESPACE = re.compile(r"^(nvme\d+)(?:c\d+)?n\d+$")
 _BUILT_ON_DRIVES = {
@@ -86,6 +86,12 @@ def drives_of(devices: Devices, specs: t.Sequence[DriveSpec], root: Path = Path(
             units.add(unit_of(devices, device))
             found.append((replace(spec, device=own_path(devices, device) or device.path), _paths_of(devices, device)))
     return found
+
+
+def paths_meeting(devices: Devices, match: Match, root: Path = Path("/")) -> list[str]:
+    """The path of each device that meets a match, sorted: one that lasts, if there is one."""
+    found = [device for device in devices if match.meets(traits_of(device, root), device.rotational)]
+    return sorted(own_path(devices, device) or device.path for device in found)
 
 
 def unit_of(devices: Devices, device: BlockDevice) -> str:

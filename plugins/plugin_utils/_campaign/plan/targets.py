@@ -15,10 +15,13 @@ from ansible.module_utils.parsing.convert_bool import boolean
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.units import MIB, parse_size
+from ansible_collections.cachefleet.storage.plugins.module_utils._device.match import check_entry, checked_match, no_match_sentence
 from ansible_collections.cachefleet.storage.plugins.module_utils._fio.cell_key import component
 from ansible_collections.cachefleet.storage.plugins.module_utils._purge.plan import CHOICES
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.conditions import mapping
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
+
+VARIABLE = "fio_benchmark_targets"
 
 #: What a target takes, if the user does not set it: more than most, so that wear is rather over- than underestimated.
 ASSUMED_RATE = 3_000_000_000
@@ -30,6 +33,10 @@ FILE_SIZE = "1g"
 #: What the module that measures needs of a target; the rest is for the plan.
 _KINDS = ("device", "file", "directory")
 _FOR_THE_HOST = (*_KINDS, "allow_data_loss", "identity", "size")
+#: In place of a device; :func:`with_devices` has replaced it.
+_MATCH = "match"
+#: Devices that one match may have: no server has more drives.
+_MOST_MATCHED = 1000
 _FOR_THE_PLAN = ("name", "capacity", "write_rate", "write_iops", "endurance", "allow_purge", "purge_method")
 
 _ENDURANCE = re.compile(r"^\s*(\d+(?:\.\d+)?)\s*([GTP]?)(?:BW?)?\s*$", re.IGNORECASE)
@@ -99,6 +106,51 @@ class CampaignTarget:
         return replace(self, given={**self.given, "size": size}, region=size)
 
 
+def matches_of(targets: t.Sequence[t.Any]) -> list[dict[str, t.Any]]:
+    """The match of each target that has one, in the order of the list.
+
+    :raises BadInput: for one that is none, that stands next to what names a target, or that comes with what is for one device only.
+    """
+    found = []
+    for number, row in enumerate(targets, start=1):
+        if not isinstance(row, t.Mapping) or row.get(_MATCH) is None:
+            continue
+        check_entry(VARIABLE, number, row)
+        where = f"{VARIABLE}: target {number}"
+        for key in ("file", "directory", "identity"):
+            if row.get(key) is not None:
+                raise BadInput(f"{where} has match and {key}: {'name the device that has it' if key == 'identity' else 'set one of them'}.")
+        found.append(checked_match(row[_MATCH], where))
+    return found
+
+
+def with_devices(targets: t.Sequence[t.Any], matched: t.Sequence[t.Any]) -> tuple[list[t.Any], list[str]]:
+    """The targets with one for each device that a host found for a match.
+
+    :param matched: what the host answered for :func:`matches_of`.
+    :returns: the targets, and a sentence for each match without a device.
+    :raises BadInput: for an answer that is none.
+    """
+    rows: list[t.Any] = []
+    empty = []
+    answers = iter(matched)
+    for number, row in enumerate(targets, start=1):
+        if not isinstance(row, t.Mapping) or row.get(_MATCH) is None:
+            rows.append(row)
+            continue
+        paths = next(answers, None)
+        if not isinstance(paths, list) or len(paths) > _MOST_MATCHED or not all(isinstance(path, str) for path in paths):
+            raise BadInput(f"{VARIABLE}: the host did not answer which devices target {number} matches.")
+        if not paths:
+            empty.append(no_match_sentence(VARIABLE, f"target {number}"))
+        own = {key: value for key, value in row.items() if key != _MATCH}
+        for place, path in enumerate(paths, start=1):
+            # By their number: the cells of all hosts have the same names, whatever the serial numbers of their drives are.
+            numbered = {"name": f"{row.get('name') or 'drive'}{place}"} if len(paths) > 1 else {}
+            rows.append({**own, "device": path, **numbered})
+    return rows, empty
+
+
 def read_targets(targets: t.Sequence[t.Any], suite: Suite, file: str = "") -> list[CampaignTarget]:
     """The targets of one host, each fit for the suite.
 
@@ -107,14 +159,16 @@ def read_targets(targets: t.Sequence[t.Any], suite: Suite, file: str = "") -> li
     """
     if file:
         if targets:
-            raise BadInput(f"fio_benchmark_file ({file}) and fio_benchmark_targets are both set: set only one of them.")
+            raise BadInput(f"fio_benchmark_file ({file}) and {VARIABLE} are both set: set only one of them.")
         if not PurePosixPath(file).is_absolute():
             raise BadInput(f"fio_benchmark_file is '{file}': set the absolute path of a file, for example /var/tmp/cachefleet.fio.")
         only = _target({"file": file, "size": suite.size or FILE_SIZE}, 1, 1, "fio_benchmark_file", suite)
         return [replace(only, takes_size=suite.size is None)]
     read: list[CampaignTarget] = []
     for number, row in enumerate(targets, start=1):
-        where = f"fio_benchmark_targets: target {number}"
+        where = f"{VARIABLE}: target {number}"
+        if isinstance(row, t.Mapping) and row.get(_MATCH) is not None:
+            raise BadInput(f"{where}: match is for the playbook benchmark: a sweep measures devices that are named, with device.")
         mapping(row, where, (*_FOR_THE_HOST, *_FOR_THE_PLAN))
         given = {key: value for key, value in row.items() if value is not None}
         if sum(bool(given.get(kind)) for kind in _KINDS) != 1:

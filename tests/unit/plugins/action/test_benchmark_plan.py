@@ -88,3 +88,48 @@ def test_role_documents_the_same_keys_and_defaults():
     assert {key: (option["type"], option["default"]) for key, option in options["fio_benchmark_timing"]["options"].items()} == {
         key: (option["type"], option["default"]) for key, option in TIMING.items()
     }
+
+
+@pytest.fixture
+def host(monkeypatch, plan):
+    """What the host answers for the matches that it is asked for."""
+    answers, asked = [], []
+
+    def answer(_action, module, arguments, task_vars):
+        asked.append((module, arguments))
+        return answers.pop()
+
+    monkeypatch.setattr(benchmark_plan.ActionModule, "answer_of", answer)
+    return types.SimpleNamespace(answers=answers, asked=asked)
+
+
+MATCHING = [{"match": {"model": "INTEL*"}, "name": "ssd", "capacity": "400g"}, {"match": {"rotational": True}}]
+
+
+def test_devices_of_a_match_are_those_of_the_host(plan, host):
+    host.answers.append({"matched": [["/dev/disk/by-id/ata-I1", "/dev/disk/by-id/ata-I2"], []], "devices": {}})
+    planned = plan(targets=MATCHING)
+    assert {cell["target"]["device"] for step in planned["steps"] for cell in step["cells"]} == {"/dev/disk/by-id/ata-I1", "/dev/disk/by-id/ata-I2"}
+    assert {cell["name"].rpartition(".")[2] for cell in planned["cells"]} == {"ssd1", "ssd2"}
+    ((module, arguments),) = host.asked
+    assert module == "cachefleet.storage.cache_stack_info" and arguments == {"matches": [{"model": ["INTEL*"]}, {"rotational": True}]}
+    assert plan.warnings == ["fio_benchmark_targets: target 2 matches no device of this host."]
+
+
+def test_host_is_asked_only_for_matches(plan, host):
+    assert plan()["cells"] and not host.asked
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [({"failed": True, "msg": "lsblk is missing."}, "lsblk is missing."), ({"matched": [["/dev/a"]]}, "did not answer which devices target 2 matches")],
+)
+def test_failure_of_the_host_is_that_of_the_plan(plan, host, answer, message):
+    host.answers.append(answer)
+    planned = plan(targets=MATCHING)
+    assert planned["failed"] and message in planned["msg"]
+
+
+def test_wrong_match_is_refused_before_the_host_is_asked(plan, host):
+    planned = plan(targets=[{"match": {"modell": "x"}}])
+    assert planned["failed"] and "target 1: match" in planned["msg"] and "did you mean model?" in planned["msg"] and not host.asked

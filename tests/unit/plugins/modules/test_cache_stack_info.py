@@ -39,3 +39,17 @@ def test_wrong_type_is_rejected(capsys):
     code, result = _run(capsys, {"protected_drives": {"serial": "S1"}})
     assert code == 1
     assert "protected_drives" in result["msg"]
+
+
+def test_paths_of_matches_are_returned_in_their_order(capsys):
+    _code, result = _run(capsys, {"matches": [{"size_min": "1"}, {"model": "NO SUCH*"}, {"kind": "loop"}]})
+    every, none, loops = result["matched"]
+    disks = [device for device in result["devices"].values() if device["kind"] == "disk" and device["size"]]
+    assert len(every) == len(disks) and none == [] and all(path.startswith("/dev/") for path in every) and every == sorted(every)
+    assert len(loops) == len([device for device in result["devices"].values() if device["kind"] == "loop" and device["size"]])
+
+
+@pytest.mark.parametrize(("match", "message"), [({"modell": "x"}, "did you mean model?"), ({"size_min": "big"}, "size_min")])
+def test_wrong_match_is_rejected(capsys, match, message):
+    code, result = _run(capsys, {"matches": [match]})
+    assert code == 1 and "entry 1" in result["msg"] and message in result["msg"]

@@ -9,7 +9,13 @@ import pytest
 
 from ansible_collections.cachefleet.storage.plugins.module_utils._core.errors import BadInput
 from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.suites import Suite
-from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import ASSUMED_IOPS, ASSUMED_RATE, read_targets
+from ansible_collections.cachefleet.storage.plugins.plugin_utils._campaign.plan.targets import (
+    ASSUMED_IOPS,
+    ASSUMED_RATE,
+    matches_of,
+    read_targets,
+    with_devices,
+)
 
 SUITE = Suite("mine", "", ())
 DISK = {"device": "/dev/disk/by-id/ata-A"}
@@ -124,3 +130,64 @@ def test_invalid_file_is_rejected_in_one_sentence(targets, file, sentence):
 def test_suite_can_require_a_file_or_a_device(requires, target, sentence):
     with pytest.raises(BadInput, match=sentence):
         read_targets([target], Suite("mine", "", (), requires=requires))
+
+
+SSDS = {"match": {"model": "INTEL*", "transport": "sata"}}
+
+
+def test_each_device_of_a_match_is_a_target_with_a_number():
+    targets = [{**SSDS, "name": "ssd", "size": "4g"}, DISK]
+    assert matches_of(targets) == [{"model": ["INTEL*"], "transport": ["sata"]}]
+    assert matches_of([{"match": matches_of(targets)[0]}]) == matches_of(targets), "the host checks what was checked"
+    found, empty = with_devices(targets, [["/dev/disk/by-id/ata-I1", "/dev/disk/by-id/ata-I2"]])
+    assert [(target.label, target.given) for target in read_targets(found, SUITE)] == [
+        ("ssd1", {"device": "/dev/disk/by-id/ata-I1", "size": "4g"}),
+        ("ssd2", {"device": "/dev/disk/by-id/ata-I2", "size": "4g"}),
+        ("ata-A", DISK),
+    ]
+    assert not empty
+
+
+@pytest.mark.parametrize(("name", "label"), [({}, ""), ({"name": "ssd"}, "ssd")])
+def test_only_device_of_a_match_is_named_like_one_that_is_named(name, label):
+    found, _empty = with_devices([{**SSDS, **name}], [["/dev/disk/by-id/ata-I1"]])
+    assert [target.label for target in read_targets(found, SUITE)] == [label]
+
+
+def test_devices_of_a_match_without_a_name_are_numbered_drives():
+    found, _empty = with_devices([SSDS], [["/dev/a", "/dev/b"]])
+    assert [target.label for target in read_targets(found, SUITE)] == ["drive1", "drive2"]
+
+
+def test_match_without_a_device_is_said_and_leaves_the_others():
+    assert with_devices([SSDS, DISK], [[]]) == ([DISK], ["fio_benchmark_targets: target 1 matches no device of this host."])
+
+
+@pytest.mark.parametrize("answer", [[], ["/dev/sda"], [[1]], [[{"device": "/dev/sda"}]], [["/dev/a"] * 1001]])
+def test_answer_that_is_none_is_refused(answer):
+    with pytest.raises(BadInput, match="did not answer which devices target 1 matches"):
+        with_devices([SSDS], answer)
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ({**SSDS, "allow_data_loss": True}, "entry 1 has allow_data_loss and match, but a permission is for one device"),
+        ({**SSDS, "allow_purge": True}, "entry 1 has allow_purge and match, but a permission is for one device"),
+        ({**SSDS, **DISK}, "entry 1 has device and match: set one of them"),
+        ({**SSDS, "file": "/srv/x"}, "target 1 has match and file: set one of them"),
+        ({**SSDS, "identity": "S1"}, "target 1 has match and identity: name the device that has it"),
+        ({"match": "INTEL*"}, "target 1: match must be a dictionary, for example match: .model: 'INTEL SSDSC2"),
+        ({"match": {"modell": "INTEL*"}}, "target 1: match: .*modell: did you mean model?"),
+        ({"match": {"rotational": "maybe"}}, "target 1: match: rotational must be"),
+        ({"match": {"transport": "sta"}}, "target 1: match: .*transport"),
+    ],
+)
+def test_what_is_for_one_device_and_what_is_no_match_is_refused(target, message):
+    with pytest.raises(BadInput, match=message):
+        matches_of([target])
+
+
+def test_match_that_nothing_has_resolved_is_refused():
+    with pytest.raises(BadInput, match="match is for the playbook benchmark: a sweep measures devices that are named"):
+        read_targets([SSDS], SUITE)
